@@ -1,6 +1,8 @@
-//! How many Machines may be taken away within a time, whoever does it: rollouts, replacements of unhealthy ones, expiry.
+//! The disruption budget: how many Machines may be removed within a time, by rollouts, replacements of unhealthy ones,
+//! and expiry together.
 //!
-//! The past is a list of names and moments that the caller stores with what the budget is for. It is as short as the budget is small.
+//! The history is a list of names and times that the caller stores with the object of the budget. Its length is limited
+//! by the budget.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +11,20 @@ use jiff::{SignedDuration, Timestamp};
 use crate::value::duration;
 use crate::value::id::Name;
 
-/// The list of the past has so many names at most, since it is stored in an annotation.
+/// The longest history of a budget, since it is stored in an annotation.
 const LARGEST: u32 = 1_000;
 
-/// No list has more names, whatever it is noted for: some 85 KiB with the longest names.
+/// The longest list of any kind: some 85 KiB with the longest names.
 const MOST_NOTED: usize = LARGEST as usize;
 
-/// At most so many within any span of this length.
+/// At most this many Machines within any span of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     machines: u32,
     within: SignedDuration,
 }
 
-/// A text that is no budget.
+/// An invalid budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Not two parts.
@@ -36,25 +38,25 @@ pub enum Error {
     Within(#[source] Option<duration::Error>),
 }
 
-/// Who was taken away, or may be, and since when.
+/// The Machines that were removed, or may be, and since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisruptionHistory(BTreeMap<Name, Timestamp>);
 
-/// Whether another Machine may be taken away.
+/// Whether another Machine may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     /// So many.
     Machines(u32),
-    /// None before then.
+    /// None before this time.
     Later(Timestamp),
 }
 
-/// Whether several Machines may be taken away at once.
+/// Whether several Machines may be removed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetRoom {
     /// They may.
     Now,
-    /// Not before then.
+    /// Not before this time.
     Later(Timestamp),
     /// The budget is smaller than that.
     Never,
@@ -78,15 +80,15 @@ impl Budget {
         Ok(Self { machines, within })
     }
 
-    /// What is left of it.
+    /// Returns the rest of the budget.
     ///
-    /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
+    /// A time in the future, as after a wrong clock, counts as now: it blocks no longer than others.
     pub fn allowance(self, past: &DisruptionHistory, now: Timestamp) -> Allowance {
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         match self.machines.saturating_sub(used) {
             0 => {
-                // As many of the oldest have to be past as are too much, and one more.
+                // As many of the oldest must expire as are too many, and one more.
                 let index = recent.len().saturating_sub(usize::try_from(self.machines).unwrap_or(usize::MAX));
                 Allowance::Later(recent.get(index).map_or(now, |at| self.ends(*at)))
             }
@@ -94,14 +96,14 @@ impl Budget {
         }
     }
 
-    /// Whether so many more may be taken away at once.
+    /// Returns whether so many more may be removed at once.
     pub fn room_for(self, machines: u32, past: &DisruptionHistory, now: Timestamp) -> BudgetRoom {
         if machines > self.machines {
             return BudgetRoom::Never;
         }
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
-        // So many of the oldest have to be past before.
+        // This many of the oldest must expire before.
         match used.saturating_sub(self.machines - machines) {
             0 => BudgetRoom::Now,
             many => {
@@ -111,7 +113,7 @@ impl Budget {
         }
     }
 
-    /// What counts, the oldest first.
+    /// Returns the removals that count, the oldest first.
     fn recent(self, past: &DisruptionHistory, now: Timestamp) -> Vec<Timestamp> {
         let mut recent: Vec<Timestamp> =
             past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
@@ -119,7 +121,7 @@ impl Budget {
         recent
     }
 
-    /// Whether what was taken away then still counts.
+    /// Returns whether a removal at that time still counts.
     pub fn counts(self, at: Timestamp, now: Timestamp) -> bool {
         self.ends(at.min(now)) > now
     }
@@ -130,8 +132,8 @@ impl Budget {
 }
 
 impl DisruptionHistory {
-    /// Reads what was stored: `machine~time,machine~time`. What cannot be read is left out: a list that somebody has spoilt holds
-    /// up nothing for ever.
+    /// Parses the stored text: `machine~time,machine~time`. Invalid entries are skipped: a damaged list must not block
+    /// for ever.
     pub fn parse(text: &str) -> Self {
         let entry = |entry: &str| {
             let (name, at) = entry.trim().split_once('~')?;
@@ -140,18 +142,19 @@ impl DisruptionHistory {
         Self(text.split(',').filter_map(entry).collect())
     }
 
-    /// As it is stored; `None` for nothing.
+    /// Returns the text to store; `None` for an empty list.
     pub fn to_text(&self) -> Option<String> {
         let entries: Vec<String> = self.0.iter().map(|(name, at)| format!("{name}~{at}")).collect();
         (!entries.is_empty()).then(|| entries.join(","))
     }
 
-    /// Since when it is noted.
+    /// Returns since when a Machine is noted.
     pub fn get(&self, name: &Name) -> Option<Timestamp> {
         self.0.get(name).copied()
     }
 
-    /// So many are noted that no more are: lists stand in annotations, of which a server takes 256 KiB for each object.
+    /// Returns whether the list is full: lists are stored in annotations, and a server accepts 256 KiB of them for each
+    /// object.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MOST_NOTED
     }
@@ -161,20 +164,20 @@ impl DisruptionHistory {
         self.0.keys()
     }
 
-    /// Who is noted, the earliest first.
+    /// Returns the noted Machines, the earliest first.
     pub fn in_order(&self) -> Vec<(&Name, Timestamp)> {
         let mut entries: Vec<(&Name, Timestamp)> = self.0.iter().map(|(name, at)| (name, *at)).collect();
         entries.sort_by_key(|(name, at)| (*at, (*name).clone()));
         entries
     }
 
-    /// Notes somebody at this moment, in whole seconds.
+    /// Notes a Machine at this time, in whole seconds.
     pub fn note(&mut self, name: &Name, now: Timestamp) {
         let at = Timestamp::from_second(now.as_second()).unwrap_or(now);
         self.0.insert(name.clone(), at);
     }
 
-    /// Keeps whom the caller keeps.
+    /// Removes the Machines that `keeps` does not keep.
     pub fn retain(&mut self, mut keeps: impl FnMut(&Name, &mut Timestamp) -> bool) {
         self.0.retain(|name, at| keeps(name, at));
     }

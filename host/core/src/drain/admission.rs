@@ -1,32 +1,33 @@
-//! Which drains ask for something at the moment. A thousand that all ask a little hinder each other: few that are through
-//! with it soon, and then the next, are as fast as the API server is.
+//! Limits how many drains send requests at once. A thousand drains that all send a few requests hinder each other; a
+//! few at a time, then the next, are as fast as the API server is.
 
 use std::collections::BTreeMap;
 
-/// A limited number of turns, and who waits for one, first come first served.
+/// A limited number of slots, and a first-in, first-out queue of the drains that wait for one.
 ///
-/// Promises: at most as many turns as the limit are taken at a time; who waits keeps the place in the line until it has had its
-/// turn; nobody waits while a turn is free and [`DrainSlots::give_back`] is heeded.
+/// Promises: at most as many slots as the limit are taken at a time; a queued drain keeps its position until it gets a
+/// slot; none waits while a slot is free, if the caller wakes those that [`DrainSlots::give_back`] returns.
 ///
-/// The size is bounded by the number of those who drain.
+/// The size is bounded by the number of drains.
 #[derive(Clone, Debug)]
 pub struct DrainSlots<K> {
     limit: usize,
     taken: usize,
     next: u64,
-    /// The place in the line of each that was sent away, until it has its turn.
+    /// The queue position of each drain that was refused, until it gets a slot.
     places: BTreeMap<K, u64>,
-    /// Those of them that nobody has called since.
+    /// Those of them that were not woken since.
     uncalled: BTreeMap<u64, K>,
 }
 
 impl<K: Ord + Clone> DrainSlots<K> {
-    /// So many at a time.
+    /// Returns a queue with this many slots.
     pub fn new(limit: usize) -> Self {
         Self { limit, taken: 0, next: 0, places: BTreeMap::new(), uncalled: BTreeMap::new() }
     }
 
-    /// True when it is its turn, which lasts until [`DrainSlots::give_back`]. Otherwise it stands in line and is called.
+    /// Returns true when the drain gets a slot, which it has until [`DrainSlots::give_back`]. Otherwise it is queued
+    /// and woken later.
     pub fn take(&mut self, who: &K) -> bool {
         if self.taken < self.limit {
             self.taken += 1;
@@ -39,13 +40,13 @@ impl<K: Ord + Clone> DrainSlots<K> {
         false
     }
 
-    /// A turn is over. Whom to call: as many as there is room for, those first that have waited longest.
+    /// Frees a slot. Returns the drains to wake: as many as there are slots, those first that have waited longest.
     pub fn give_back(&mut self) -> Vec<K> {
         self.taken = self.taken.saturating_sub(1);
         self.call()
     }
 
-    /// It waits no more. Whom to call in its place, where it was called and has not come.
+    /// Removes a drain. Returns the drains to wake in its place, where it was woken and has not come.
     pub fn leave(&mut self, who: &K) -> Vec<K> {
         let was_called = self.places.remove(who).is_some_and(|place| self.uncalled.remove(&place).is_none());
         if was_called { self.call() } else { Vec::new() }

@@ -1,4 +1,4 @@
-//! What a drain may do, and what came of it.
+//! Effects of a drain, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub enum DrainEffect {
     LookAtPods {
         /// Which Node.
         node: NodeName,
-        /// How sure the answer must be.
+        /// The consistency of the answer.
         read: ReadConsistency,
     },
-    /// Ask a pod to go, within its budgets.
+    /// Evict a pod, within its budgets.
     Evict(PodRef),
-    /// Delete a pod without asking and without grace.
+    /// Delete a pod without eviction and without grace period.
     DeletePod(PodRef),
     /// Delete a VolumeAttachment.
     DeleteAttachment {
@@ -43,7 +43,7 @@ impl DrainEffect {
         }
     }
 
-    /// What comes of it when it may not be done.
+    /// Returns the outcome of an effect that may not be carried out.
     pub fn failed(&self, error: ActError) -> DrainOutcome {
         match self {
             Self::LookAtPods { .. } => DrainOutcome::Pods(Err(error)),
@@ -58,18 +58,18 @@ impl DrainEffect {
     }
 }
 
-/// How sure a look must be.
+/// The consistency of a list of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadConsistency {
-    /// As the API server's cache has it: cheap, and perhaps a moment old. Good enough to see what is left.
+    /// From the API server's cache: cheap, and perhaps a moment old. Good enough to see which pods are left.
     Cached,
-    /// As it is: good enough to say that nothing is left.
+    /// Consistent: needed to say that no pod is left.
     Latest,
-    /// Like `Cached`, without what is behind claims: for a drain that asks nobody and waits for no volume.
+    /// Like `Cached`, without the volumes of claims: for a forced drain, which waits for no volume.
     WithoutVolumes,
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum DrainOutcome {
     /// Of `LookAtPods`.
@@ -115,7 +115,7 @@ pub enum EvictError {
         /// Ask again after this.
         after: Option<SignedDuration>,
     },
-    /// Its namespace is being deleted, where nothing can be created, and an eviction is created: the pod goes without one.
+    /// Its namespace is being deleted. An eviction cannot be created there; the pod is deleted without one.
     #[error("its namespace is being deleted")]
     NamespaceEnding,
     /// Something else.
@@ -123,7 +123,7 @@ pub enum EvictError {
     Failed(ActError),
 }
 
-/// What has come of the drain's effects in this pass.
+/// The outcomes of the drain's effects in this reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct DrainProgress {
     /// Of the last `LookAtPods`.

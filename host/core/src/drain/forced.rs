@@ -1,4 +1,4 @@
-//! A drain that asks nobody: pods are deleted side by side, then the attachments of the Node, and nothing is awaited.
+//! A forced drain: pods are deleted in parallel, then the VolumeAttachments of the Node, and nothing is awaited.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,17 +13,18 @@ use super::report::{DrainEnd, DrainReport};
 use super::request::{DrainRequest, Force};
 use super::step::DrainStep;
 
-/// For how long beyond the time-out a server that asks for patience gets it.
+/// How long beyond the timeout a server that asks to wait is obeyed.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// For how long a process that has just begun waits for its list of VolumeAttachments. Tens of thousands are listed within
-/// seconds, and a watch that failed begins anew within half a minute. What is not listed by then may not be listed at all.
+/// How long a process that has just started waits for its list of VolumeAttachments. Tens of thousands are listed
+/// within seconds, and a failed watch starts again within half a minute. An attachment that is not listed by then may
+/// never be listed.
 const LISTED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
-/// The list wakes drains that it is known of; the others look for it.
+/// The list requeues drains that are known to wait for it; the others check again after this time.
 const LISTED_YET: SignedDuration = SignedDuration::from_secs(5);
 
-/// `pods` is what a look has shown, or why there was none: also then the attachments go.
+/// `pods` are the listed pods, or the error: the attachments are deleted in both cases.
 pub(super) fn step(
     request: &DrainRequest<'_>,
     force: Force,
@@ -36,7 +37,7 @@ pub(super) fn step(
         return DrainStep::Act(effects);
     }
     if let Some(until) = list_awaited_until(request, now) {
-        // Nobody would let go of them once the VM is on its way out.
+        // Nothing would detach them once the VM is being deleted.
         let mut report = DrainReport::new(request, now);
         report.force = Some(force);
         report.list_until = Some(until);
@@ -80,7 +81,8 @@ pub(super) fn step(
     DrainStep::Done { report: report.told(request, now) }
 }
 
-/// Until when the list of VolumeAttachments is awaited, while it is. A clock that jumped back makes nobody wait longer.
+/// Returns until when the list of VolumeAttachments is awaited, while it is. A clock that was set back makes no drain
+/// wait longer.
 fn list_awaited_until(request: &DrainRequest<'_>, now: Timestamp) -> Option<Timestamp> {
     if request.facts.attachments.is_some() {
         return None;
@@ -89,7 +91,7 @@ fn list_awaited_until(request: &DrainRequest<'_>, now: Timestamp) -> Option<Time
     Some(after(since, LISTED_WITHIN)).filter(|until| now < *until)
 }
 
-/// A pod that was deleted without grace already is gone but for its finalizers: to delete it again does nothing.
+/// A pod that was already deleted without grace period only waits for its finalizers: deleting it again does nothing.
 fn deletions(pods: &[PodFact], progress: &DrainProgress) -> Vec<DrainEffect> {
     let has_grace = |pod: &PodFact| pod.ending.is_none_or(|ending| ending.grace > SignedDuration::ZERO);
     let mut pods: Vec<_> = pods
@@ -101,7 +103,7 @@ fn deletions(pods: &[PodFact], progress: &DrainProgress) -> Vec<DrainEffect> {
     pods.into_iter().map(DrainEffect::DeletePod).collect()
 }
 
-/// For how long the server asks to wait, if it does.
+/// Returns how long the server asks to wait, if it does.
 fn throttled(progress: &DrainProgress) -> Option<SignedDuration> {
     let results = progress.deletions.values().chain(progress.attachments.values());
     results

@@ -7,7 +7,7 @@ use crate::value::id::ObjectKey;
 use super::report::{DrainEnd, DrainReport, PodGroup, WaitCause};
 use super::request::Force;
 
-/// What is awaited, why, until when, and what can be done about it.
+/// Returns the text of a report: the awaited pods or volumes, the reason, the end of the wait, and the remedy.
 pub(super) fn message(report: &DrainReport, knows_attachments: bool, now: Timestamp) -> String {
     let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
     if report.is_in_line {
@@ -137,7 +137,7 @@ fn counted(group: &PodGroup, one: &str, many: &str) -> String {
     format!("{} {noun} ({})", group.count, first_of(&group.first, group.count))
 }
 
-/// Names shown of any list: a status is no place for hundreds.
+/// The number of names shown of any list: a status must stay short.
 const SHOWN: usize = 3;
 
 fn names(keys: &[ObjectKey]) -> String {
@@ -145,13 +145,14 @@ fn names(keys: &[ObjectKey]) -> String {
     first_of(&shown, keys.len())
 }
 
-/// The names, and how many there are beside them.
+/// Returns the names, and how many more there are.
 fn first_of(shown: &[ObjectKey], count: usize) -> String {
     let more = count.saturating_sub(shown.len());
     if more == 0 { joined(shown) } else { format!("{} and {more} more", joined(shown)) }
 }
 
-/// Why a group can never be evicted, as an error and in machine-controller-manager's words: its readers look for these.
+/// Returns why a group can never be evicted, in the words of machine-controller-manager: other programs search for
+/// them.
 pub(super) fn error_of(group: &PodGroup) -> Option<String> {
     let pods = || {
         let noun = if group.count == 1 { "pod" } else { "pods" };

@@ -1,4 +1,4 @@
-//! A drain that asks: pods without volumes side by side, those with volumes in turn, then the wait for what was asked.
+//! An ordinary drain: evicts pods without volumes in parallel, those with volumes in turn, then waits for them.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,12 @@ use super::stage::DrainStage;
 use super::step::DrainStep;
 use super::wake::{PAUSE, wake};
 
-/// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.
+/// The number of pods evicted in one reconcile. The next reconcile follows within a second, and a batch uses
+/// connections that others need too.
 const ASKED_PER_PASS: usize = 20;
 
-/// Pods with volumes tried in one pass when those before them may not go: each costs a round.
+/// The number of pods with volumes that are tried in one reconcile when those before them may not be evicted: each
+/// costs a request.
 const TURNS_PER_PASS: usize = 4;
 
 pub(super) fn step(
@@ -33,7 +35,7 @@ pub(super) fn step(
     let mut standings = standings(request, stage, look, progress, now);
     let mut transits = in_transit(request, &look.pods, now);
     if !standings.iter().any(|standing| standing.pod.has_volumes() && standing.ending_since.is_none()) {
-        // The wait for a volume to appear elsewhere paces the pods that come after it, and there are none.
+        // A volume that must appear elsewhere delays the pods after it, and there are none.
         transits.retain(|transit| transit.place != VolumeLocation::Between);
     }
     let batch = next(request, stage, &mut standings, &transits, progress, now);
@@ -46,7 +48,7 @@ pub(super) fn step(
     wait(request, &standings, &transits, now)
 }
 
-/// Pods that are to go, the most important first: it is the one that is longest without a place otherwise.
+/// Returns the pods to evict, the highest priority first: otherwise it would be pending the longest.
 fn standings<'a>(
     request: &DrainRequest<'_>,
     stage: DrainStage,
@@ -59,7 +61,7 @@ fn standings<'a>(
     pods.into_iter().map(|pod| PodState::of(request, stage, progress, pod, now)).collect()
 }
 
-/// The pods that are asked next. Marks those that wait for their turn.
+/// Returns the evictions to do next. Marks the pods that wait for their turn.
 fn next(
     request: &DrainRequest<'_>,
     stage: DrainStage,
@@ -85,7 +87,7 @@ fn next(
             continue;
         }
         if standing.pod.has_volumes() {
-            // Volumes are followed by what the attachments say.
+            // The attachments show where volumes are.
             if turns == 0 || turns_left == 0 || request.facts.attachments.is_none() {
                 standing.cause = WaitCause::WaitsForTurn;
                 continue;
@@ -106,8 +108,9 @@ fn next(
     batch
 }
 
-/// By importance. Once a pod with volumes has failed in this pass, those after it begin at another one each time, or some that
-/// always fail would keep all others from their turn. It follows from the clock, so that nothing has to be remembered.
+/// Orders pods by priority. Once a pod with volumes has failed in this reconcile, those after it start at another one
+/// each time, so that some that always fail do not block all others. The start follows from the clock, so that nothing
+/// is stored.
 fn in_order_of_asking(standings: &[PodState<'_>], elapsed: SignedDuration) -> Vec<usize> {
     let mut order: Vec<usize> = (0..standings.len()).collect();
     let places_where = |is_meant: &dyn Fn(&PodState<'_>) -> bool| -> Vec<usize> {
@@ -132,8 +135,8 @@ fn in_order_of_asking(standings: &[PodState<'_>], elapsed: SignedDuration) -> Ve
     order
 }
 
-/// How many more pods with volumes may be on their way: each holds its place until its volumes have arrived elsewhere, or
-/// it took too long.
+/// Returns how many more pods with volumes may be evicted: each keeps its slot until its volumes have arrived
+/// elsewhere, or until that took too long.
 fn turns(
     request: &DrainRequest<'_>,
     standings: &[PodState<'_>],
@@ -161,7 +164,7 @@ fn turns_allowed(request: &DrainRequest<'_>) -> usize {
     usize::try_from(request.settings.parallel_volumes.max(1)).unwrap_or(usize::MAX)
 }
 
-/// No pod is left, by the cache: the end is declared only by what holds. Volumes that hang are let go of.
+/// No pod is left, by the cache: the drain ends only after a consistent list. Volumes that hang are abandoned.
 fn at_end(
     request: &DrainRequest<'_>,
     look: &PodListing,
@@ -205,7 +208,7 @@ fn wait(
     let ending = standings.iter().filter_map(|standing| Some((standing.pod, standing.ending_since?)));
     let mut report = DrainReport::new(request, now);
     report.memory = memory(request, transits, ending);
-    // The report says of these what is wrong, whether they were just tried or not.
+    // The report has the cause of these pods, whether they were just tried or not.
     let is_told_by_cause = |standing: &&PodState<'_>| standing.cause == WaitCause::SeveralBudgets;
     report.failures = standings
         .iter()

@@ -1,4 +1,4 @@
-//! What there is to say of a drain.
+//! The report of a drain, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,42 +13,42 @@ use super::pods::volume::DrainMemory;
 use super::pods::volume_moves::{VolumeLocation, VolumeMove};
 use super::request::{DrainRequest, Force};
 
-/// Names told of each group.
+/// The number of names reported of each group.
 const NAMES_PER_GROUP: usize = 3;
 
-/// A pod that was asked within this time is nothing to tell of: many end sooner.
+/// A pod that was evicted within this time is not reported: many end sooner.
 const JUST_ASKED: SignedDuration = SignedDuration::from_secs(4);
 
-/// How a drain stands.
+/// The state of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrainReport {
-    /// How it ended; `None` while it goes on.
+    /// Its end; `None` while it continues.
     pub end: Option<DrainEnd>,
-    /// What is left, by cause, in the order of [`WaitCause`].
+    /// The pods and volumes that are left, by cause, in the order of [`WaitCause`].
     pub groups: Vec<PodGroup>,
     /// PodDisruptionBudgets that hold pods, by name.
     pub blocking_budgets: Vec<ObjectKey>,
     /// Pods that lose local data with the Node.
     pub local_storage: Vec<ObjectKey>,
-    /// Pods that nobody makes anew.
+    /// Pods without a controller that creates them again.
     pub unmanaged: Vec<ObjectKey>,
     /// Why pods are deleted at once, when they are.
     pub force: Option<Force>,
-    /// From when pods are deleted without asking.
+    /// The time from which pods are deleted without eviction.
     pub force_at: Timestamp,
-    /// From when nothing is awaited any more.
+    /// The time from which nothing is awaited any more.
     pub timeout_at: Timestamp,
     /// Until when the list of VolumeAttachments is awaited by force, while it is.
     pub list_until: Option<Timestamp>,
-    /// Its pods were not looked at: others go first.
+    /// Its pods were not listed: the drain is queued.
     pub is_in_line: bool,
     /// Since the start of the clock.
     pub elapsed: SignedDuration,
-    /// What failed, a sentence each.
+    /// The failures, a sentence each.
     pub failures: Vec<String>,
-    /// To be stored, whenever it differs from what is stored.
+    /// The memory to store, whenever it differs from the stored one.
     pub memory: DrainMemory,
-    /// All of it for people. It says the same as long as nothing changes that lasts.
+    /// The report as text. It stays the same until a lasting change.
     pub message: String,
 }
 
@@ -63,7 +63,7 @@ pub enum DrainEnd {
     NodeGone,
     /// All pods were deleted without waiting for their end.
     Forced,
-    /// Forced, and something could not be deleted. Whoever must be sure tries again.
+    /// Forced, and something could not be deleted. A caller that must be sure tries again.
     ForcedInPart,
 }
 
@@ -80,14 +80,14 @@ pub struct PodGroup {
     pub budgets: Vec<ObjectKey>,
 }
 
-/// What falls into a group.
+/// The members of a group.
 #[derive(Default)]
 struct Members {
     keys: BTreeSet<ObjectKey>,
     budgets: BTreeSet<ObjectKey>,
 }
 
-/// Why a pod or a volume is left. What needs somebody's attention comes first.
+/// The reason why a pod or a volume is left. Causes that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitCause {
     /// Its budget can never allow a disruption.
@@ -100,15 +100,15 @@ pub enum WaitCause {
     Failed,
     /// It should have gone already.
     Overdue,
-    /// It was asked to go and has time left.
+    /// It was evicted and has time left.
     Ending,
-    /// The same, a moment ago.
+    /// It was evicted a moment ago.
     JustAsked,
-    /// It has not been asked yet.
+    /// It was not evicted yet.
     NotAsked,
-    /// The API server asks for patience.
+    /// The API server asks to wait.
     Throttled,
-    /// Another pod with volumes is on its way.
+    /// Another pod with volumes is being moved.
     WaitsForTurn,
     /// A volume whose pod has gone is still attached to the Node.
     Detaching,
@@ -140,7 +140,7 @@ impl WaitCause {
 }
 
 impl DrainReport {
-    /// With nothing in it yet, and the memory as it is.
+    /// Returns an empty report, with the memory as it is.
     pub(super) fn new(request: &DrainRequest<'_>, now: Timestamp) -> Self {
         Self {
             end: None,
@@ -160,7 +160,7 @@ impl DrainReport {
         }
     }
 
-    /// Counts what is left.
+    /// Counts the pods and volumes that are left.
     pub(super) fn count(&mut self, standings: &[PodState<'_>], transits: &[VolumeMove], now: Timestamp) {
         let mut groups: BTreeMap<WaitCause, Members> = BTreeMap::new();
         for standing in standings {
@@ -206,8 +206,8 @@ impl DrainReport {
             .collect();
     }
 
-    /// Why the drain cannot go on as it is, for those who read errors: what failed, and budgets that never allow what is
-    /// asked of them. `None`: it takes its time, and that is all.
+    /// Returns why the drain cannot continue: failures, and budgets that never allow a disruption. `None`: it only
+    /// needs time.
     pub fn error(&self) -> Option<String> {
         let errors: Vec<String> =
             self.groups.iter().filter_map(error_of).chain(self.failures.iter().cloned()).collect();

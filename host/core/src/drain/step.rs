@@ -1,4 +1,4 @@
-//! What a drain does next.
+//! The next step of a drain.
 
 use jiff::Timestamp;
 
@@ -14,7 +14,7 @@ use super::stage::DrainStage;
 use super::wake::in_line;
 use super::{forced, ordinary};
 
-/// What to do next.
+/// The next step of a drain.
 #[derive(Clone, Debug)]
 pub enum DrainStep {
     /// Do these, at the same time, and ask again.
@@ -35,8 +35,8 @@ pub enum DrainStep {
 
 /// Decides what comes next in a drain. Pure: the same arguments give the same answer.
 ///
-/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a pass,
-/// unless the API server asks for patience.
+/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a
+/// pass, unless the API server asks for patience.
 pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp) -> DrainStep {
     if request.facts.node == NodeState::Gone {
         let mut report = DrainReport::new(request, now);
@@ -47,7 +47,7 @@ pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp
     let Some(look) = &progress.pods else {
         let read = match DrainStage::of(request, now) {
             DrainStage::Ask | DrainStage::Insist => ReadConsistency::Cached,
-            // What is behind claims may be unknown for as long as it likes: the pods go all the same.
+            // The volumes of claims may stay unknown: the pods are deleted regardless.
             DrainStage::Force(_) => ReadConsistency::WithoutVolumes,
         };
         return DrainStep::Act(vec![DrainEffect::LookAtPods { node: request.node.clone(), read }]);

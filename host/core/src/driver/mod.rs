@@ -46,7 +46,7 @@ pub enum Operation {
     List,
     /// Ids of volumes.
     GetVolumeIds,
-    /// Start the machine anew.
+    /// Reboot the machine.
     Reboot,
     /// Remove one of two machines.
     DeleteById,
@@ -57,7 +57,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The name in metrics and logs, as machine-controller-manager's metrics have it where it has one.
+    /// Returns the name in metrics and logs, as in machine-controller-manager's metrics if it has one.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "CreateMachine",
@@ -73,13 +73,13 @@ impl Operation {
         }
     }
 
-    /// How long the contract lets one call take.
+    /// Returns the deadline of one call by the contract.
     pub fn deadline(self) -> SignedDuration {
         match self {
             // A cloud may take minutes; a driver answers "in progress" before that.
             Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
             Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
-            // No network: whatever takes longer is broken.
+            // No network: a longer call is broken.
             Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
         }
     }
@@ -102,7 +102,7 @@ pub struct MachineIdentity {
     pub provider_id: Option<ProviderId>,
     /// JSON of `spec.nodeTemplate`.
     pub node_template: Option<String>,
-    /// What the driver said last.
+    /// The state that the driver returned last.
     pub last_known_state: Option<String>,
 }
 
@@ -187,7 +187,7 @@ pub struct ListRequest {
     pub class: ClassSpec,
     /// Names the cluster towards the cloud.
     pub cluster: String,
-    /// What the page before gave.
+    /// The token of the previous page.
     pub token: Option<String>,
     /// Stay in the host.
     pub secrets: SecretValues,
@@ -215,7 +215,7 @@ pub struct CloudCondition {
     pub message: String,
 }
 
-/// What a VM is doing.
+/// The power state of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmState {
     /// Being made or booting.
@@ -237,15 +237,15 @@ pub struct Vm {
     pub provider_id: ProviderId,
     /// The name under which its Node registers.
     pub node_name: NodeName,
-    /// What it is doing.
+    /// Its state.
     pub state: VmState,
     /// Its addresses.
     pub addresses: Vec<Address>,
     /// Its zone or the like.
     pub failure_domain: Option<FailureDomain>,
-    /// What else the cloud says.
+    /// Further conditions that the cloud reports.
     pub conditions: Vec<CloudCondition>,
-    /// What to hand to the next call.
+    /// The state to pass to the next call.
     pub last_known_state: Option<String>,
 }
 
@@ -256,7 +256,7 @@ pub struct InProgress {
     pub resume_token: String,
     /// The earliest time to ask again, from the answer on.
     pub ask_again: SignedDuration,
-    /// What is awaited.
+    /// The awaited change, for people.
     pub message: String,
 }
 
@@ -274,7 +274,7 @@ pub enum Creation {
 pub enum Deletion {
     /// The cloud accepted it, or nothing is there.
     Deleted {
-        /// What to store, where given.
+        /// The state to store, if any.
         last_known_state: Option<String>,
     },
     /// Ask again.
@@ -303,7 +303,7 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// What a driver says that it can do.
+/// The operations that a driver offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of the contract, one for one")]
 pub struct Capabilities {
@@ -323,21 +323,21 @@ pub struct Capabilities {
     pub delete_by_id: bool,
 }
 
-/// What the controllers need to know of the driver behind a class.
+/// Facts about the driver of a class, as controllers need them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverFacts {
     /// The plugin that it is.
     pub plugin: PluginName,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.
     pub consistency_window: SignedDuration,
 }
 
-/// The outcome of asking a driver for something.
+/// The result of a driver call.
 pub type DriverResult<T> = Result<T, CallError>;
 
-/// `not-found` on a look means that the cloud has no such machine.
+/// Returns whether the error means that the cloud has no such machine.
 pub fn is_not_found(error: &CallError) -> bool {
     matches!(error, CallError::Guest(DriverError { code: Code::NotFound, .. }))
 }

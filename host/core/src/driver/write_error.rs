@@ -1,11 +1,11 @@
-//! How a write to an API server can fail, as far as decisions differ.
+//! Failures of a write to an API server, as far as decisions differ.
 
 use jiff::SignedDuration;
 
-/// The outcome of a write that was not done, or not known to be done.
+/// The error of a write that was not done, or may not be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActError {
-    /// The object has changed since it was observed: look again.
+    /// The object has changed since it was observed.
     #[error("the object changed in the meantime")]
     Conflict,
     /// The object is not there.
@@ -20,13 +20,13 @@ pub enum ActError {
     /// This account may not do it.
     #[error("forbidden: {message}")]
     Denied {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
     /// The server refuses the object as it is.
     #[error("refused: {message}")]
     Invalid {
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
     /// Nothing was sent.

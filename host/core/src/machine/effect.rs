@@ -1,4 +1,4 @@
-//! What a pass over a Machine may do, and what came of it.
+//! Effects of a Machine's reconcile, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ use crate::value::id::{NodeName, ProviderId, Uid};
 use super::facts::MachineFact;
 use super::in_place;
 
-/// One thing to do. Carries what varies; who it concerns is the view's Machine.
+/// One effect on the Machine of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineEffect {
     /// Put our finalizer and the default priority on the Machine. Fails with `Conflict` when it changed meanwhile.
     Claim,
-    /// Make the bootstrap token, or extend the one that is there.
+    /// Create the bootstrap token, or extend the existing one.
     EnsureToken,
-    /// Note on the Machine that a create begins, for clouds that keep no keys.
+    /// Note on the Machine that a create begins, for clouds that keep no idempotency keys.
     NoteIntent,
-    /// Take that note off the Machine: the create has made nothing for certain.
+    /// Remove that note from the Machine: the create has created nothing for certain.
     CloseIntent,
-    /// Ask the driver how the VM is.
+    /// Ask the driver for the status of the VM.
     ProbeVm,
-    /// Ask the driver for the VM.
+    /// Ask the driver to create the VM.
     CreateVm,
-    /// Ask the driver for what comes after creation.
+    /// Ask the driver for the step after creation.
     InitializeVm,
     /// Store the cloud's id and the Node's name on the Machine.
     RecordVm {
@@ -41,11 +41,11 @@ pub enum MachineEffect {
         provider_id: ProviderId,
         /// The Node's name; `None` without a target cluster.
         node_name: Option<NodeName>,
-        /// The driver has named the VM in this pass, so it carries the mark of this process. An id that was stored before
-        /// proves no mark.
+        /// The driver named the VM in this reconcile, so it carries the mark of this process. An id that was stored
+        /// before proves no mark.
         is_proven: bool,
     },
-    /// Bring the Node's metadata and taints in line.
+    /// Update the Node's metadata and taints.
     SyncNode {
         /// Which Node.
         node: NodeName,
@@ -69,7 +69,7 @@ pub enum MachineEffect {
     WriteMachine(MetaChange),
     /// Delete the Machine object, since its Node is being deleted.
     DeleteMachine,
-    /// Let no more pods onto the Node.
+    /// Cordon the Node, so that it takes no more pods.
     Cordon {
         /// Which Node.
         node: NodeName,
@@ -81,19 +81,19 @@ pub enum MachineEffect {
         /// What it is to say.
         condition: NodeConditionWrite,
     },
-    /// Note on the Machine that hooks before the VM's removal are waited for from now on.
+    /// Note on the Machine that the wait for hooks before the deletion of the VM begins.
     NoteHooks,
     /// A step of the Node's drain.
     Drain(drain::DrainEffect),
-    /// Ask the policies that have to be asked.
+    /// Ask the policies that have no valid answer.
     AskPolicies,
-    /// Write down on the Machine when its VM was started anew, the time that is about to be included.
+    /// Write the reboots of its VM on the Machine, the next one included.
     NoteReboot(Reboots),
-    /// Ask the driver to start the VM anew.
+    /// Ask the driver to reboot the VM.
     RebootVm,
-    /// Ask whether something may be done to the Machine for its health, as far as the others of its deployment and zone go.
+    /// Ask for a permit to fail or reboot the Machine, given the others of its deployment and zone.
     AskPermit(PermitRequest),
-    /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
+    /// Extend the bootstrap token, if there is one. Its value stays.
     ExtendToken {
         /// Until then.
         until: Timestamp,
@@ -116,7 +116,7 @@ pub struct MetaChange {
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
-/// A condition as it is to stand on a Node. Its transition time follows from what stood there before.
+/// A condition to write on a Node. Its transition time follows from the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionWrite {
     /// Its type.
@@ -130,12 +130,12 @@ pub struct NodeConditionWrite {
 }
 
 impl MachineEffect {
-    /// True for one that a driver carries out, which takes as long as its cloud does.
+    /// Returns true for an effect that a driver carries out, which takes as long as its cloud does.
     pub fn calls_driver(&self) -> bool {
         matches!(self, Self::ProbeVm | Self::CreateVm | Self::InitializeVm | Self::DeleteVm | Self::RebootVm)
     }
 
-    /// For logs and metrics: a closed set.
+    /// Returns the name for logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -166,7 +166,7 @@ impl MachineEffect {
         }
     }
 
-    /// What the gate asks of it when it is done for this Machine.
+    /// Returns its kind for the gate, when it is done for this Machine.
     pub fn kind(&self, machine: &MachineFact) -> EffectKind {
         match self {
             Self::Claim
@@ -178,7 +178,7 @@ impl MachineEffect {
             | Self::WriteMachine(_) => EffectKind::ObjectWrite,
             Self::EnsureToken | Self::ExtendToken { .. } => EffectKind::TokenWrite,
             Self::AskPermit(_) => EffectKind::FailMachine,
-            // A policy reads what it is given.
+            // A policy only reads its question.
             Self::ProbeVm | Self::AskPolicies => EffectKind::CloudRead,
             Self::RebootVm => EffectKind::Reboot,
             Self::CreateVm => EffectKind::Create,
@@ -200,7 +200,7 @@ impl MachineEffect {
     }
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum MachineOutcome {
     /// Of `Claim`.
@@ -241,7 +241,7 @@ pub enum MachineOutcome {
     NoteHooks(Result<(), ActError>),
     /// Of `Drain`.
     Drain(drain::DrainOutcome),
-    /// Of `AskPolicies`: an opinion of each that was asked.
+    /// An opinion of each policy that was asked.
     AskPolicies(Result<Vec<Opinion>, ActError>),
     /// Of `NoteReboot`.
     NoteReboot(Result<(), ActError>),
@@ -256,7 +256,7 @@ pub enum MachineOutcome {
 }
 
 impl MachineOutcome {
-    /// A driver has found several VMs that could be the Machine's.
+    /// Returns whether a driver has found several VMs that could be the Machine's.
     pub fn is_out_of_range(&self) -> bool {
         let error = if let Self::ProbeVm(answer) | Self::InitializeVm(answer) = self {
             answer.as_ref().err()
@@ -271,7 +271,7 @@ impl MachineOutcome {
     }
 }
 
-/// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
+/// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct MachineProgress {
     /// Of `Claim`.

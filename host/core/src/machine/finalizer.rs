@@ -1,6 +1,6 @@
-//! Whether an object is kept from deletion while others use it.
+//! Decides whether our finalizer must be on an object that others use.
 
-/// What is known of the object.
+/// Facts about the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalizerFact {
     /// Our finalizer is on it.
@@ -9,11 +9,11 @@ pub struct FinalizerFact {
     pub is_deleting: bool,
     /// How many objects use it.
     pub users: usize,
-    /// Others may use it too: they are there, and cannot be decoded.
+    /// Objects that cannot be decoded may use it too.
     pub has_unknown_users: bool,
 }
 
-/// What to do with our finalizer.
+/// The next step with our finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinalizerStep {
     /// Put it on.
@@ -24,8 +24,8 @@ pub enum FinalizerStep {
     Rest,
 }
 
-/// An object is held while it is used, and stays held while an object that nobody can read may use it. The API server
-/// takes no new finalizer on what is being deleted.
+/// Returns the next step. An object has the finalizer while it is used, or while an undecodable object may use it. The
+/// API server refuses new finalizers on an object that is being deleted.
 pub fn hold(fact: FinalizerFact) -> FinalizerStep {
     match (fact.users, fact.is_held) {
         (0, true) if !fact.has_unknown_users => FinalizerStep::Take,

@@ -1,4 +1,4 @@
-//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+//! Rules that always hold. Tests, assertions and the simulator use the same functions.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -23,13 +23,13 @@ use super::ownership::{conflict as contest, mark};
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineViolation {
-    /// The cloud was to be asked for a VM before the Machine was held.
+    /// The cloud was to create a VM before the Machine had the finalizer.
     #[error("a VM is created for a Machine without our finalizer")]
     CreateWithoutFinalizer,
-    /// A restart of the host would start the VM anew once more.
+    /// A restart of the host would reboot the VM once more.
     #[error("a VM is started anew before that is written down, or although it is on its way out")]
     RebootUnwritten,
-    /// A policy that decides does not know, or wants something else.
+    /// An enforcing policy does not know, or wants another action.
     #[error("a Machine fails although a policy that enforces holds it")]
     FailedWhileHeld,
     /// A VM of this Machine is known, and another was to be made.
@@ -38,7 +38,7 @@ pub enum MachineViolation {
     /// An earlier pass may have made a VM, and nobody has looked for it.
     #[error("a VM is created without a look for one that may be there")]
     CreateWithoutLook,
-    /// The cloud keeps no keys, and nothing would tell the next pass that this create was begun.
+    /// The cloud keeps no idempotency keys, and the next reconcile could not know that this create had begun.
     #[error("a VM is created without a note of it where the cloud keeps no keys")]
     CreateWithoutIntent,
     /// An earlier create may have made a VM that reads do not show yet.
@@ -50,34 +50,34 @@ pub enum MachineViolation {
     /// The status says that there is a VM, and nobody would know which.
     #[error("a Machine counts as made and the id of its VM is not stored")]
     Unrecorded,
-    /// The finalizer was to go before the VM.
+    /// The finalizer was to be removed before the VM.
     #[error("the finalizer is released before the VM is proven gone")]
     ReleaseBeforeVmGone,
-    /// What the target cluster has of a Machine was to go before its VM.
+    /// The Machine's objects in the target cluster were to be deleted before its VM.
     #[error("a Node or token is removed before the VM is proven gone")]
     CleanUpBeforeVmGone,
-    /// A Machine that is going was to get a VM.
+    /// A Machine that is being deleted was to get a VM.
     #[error("a VM is created for a Machine that is being deleted")]
     CreateWhileDeleting,
-    /// What is there of a Machine was to be removed although nobody asked.
+    /// The Machine's VM or Node was to be removed although nobody requested it.
     #[error("a VM, Node or finalizer is removed whose Machine is not being deleted")]
     DeleteWithoutRequest,
-    /// Pods were to lose their Node before they had left it, and nothing forced that.
+    /// The VM was to be deleted before its pods had left, and nothing forced that.
     #[error("a VM is removed before its Node is drained, and nothing forces that")]
     VmBeforeDrain,
-    /// Pods were to leave a Node that stays.
+    /// Pods were to be evicted from a Node that stays.
     #[error("a Node is cordoned or drained whose Machine goes on as it is")]
     DrainWithoutRequest,
-    /// Somebody holds what was to be done.
+    /// A hook of others blocks the effect.
     #[error("a hook is not waited for")]
     HookIgnored,
     /// A Node was to be written or deleted that is not the Machine's.
     #[error("a Node is touched that is not the Machine's")]
     ForeignNode,
-    /// Somebody lives on it.
+    /// Another Machine also claims the VM.
     #[error("something is done to a VM, or to what runs on it, that is another living Machine's as well")]
     Contested,
-    /// The process looks for it under another mark than it carries.
+    /// The VM carries another mark than the one that this process uses.
     #[error("something is done to a VM whose Machine has stored another cluster's mark")]
     OtherMark,
     /// The gate forbids it.
@@ -89,30 +89,30 @@ pub enum MachineViolation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
-    /// Nothing would ever look at the Machine again.
+    /// The Machine would never be reconciled again.
     #[error("a Machine that is not gone has no wake-up")]
     NoWake,
-    /// The next pass would come at once and see the same.
+    /// The next reconcile would follow at once and see the same.
     #[error("a pass follows at once although nothing has changed")]
     HotLoop,
     /// Too many may be replaced at a time.
     #[error("a Machine is failed for its health without a permit")]
     FailedWithoutPermit,
-    /// Too many may be started anew at a time.
+    /// Too many VMs would be rebooted at a time.
     #[error("a VM is started anew for its Machine's health without a permit")]
     RebootWithoutPermit,
-    /// More likely the way to the Nodes is broken.
+    /// The network to the Nodes is more likely broken than the Nodes.
     #[error("a Machine is failed or started anew whose VM is alive and whose zone is silent")]
     SilentZone,
     /// The Machine's health still counts.
     #[error("a Node is handed over for an update before its Machine says so")]
     HandedOverTooEarly,
-    /// A Machine that is being deleted leaves that state only by going, and no other enters it.
+    /// A Machine that is being deleted stays in that phase, and no other Machine enters it.
     #[error("a deletion is left or a Machine that nobody deletes enters it")]
     WrongWay,
 }
 
-/// Whether a batch may be done.
+/// Returns the rule that a batch breaks, if any.
 pub fn batch(
     view: &MachineView,
     progress: &MachineProgress,
@@ -134,7 +134,7 @@ pub fn batch(
         .try_for_each(|effect| held(view, progress, effect, now).and_then(|()| one(view, progress, effect)))
 }
 
-/// The same, or as good as the same. A drain does the same to many pods.
+/// Returns whether two effects are the same. A drain does the same to many pods.
 fn is_same(a: &MachineEffect, b: &MachineEffect) -> bool {
     match (a, b) {
         (MachineEffect::Drain(a), MachineEffect::Drain(b)) => a == b,
@@ -142,7 +142,7 @@ fn is_same(a: &MachineEffect, b: &MachineEffect) -> bool {
     }
 }
 
-/// What waits for other Machines, for pods and for hooks of others.
+/// Checks effects that must wait for other Machines, for pods, or for hooks of others.
 fn held(
     view: &MachineView,
     progress: &MachineProgress,
@@ -210,7 +210,8 @@ fn held(
     Ok(())
 }
 
-/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is kept.
+/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is
+/// kept.
 fn is_to_be_emptied(view: &MachineView, effect: &MachineEffect) -> bool {
     let is_selected = view
         .node()
@@ -247,7 +248,8 @@ fn one(
         {
             Err(MachineViolation::CreateWhileDeleting)
         }
-        // What a look finds is stored for the deletion to find it again, but nothing after the order to remove it.
+        // The id of a VM that a query finds is stored, so that the deletion finds it again; after the delete request
+        // nothing is stored.
         MachineEffect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
             Err(MachineViolation::CreateWhileDeleting)
         }
@@ -375,7 +377,8 @@ fn may_leave(view: &MachineView, progress: &MachineProgress) -> bool {
     is_proven_gone(view, progress) || is_declared || was_never_made(view)
 }
 
-/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found it.
+/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found
+/// it.
 fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
     let is_ordered = match &progress.delete_vm {
         Some(Ok(Deletion::Deleted { .. })) => true,
@@ -424,7 +427,7 @@ fn is_done(progress: &MachineProgress, effect: &MachineEffect) -> bool {
 
 fn is_drain_done(progress: &drain::DrainProgress, effect: &drain::DrainEffect) -> bool {
     match effect {
-        // What was asked for changes what there is to see.
+        // An eviction changes the list of pods.
         drain::DrainEffect::LookAtPods { .. } => false,
         drain::DrainEffect::Evict(pod) => progress.evictions.contains_key(pod),
         drain::DrainEffect::DeletePod(pod) => progress.deletions.contains_key(pod),
@@ -432,7 +435,7 @@ fn is_drain_done(progress: &drain::DrainProgress, effect: &drain::DrainEffect) -
     }
 }
 
-/// Whether a pass that has come so far may end so.
+/// Returns the rule that the end of a reconcile breaks, if any.
 pub fn conclusion(
     view: &MachineView,
     progress: &MachineProgress,
@@ -470,13 +473,14 @@ fn is_shared(view: &MachineView) -> bool {
     view.machine.provider_id.is_some() && !view.rivals.living_on_vm.is_empty()
 }
 
-/// One that decides does not know what to think of the Machine, and none of its opinions may be missing.
+/// Returns whether an enforcing policy has no verdict, or an opinion is missing.
 fn is_held_by_policy(view: &MachineView, progress: &MachineProgress) -> bool {
     let opinions = policies::opinions(view, progress);
     opinions.iter().any(|opinion| opinion.mode == Mode::Enforce && opinion.verdict == PolicyVerdict::Unknown)
 }
 
-/// A Machine that has joined fails with a permit, and none with a VM fails because the way to its zone is broken.
+/// Checks that a Machine which has joined fails only with a permit, and that none with a VM fails because the network
+/// to its zone is broken.
 fn fails(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineViolation> {
     let machine = &view.machine;
     let has_no_vm = machine.phase == Phase::Pending && machine.provider_id.is_none();
@@ -486,7 +490,8 @@ fn fails(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineVi
     permitted(view, progress, MachineViolation::FailedWithoutPermit)
 }
 
-/// It is the Machine's turn, and its zone does not speak against it. `otherwise`: what it is when it is not its turn.
+/// Checks that the Machine has a permit and that its zone does not object. `otherwise` is the violation without a
+/// permit.
 fn permitted(
     view: &MachineView,
     progress: &MachineProgress,

@@ -1,11 +1,11 @@
-//! Settings of a Machine that cannot be understood: those of the flags count, and the Machine says so.
+//! Reports invalid settings of a Machine; those of the flags count instead.
 
 use crate::machine::node::health::ConditionStatus;
 
 use super::conclusion::{MachineCondition, MachineConditionKind, MachineStep, Requeue};
 use super::facts::MachineView;
 
-/// With condition `Valid`, where there is something to say or to take back.
+/// Adds condition `Valid`, if there is a problem to report or to clear.
 pub(super) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.wake != Requeue::Gone {

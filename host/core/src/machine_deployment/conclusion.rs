@@ -1,31 +1,31 @@
-//! How a pass over a deployment ends.
+//! The end of a reconcile of a deployment.
 
 use crate::machine::{Requeue, Severity};
 
 use super::effect::DeploymentEffect;
 use super::status::DeploymentStatus;
 
-/// What to do next in a pass.
+/// The next step of a reconcile.
 #[derive(Clone, Debug)]
 pub enum DeploymentStep {
-    /// Do these, at the same time, and ask again.
+    /// Carry out these effects in parallel, then call `step` again.
     Act(Vec<DeploymentEffect>),
-    /// The pass is over.
+    /// The reconcile is over.
     Finish(DeploymentConclusion),
 }
 
-/// The end of a pass.
+/// The end of a reconcile.
 #[derive(Clone, Debug)]
 pub struct DeploymentConclusion {
-    /// What the status is to say, all of it.
+    /// The whole status to write.
     pub status: DeploymentStatus,
-    /// Why the deployment is as it is; shown as condition and, when it changes, as an Event.
+    /// The reason for the deployment's state; shown as condition and, when it changes, as an Event.
     pub reason: DeploymentReason,
-    /// The same for people.
+    /// The text for people.
     pub message: String,
-    /// What this pass did that people want to know, as Events.
+    /// Events of this reconcile.
     pub notes: Vec<DeploymentEvent>,
-    /// When to look again.
+    /// The requeue.
     pub wake: Requeue,
 }
 
@@ -38,18 +38,18 @@ pub struct DeploymentEvent {
     pub message: String,
 }
 
-/// Why something is told. Others count some of these words.
+/// The reason of such an Event. Other programs count some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeploymentEventKind {
     /// A set was made larger or smaller.
     ScalingSet,
-    /// An earlier template is in place again.
+    /// An earlier template is restored.
     Rollback,
-    /// The earlier template is not kept.
+    /// The earlier template is no longer stored.
     RollbackRevisionNotFound,
-    /// The earlier template is the one in place.
+    /// The earlier template is the current one.
     RollbackTemplateUnchanged,
-    /// The autoscaler's list names what cannot be heeded.
+    /// The autoscaler's list has entries that cannot be applied.
     TriggerIgnored,
     /// A set was adopted or released.
     SetClaimed,
@@ -68,7 +68,7 @@ impl DeploymentEventKind {
         }
     }
 
-    /// How it concerns the user.
+    /// Returns the severity for the user.
     pub fn severity(self) -> Severity {
         match self {
             Self::ScalingSet | Self::Rollback | Self::SetClaimed => Severity::Normal,
@@ -79,28 +79,28 @@ impl DeploymentEventKind {
     }
 }
 
-/// Why a deployment is as it is. Printed as condition and Event reasons; stable once released.
+/// The reason for a deployment's state. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeploymentReason {
-    /// The spec cannot be understood.
+    /// The spec is invalid.
     InvalidDeployment,
     /// The selector is empty.
     SelectingAll,
-    /// Dangerous work is held.
+    /// Destructive actions pause.
     Frozen,
     /// A set cannot be decoded.
     UnreadableSet,
-    /// A set makes no Machines: it has too many, or they never join.
+    /// A set is frozen: it has too many Machines, or they never join.
     SetFrozen,
     /// A write failed.
     WriteFailed,
-    /// The set of the template could not be made.
+    /// The set of the template could not be created.
     SetCreateFailed,
     /// The name of the set was taken; another one is tried.
     SetNameTaken,
-    /// Something was written, and the next pass goes on from there.
+    /// Something was written, and the next reconcile continues.
     UnderWay,
-    /// A set has not taken note of what was asked of it.
+    /// A set has not observed its last change.
     WaitingForSet,
     /// The rollout waits until Machines are gone.
     WaitingForDeletion,
@@ -108,21 +108,21 @@ pub enum DeploymentReason {
     WaitingForMachines,
     /// Nodes are being updated in place.
     UpdatingInPlace,
-    /// Somebody has to choose Nodes that are to be updated in place.
+    /// Somebody must select Nodes for the update in place.
     WaitingForSelection,
-    /// Nothing is rolled while it is paused.
+    /// The rollout is paused.
     Paused,
-    /// The rollout goes on in its maintenance window.
+    /// The rollout waits for its maintenance window.
     WaitingForWindow,
-    /// Machines that failed, or the rollout, wait until the disruption budget allows more.
+    /// Failed Machines, or the rollout, wait for the disruption budget.
     WaitingForBudget,
-    /// Machines are there until their replacements are.
+    /// Machines stay until their replacements are available.
     Replacing,
-    /// An annotation or a setting cannot be understood.
+    /// An annotation or a setting is invalid.
     InvalidOption,
     /// The rollout makes no progress.
     ProgressDeadlineExceeded,
-    /// All Machines are there, of the current template.
+    /// All Machines exist, of the current template.
     Complete,
     /// Its sets are being deleted.
     Deleting,

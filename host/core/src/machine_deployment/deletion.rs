@@ -1,4 +1,4 @@
-//! The end of a deployment: its sets go first, whatever its spec says.
+//! Deletes a deployment: its sets first, whatever its spec.
 
 use crate::machine::Requeue;
 

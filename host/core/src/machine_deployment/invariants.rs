@@ -1,4 +1,4 @@
-//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+//! Rules that always hold. Tests, assertions and the simulator use the same functions.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ pub enum DeploymentViolation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
-    /// Its outcome is known already.
+    /// An effect is repeated: its outcome is known.
     #[error("an effect is done twice in one pass")]
     Repeated,
     /// The gate forbids it.
@@ -27,7 +27,7 @@ pub enum DeploymentViolation {
     /// Somebody else controls it.
     #[error("a set is touched that is not the deployment's")]
     ForeignSet,
-    /// Nobody knows what is wanted.
+    /// The spec is invalid.
     #[error("a set is made or scaled although the spec cannot be understood")]
     Invalid,
     /// Sets and Machines would be left behind.
@@ -35,7 +35,7 @@ pub enum DeploymentViolation {
         "the finalizer is released before all sets are gone, or a set is made without it or during deletion"
     )]
     Orphaned,
-    /// More Machines than the deployment allows could be there at a time.
+    /// More Machines than the deployment allows could exist at a time.
     #[error("a set is made larger although there could be more Machines than replicas and surge")]
     AboveSurge,
     /// Fewer available Machines than the deployment promises could be left.
@@ -47,18 +47,18 @@ pub enum DeploymentViolation {
     /// Old ones are there.
     #[error("a set is made or made larger by Recreate while Machines of another template are there")]
     NotGone,
-    /// A Machine that the autoscaler wants to go is not marked.
+    /// A Machine that the autoscaler wants to delete is not marked.
     #[error("a set is made smaller before the Machines that are to go are marked")]
     Unmarked,
-    /// Nothing would ever look at the deployment again.
+    /// The deployment would never be reconciled again.
     #[error("a deployment that is not gone has no wake-up")]
     NoWake,
-    /// The next pass would come at once and see the same.
+    /// The next reconcile would follow at once and see the same.
     #[error("a pass follows at once although nothing has changed")]
     HotLoop,
 }
 
-/// Whether a batch may be done.
+/// Returns the rule that a batch breaks, if any.
 pub fn batch(
     view: &DeploymentView,
     progress: &DeploymentProgress,
@@ -82,7 +82,7 @@ pub fn batch(
     numbers(view, effects, now)
 }
 
-/// Whose things are touched, and when.
+/// Checks whose objects are written, and when.
 fn touches(view: &DeploymentView, effect: &DeploymentEffect) -> Result<(), DeploymentViolation> {
     let owner = |uid| view.sets.iter().find(|set| set.uid == uid).map(|set| &set.owner);
     let is_deleting = view.deployment.deletion.is_some();
@@ -122,7 +122,7 @@ fn touches(view: &DeploymentView, effect: &DeploymentEffect) -> Result<(), Deplo
     }
 }
 
-/// What the numbers of the sets would come to.
+/// Checks the numbers of the sets after the effects.
 fn numbers(
     view: &DeploymentView,
     effects: &[DeploymentEffect],
@@ -162,7 +162,7 @@ fn numbers(
         return Err(DeploymentViolation::Unmarked);
     }
     let is_recreate = valid.strategy == super::rollout::strategy::Strategy::Recreate;
-    // While a window holds the rollout, numbers are followed as in a deployment that is paused.
+    // While the rollout waits for a window, numbers are followed as in a paused deployment.
     let is_paused = view.deployment.spec.is_paused || super::rollout::window::held(view, now).is_some();
     if is_larger && is_recreate && !is_paused && !group.has_only_new() {
         return Err(DeploymentViolation::NotGone);
@@ -171,7 +171,7 @@ fn numbers(
     if is_alone {
         return Ok(());
     }
-    // What a transfer moves is not more: the Machine is there already.
+    // A transfer adds no Machine: it exists already.
     let moved = smaller().map(|(tally, to)| tally.wanted - to);
     let gone = smaller().map(|(tally, to)| (tally.wanted - to).min(tally.wanted.saturating_sub(tally.live)));
     let (moved, gone) = (sum(moved), sum(gone));
@@ -198,7 +198,7 @@ fn selects(effect: &DeploymentEffect) -> bool {
     matches!(effect, DeploymentEffect::WriteNode { change, .. } if change.selected == Some(true))
 }
 
-/// Whether a pass may end like this.
+/// Returns the rule that the end of a reconcile breaks, if any.
 pub fn conclusion(
     view: &DeploymentView,
     progress: &DeploymentProgress,

@@ -1,4 +1,4 @@
-//! What a pass over a deployment does, and what the deployment waits for.
+//! The plan of a reconcile: effects in batches, and the reason to wait.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -21,40 +21,40 @@ use super::status::waits;
 use super::trigger::{self, Trigger};
 use super::validity::{InvalidSpec, ValidSpec, oddities, validity};
 
-/// How many Machines are marked or labelled in one pass.
+/// How many Machines are marked or labelled in one reconcile.
 const MACHINES_PER_PASS: usize = 200;
 
-/// How often a deployment that is held looks whether it still is. That it goes on is told to all; this is for what is not.
+/// The requeue of a frozen deployment. A thaw requeues all; the timer is for a missed one.
 const HELD: SignedDuration = SignedDuration::from_mins(1);
 
 /// Effects that can be done at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub effects: Vec<DeploymentEffect>,
-    /// What comes after relies on it.
+    /// Later batches rely on it.
     pub is_vital: bool,
 }
 
 /// A whole pass.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// One after the other.
+    /// The batches, one after the other.
     pub batches: Vec<Batch>,
-    /// Why the deployment is as it is.
+    /// The reason for the deployment's state.
     pub reason: DeploymentReason,
-    /// The same for people.
+    /// The text for people.
     pub message: String,
-    /// What to tell if all goes well.
+    /// Events to write if all effects succeed.
     pub notes: Vec<DeploymentEvent>,
-    /// When to look again if nothing was to do.
+    /// The requeue if nothing was to do.
     pub wake: Requeue,
-    /// What the spec means, if it can be acted on.
+    /// The valid spec, if it can be applied.
     pub valid: Option<ValidSpec>,
-    /// The spec is acted on in this pass, and not only something that has to come first.
+    /// This reconcile applies the spec, and not only something that must come first.
     pub has_acted: bool,
-    /// It is bad news when this lasts for longer than the deadline.
+    /// The progress deadline applies to this wait.
     pub can_be_late: bool,
-    /// Nothing is rolled: it is paused, or waits for its window.
+    /// The rollout is paused, or waits for its window.
     pub is_held: bool,
 }
 
@@ -80,7 +80,7 @@ impl Plan {
         self
     }
 
-    /// Something has to be done and seen before the spec is acted on.
+    /// Returns a plan that must be done and seen before the spec is applied.
     fn first(message: &str, mut effects: Vec<DeploymentEffect>) -> Self {
         effects.truncate(MACHINES_PER_PASS);
         let mut plan = Self::waiting(DeploymentReason::UnderWay, message).then(effects, true);
@@ -148,8 +148,8 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     plan
 }
 
-/// What comes first: whose sets there are, how their Machines are told apart, which of them the autoscaler wants to go, and
-/// which template is wanted. Each is seen before the next.
+/// Plans the steps before the rollout: adoption of sets, labels that distinguish their Machines, marks of the
+/// autoscaler, and a rollback. The cache must show each before the next.
 fn ordered(
     view: &DeploymentView,
     valid: ValidSpec,
@@ -191,7 +191,7 @@ fn ordered(
     rollout::plan(view, &group, valid, change, now)
 }
 
-/// Nobody knows how many Machines such a set has and wants, so that no other is made larger or smaller.
+/// Returns the text about undecodable sets. Their numbers are unknown, so that no other set is scaled.
 pub(super) fn unreadable(view: &DeploymentView) -> String {
     let names: Vec<&str> = view.unreadable_sets.iter().map(Name::as_str).collect();
     format!(

@@ -1,4 +1,4 @@
-//! What comes next for a deployment.
+//! The next step of a deployment.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,14 +15,15 @@ use super::plan::{self, Plan};
 use super::status::DeploymentStatus;
 use super::status::progress;
 
-/// After a write to an API server that failed: soon, and at most a minute apart, since its return is not announced.
+/// The retry of a failed write to an API server: soon, and at most a minute apart, since nothing announces the server's
+/// return.
 const WRITE: RetryPolicy =
     RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
 
-/// Decides what comes next for a deployment. Pure: the same arguments give the same answer.
+/// Returns the next step for a deployment. Pure: the same arguments give the same step.
 ///
-/// A pass plans once, from what it has observed, does the batches of its plan one after the other, and ends. What comes of them
-/// is seen by the next pass.
+/// A reconcile plans once, from its facts, does the batches of its plan one after the other, and ends. The next
+/// reconcile sees the results.
 pub fn step(view: &DeploymentView, progress: &DeploymentProgress, now: Timestamp) -> DeploymentStep {
     let plan = plan::plan(view, now);
     for batch in &plan.batches {
@@ -83,7 +84,7 @@ fn late(view: &DeploymentView, message: &str) -> String {
     )
 }
 
-/// How a pass ends that could not do all of its plan.
+/// The end of a reconcile that could not do all of its plan.
 struct EarlyEnd {
     reason: DeploymentReason,
     message: String,
@@ -98,7 +99,7 @@ fn ending(
 ) -> Option<EarlyEnd> {
     if let Some((effect, error)) = progress.setback().or(progress.failure()) {
         if let ActError::Conflict | ActError::Gone = error {
-            // Others write as well: what holds is what was planned, and the next pass looks again within moments.
+            // Other programs write as well: the planned status counts, and the next reconcile follows within moments.
             return Some(EarlyEnd { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });
         }
         let reason = match effect {
@@ -138,7 +139,7 @@ fn ending(
     })
 }
 
-/// An earlier template that the server does not let in.
+/// An earlier template that the server refuses.
 struct RefusedRollback<'a> {
     set: &'a SetKey,
     error: &'a ActError,
@@ -154,7 +155,7 @@ impl<'a> RefusedRollback<'a> {
         })
     }
 
-    /// The write that takes the wish for it away. Asking again would hold everything else up until somebody notices.
+    /// Returns the write that removes the request for it. A retry would block everything else until somebody notices.
     fn withdrawal(&self) -> DeploymentEffect {
         let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
         DeploymentEffect::WriteDeployment(change)
@@ -207,13 +208,13 @@ fn note(effect: &DeploymentEffect, done: &EffectResult) -> Option<DeploymentEven
     })
 }
 
-/// How to come back after a write that failed.
+/// Returns the requeue after a failed write.
 fn retry(error: &ActError) -> Requeue {
     match error {
-        // The caches are behind: the watch brings what is new within moments.
+        // The caches are behind: the watch delivers the change within moments.
         ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
         ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
-        // What the server refuses it refuses until somebody changes it.
+        // A write that the server refuses is refused until somebody changes the object.
         ActError::Invalid { .. } => Requeue::Retry { policy: RetryPolicy::LONG, hint: None },
         ActError::Denied { .. }
         | ActError::Unreachable { .. }
@@ -222,7 +223,7 @@ fn retry(error: &ActError) -> Requeue {
     }
 }
 
-/// The earlier of two wakes, of which neither is at once.
+/// Returns the earlier of two requeues, of which neither is at once.
 pub(super) fn sooner(one: Requeue, other: Requeue) -> Requeue {
     match (one, other) {
         (Requeue::After(one), Requeue::After(other)) => Requeue::After(one.min(other)),

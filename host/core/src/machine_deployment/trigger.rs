@@ -1,8 +1,8 @@
-//! Machines that the autoscaler wants to go: a list in an annotation of the deployment.
+//! Machines that the autoscaler wants to delete: a list in an annotation of the deployment.
 //!
-//! It lowers the number of Machines and appends to the list in one write. Each Machine of the list is marked before any
-//! set is made smaller, so that no other one goes in its place. While one of them is not seen no set is made smaller
-//! either, for as long as its entry is kept.
+//! The autoscaler lowers the number of Machines and appends to the list in one write. Each Machine of the list is
+//! marked before any set is scaled down, so that no other one is deleted instead. While the cache does not show one of
+//! them, no set is scaled down, for as long as its entry is kept.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::value::phase::Phase;
 use super::effect::{DeploymentEffect, MachineChange};
 use super::facts::{DeploymentView, OwnedMachineFact, SetOwner};
 
-/// How long an entry may name a Machine that is not there: a watch may be behind.
+/// How long an entry may name a missing Machine: a watch may be behind.
 const UNSEEN: SignedDuration = SignedDuration::from_mins(1);
 
-/// What the list means.
+/// The list, read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trigger {
-    /// Marks that Machines do not carry.
+    /// Marks that Machines lack.
     pub marks: Vec<DeploymentEffect>,
-    /// The annotation as it is to be, where that differs: `Some(None)` is none.
+    /// The new annotation, if it differs: `Some(None)` is none.
     pub annotation: Option<Option<String>>,
-    /// What is taken off the list without having been heeded, and why.
+    /// The entries that are dropped without being applied, and why.
     pub dropped: Vec<String>,
-    /// Machines that the list names and that are not seen yet.
+    /// Machines of the list that the cache does not show yet.
     pub unseen: Vec<Name>,
-    /// When an entry of a Machine that is not there will be taken off.
+    /// When an entry of a missing Machine will be dropped.
     pub look_again: Option<SignedDuration>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                 }
             },
             Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,
-            // Its set leaves it alone, and it stays on the list until it can be read.
+            // Its set does not delete it, and it stays on the list until it can be decoded.
             Some(machine) if machine.is_unreadable => {}
             Some(machine) => {
                 let mark = mark(machine, at).filter(|mark| !trigger.marks.contains(mark));
@@ -91,13 +91,13 @@ fn mark(machine: &OwnedMachineFact, at: Timestamp) -> Option<DeploymentEffect> {
     })
 }
 
-/// How long an entry still stays whose Machine is not there. Not at all when its time is long past, or far ahead.
+/// Returns how long an entry of a missing Machine still stays. `None` when its time is long past, or far ahead.
 fn unseen_for(at: Timestamp, now: Timestamp) -> Option<SignedDuration> {
     let age = now.duration_since(at);
     (age.abs() < UNSEEN).then(|| UNSEEN.saturating_sub(age))
 }
 
-/// As it is stored, and as others write it.
+/// Rounds to whole seconds, as stored times have them.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

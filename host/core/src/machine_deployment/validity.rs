@@ -1,11 +1,11 @@
-//! Whether a deployment can be understood, and what is to be mended where it cannot.
+//! Validates a deployment, and says how to fix it.
 
 use crate::disruption::requests::DisruptionRequests;
 
 use super::facts::{DeploymentSelectorFact, DeploymentView};
 use super::rollout::strategy::Strategy;
 
-/// A spec, understood.
+/// A valid spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ValidSpec {
     /// How many Machines.
@@ -14,12 +14,12 @@ pub(crate) struct ValidSpec {
     pub strategy: Strategy,
 }
 
-/// Why a spec is not acted on.
+/// The reason why a spec is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InvalidSpec {
     /// It selects everything.
     SelectsEverything,
-    /// It cannot be understood.
+    /// The selector is invalid.
     Invalid(String),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn validity(view: &DeploymentView) -> Result<ValidSpec, InvalidSpec> 
     }
 }
 
-/// What is odd and does no harm: what counts instead.
+/// Returns the unusual settings that do no harm, with the values that count instead.
 pub(super) fn oddities(view: &DeploymentView, valid: ValidSpec) -> Vec<String> {
     let spec = &view.deployment.spec;
     let mut odd = valid.strategy.oddities();

@@ -1,4 +1,4 @@
-//! A set that is being deleted: its Machines go first, then our finalizer. What its spec says does not matter any more.
+//! Deletes a set: its Machines first, then our finalizer, whatever its spec.
 
 use jiff::Timestamp;
 
@@ -74,7 +74,7 @@ pub(super) fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> Se
     }
 }
 
-/// Nothing is left that the set would leave behind.
+/// Removes the finalizer, since no Machine is left.
 fn released(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     match &progress.release_finalizer {
         None => SetStep::act(SetEffect::ReleaseFinalizer),

@@ -1,4 +1,4 @@
-//! What a pass over a set may do, and what came of it.
+//! Effects of a set's reconcile, and their outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,15 @@ use crate::value::id::{Name, Uid};
 
 use super::facts::{ChildFact, SyncedPart};
 
-/// How many Machines a pass creates, deletes or writes at most. Others are to have their turn, and what goes wrong is to be seen
-/// before it has gone wrong a thousand times.
+/// How many Machines a reconcile creates, deletes or writes at most, so that other keys are not delayed, and an error
+/// is noticed before it happens a thousand times.
 pub const BURST: usize = 100;
 
-/// How often a pass asks for one Machine. An answer that gets lost is rare; several in a row mean that there is no connection.
+/// How often a reconcile tries to create one Machine. A lost answer is rare; several in a row mean that there is no
+/// connection.
 const ATTEMPTS: u32 = 3;
 
-/// One thing to do. Who it is done for is the view's set.
+/// One effect on the set of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetEffect {
     /// Put our finalizer on the set.
@@ -32,32 +33,32 @@ pub enum SetEffect {
         /// Its name.
         name: Name,
     },
-    /// Make the set the controller of a Machine that has none.
+    /// Make the set the controller of a Machine without one.
     Adopt(MachineRef),
-    /// Take the set off the owners of a Machine.
+    /// Remove the set from the owners of a Machine.
     Release(MachineRef),
-    /// Write the wish to keep a Machine, or take it away.
+    /// Write or remove the preservation request of a Machine.
     Preserve(MachineRef, PreserveChange),
-    /// Write what the set hands down, as it was observed.
+    /// Write the settings that the set copies, as observed.
     Sync(MachineRef, BTreeSet<SyncedPart>),
     /// Create a Machine from the template. Fails with `Conflict` when its name is taken.
     Create {
         /// Its name.
         name: Name,
-        /// Its place in the order of the set's Machines.
+        /// Its ordinal among the set's Machines.
         ordinal: u32,
-        /// What it carries beside what the template says.
+        /// Metadata beside that of the template.
         birth: CreateMode,
-        /// Its class, where it is not that of the template.
+        /// Its class, if it is not that of the template.
         class: Option<Name>,
     },
-    /// Delete a Machine, if it is as it was observed.
+    /// Delete a Machine, if it has not changed since it was observed.
     Delete(MachineRef, DeleteReason),
     /// Write labels and annotations of the set.
     WriteSet(MetaChange),
 }
 
-/// Which Machine, and only this one, not a later one of the same name.
+/// A Machine, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MachineRef {
     /// Its name.
@@ -72,23 +73,23 @@ impl MachineRef {
     }
 }
 
-/// Whether the wish to keep a failed Machine comes or goes.
+/// A change of the automatic preservation of a failed Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreserveChange {
-    /// There is room for it.
+    /// Begin: the limit of the set allows it.
     Begin,
-    /// There is none any more.
+    /// End: the limit of the set is exceeded.
     End,
 }
 
 /// How a Machine is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateMode {
-    /// With our finalizer and the default priority, so that its first pass need not write them. Both together say that a VM
-    /// may have been asked for.
+    /// With our finalizer and the default priority, so that its first reconcile need not write them. Both together mean
+    /// that a VM may have been requested.
     Claimed,
-    /// Without: its class is not there, so that nothing is asked for before somebody mends that, and it can be deleted until then
-    /// although no driver is there to ask.
+    /// Without both: its class is missing, so that nothing is requested before that is fixed, and it can be deleted
+    /// until then without a driver.
     Unclaimed,
 }
 
@@ -97,11 +98,11 @@ pub enum CreateMode {
 pub enum DeleteReason {
     /// There are more than are wanted.
     Surplus,
-    /// The autoscaler has chosen it.
+    /// The autoscaler has marked it.
     Marked,
-    /// It has failed before it was of use, or in an update, and nobody wishes to keep it.
+    /// It failed before it was in service, or in an update, and is not to be preserved.
     Failed,
-    /// It has failed since its Node was not healthy for too long, and nobody wishes to keep it.
+    /// It failed because its Node was unhealthy for too long, and is not to be preserved.
     Unhealthy,
     /// The cloud has no capacity for it, and another class is tried.
     Exhausted,
@@ -109,7 +110,7 @@ pub enum DeleteReason {
     SetDeleted,
 }
 
-/// The set as the API server has it.
+/// The set, read from the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentSet {
     /// Its uid.
@@ -118,10 +119,10 @@ pub struct CurrentSet {
     pub is_deleting: bool,
 }
 
-/// Whose Machine has the name that was to be given to another.
+/// The owner of the Machine that has the wanted name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameTakenBy {
-    /// This set's: the caches do not show it yet.
+    /// This set: the caches do not show the Machine yet.
     This,
     /// Somebody else's.
     Other,
@@ -146,7 +147,7 @@ impl SetEffect {
         }
     }
 
-    /// What the gate asks of it.
+    /// Returns its kind for the gate.
     pub fn kind(&self) -> EffectKind {
         match self {
             Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
@@ -163,7 +164,7 @@ impl SetEffect {
         }
     }
 
-    /// What comes of it when it is not carried out, or nobody knows.
+    /// Returns its outcome when it is not carried out, or that is unknown.
     pub fn failed(&self, error: ActError) -> SetOutcome {
         match self {
             Self::Claim => SetOutcome::Claim(Err(error)),
@@ -182,7 +183,7 @@ impl SetEffect {
     }
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum SetOutcome {
     /// Of `Claim`.
@@ -205,13 +206,13 @@ pub enum SetOutcome {
     Sync(Uid, Result<(), ActError>),
     /// Of `Create`, by ordinal.
     Create(u32, Name, Result<(), ActError>),
-    /// Of `Delete`. `Gone` tells that it was not there any more: nothing was deleted, and nobody is missed.
+    /// `Gone` means that it no longer existed: nothing was deleted.
     Delete(Uid, DeleteReason, Result<(), ActError>),
     /// Of `WriteSet`.
     WriteSet(Result<(), ActError>),
 }
 
-/// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
+/// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct SetProgress {
     /// Of `Claim`.
@@ -240,26 +241,26 @@ pub struct SetProgress {
     pub write_set: Option<Result<(), ActError>>,
 }
 
-/// The attempts to make one Machine.
+/// The attempts to create one Machine.
 #[derive(Clone, Debug)]
 pub struct CreateAttempts {
     /// Its name.
     pub name: Name,
     /// How many there were.
     pub attempts: u32,
-    /// One before the last may have made it.
+    /// An earlier attempt may have created it.
     pub was_unclear: bool,
-    /// What came of the last one.
+    /// The result of the last one.
     pub result: Result<(), ActError>,
 }
 
 impl CreateAttempts {
-    /// It may have made the Machine.
+    /// Returns whether it may have created the Machine.
     pub(super) fn is_unclear(&self) -> bool {
         matches!(self.result, Err(ActError::Ambiguous { .. }))
     }
 
-    /// It is to be asked for once more: what is answered clearly tells what became of the earlier attempts too.
+    /// Returns whether to try once more: a clear answer also shows the result of the earlier attempts.
     pub(super) fn is_to_be_repeated(&self) -> bool {
         self.is_unclear() && self.attempts < ATTEMPTS
     }
@@ -289,12 +290,12 @@ impl SetProgress {
         }
     }
 
-    /// How many Machines this pass has made.
+    /// Returns how many Machines this reconcile has created.
     pub(super) fn creations(&self) -> usize {
         self.created.values().filter(|creation| self.is_made(creation)).count()
     }
 
-    /// The Machine is there, and it is the set's.
+    /// Returns whether the Machine exists and belongs to the set.
     pub(super) fn is_made(&self, creation: &CreateAttempts) -> bool {
         let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(NameTakenBy::This)));
         match creation.result {
@@ -304,26 +305,26 @@ impl SetProgress {
         }
     }
 
-    /// A Machine may have been made or deleted, or may still be: whoever runs the passes lets none begin for this set until that
-    /// cannot be any more, and puts the next one in doubt.
+    /// Returns whether a Machine may have been created or deleted, or still may be. The caller must not begin another
+    /// reconcile of this set until that is over, and marks the next one as in doubt.
     pub fn is_unclear(&self) -> bool {
         let is_unclear = |result: &Result<(), ActError>| matches!(result, Err(ActError::Ambiguous { .. }));
         self.created.values().any(CreateAttempts::is_unclear)
             || self.deleted.values().any(|(_, result)| is_unclear(result))
     }
 
-    /// How many Machines this pass has deleted.
+    /// Returns how many Machines this reconcile has deleted.
     pub(super) fn deletions(&self) -> usize {
         self.deleted.values().filter(|(_, result)| result.is_ok()).count()
     }
 
-    /// A Machine that was to be deleted was not there any more. The answer has no version that the caches could be
-    /// waited for with: they show the Machine's end when they have caught up.
+    /// Returns whether a Machine to delete no longer existed. The answer has no version to wait for: the caches show
+    /// its deletion when they have caught up.
     pub(super) fn has_met_gone(&self) -> bool {
         self.deleted.values().any(|(_, result)| matches!(result, Err(ActError::Gone)))
     }
 
-    /// Something was written after which the set may look different.
+    /// Returns whether something was written that may change the set.
     pub(super) fn has_written(&self) -> bool {
         let any = |results: &BTreeMap<Uid, Result<(), ActError>>| results.values().any(Result::is_ok);
         self.creations() + self.deletions() > 0

@@ -1,4 +1,4 @@
-//! What has gone wrong in a pass. The rest of the pass goes on, and its end says what it was and when to come back.
+//! Collects the errors of a reconcile. The reconcile continues; its end reports the errors and the requeue.
 
 use crate::driver::write_error::ActError;
 use crate::machine::{Requeue, retry_write};
@@ -14,7 +14,8 @@ pub(super) struct SetError {
     pub(super) wake: Requeue,
 }
 
-/// All of it, as it was found. The worst is told first: creation and deletion concern the user more than other writes.
+/// The errors in the order of their discovery. The worst is reported: creation and deletion matter more than other
+/// writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SetErrors(Vec<SetError>);
 
@@ -33,7 +34,7 @@ impl SetErrors {
         self.add(SetReason::DeletionFailed, message, retry_write(error));
     }
 
-    /// The name of the next Machine belongs to others, time and again.
+    /// Adds that many names in a row belong to Machines of others.
     pub(super) fn names_taken(&mut self, names: usize) {
         let message = format!(
             "failed to create a Machine: the next {names} names belong to Machines of others; delete these, or recreate the \
@@ -43,7 +44,7 @@ impl SetErrors {
         self.add(SetReason::CreationFailed, message, wake);
     }
 
-    /// Somebody has written a number that no set reaches.
+    /// Adds that the ordinals are used up: the annotation has a number that no set reaches.
     pub(super) fn ordinals_used_up(&mut self, annotation: &str) {
         let message = format!(
             "failed to create a Machine: the annotation {annotation} of the set leaves no ordinal to give out: remove it"
@@ -58,7 +59,7 @@ impl SetErrors {
         self.add(SetReason::CachesBehind, message.to_owned(), wake);
     }
 
-    /// What the user is told.
+    /// Returns the error to report.
     pub(super) fn worst(&self) -> Option<&SetError> {
         self.0.iter().min_by_key(|trouble| trouble.reason)
     }

@@ -1,4 +1,4 @@
-//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+//! Rules that always hold. Tests, assertions and the simulator use the same functions.
 
 use std::collections::BTreeSet;
 
@@ -27,10 +27,10 @@ pub enum SetViolation {
     /// There would be fewer than are wanted.
     #[error("a Machine is deleted as surplus that is wanted")]
     WantedDeleted,
-    /// It does well, or somebody wishes to keep it.
+    /// The Machine is healthy, or is to be preserved.
     #[error("a Machine is deleted that has neither failed nor was chosen")]
     HealthyDeleted,
-    /// Its deployment counts who goes.
+    /// Its deployment has not permitted the deletion.
     #[error("a failed Machine is deleted that its deployment does not let go")]
     NotLetGo,
     /// The whole set is not being deleted.
@@ -47,7 +47,7 @@ pub enum SetViolation {
         "Machines are made, deleted or let go on a view that is in doubt, or before it is settled whose they are"
     )]
     Unsettled,
-    /// Another pass could not know that the name was given out.
+    /// Another reconcile could not know that the name was used.
     #[error("a Machine gets a name that does not follow from its ordinal, or an ordinal that was given out")]
     WrongName,
     /// It belongs to somebody else, or is wanted.
@@ -68,7 +68,7 @@ pub enum SetViolation {
     /// The gate or a label forbids it.
     #[error("what is held is done")]
     Held,
-    /// More than others can wait for.
+    /// The batch would delay other owners too long.
     #[error("a pass does more than a burst")]
     TooMany,
     /// The same effect twice: its outcome is known already.
@@ -77,7 +77,7 @@ pub enum SetViolation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
-    /// Nothing would ever look at the set again, or at once without reason.
+    /// The set would never be reconciled again, or at once without reason.
     #[error("a set is looked at never again although it is there, or at once although nothing has changed")]
     WrongWake,
     /// Nobody would know why.
@@ -85,7 +85,7 @@ pub enum SetViolation {
     Mute,
 }
 
-/// Whether a batch may be done.
+/// Returns the rule that a batch breaks, if any.
 pub fn batch(
     view: &SetView,
     progress: &SetProgress,
@@ -111,7 +111,7 @@ pub fn batch(
     deletions(view, progress, effects)
 }
 
-/// Who an effect is about, so that it is done once.
+/// Returns the subject of an effect, so that it is done once.
 fn subject(effect: &SetEffect) -> String {
     let of = |machine: &MachineRef| format!("{} {}", effect.name(), machine.uid);
     match effect {
@@ -248,7 +248,7 @@ fn deletion(
     }
 }
 
-/// Never more than are wanted, with those that this pass has made.
+/// Checks that no more Machines exist than are wanted, with those that this reconcile has created.
 fn creations(
     view: &SetView,
     progress: &SetProgress,
@@ -279,7 +279,7 @@ fn creations(
     if made + planned > BURST { Err(SetViolation::TooMany) } else { Ok(()) }
 }
 
-/// Never fewer than are wanted, as far as the number goes.
+/// Checks that no fewer Machines are left than are wanted.
 fn deletions(view: &SetView, progress: &SetProgress, effects: &[SetEffect]) -> Result<(), SetViolation> {
     let surplus = |why: &DeleteReason| *why == DeleteReason::Surplus;
     let planned: Vec<&DeleteReason> = effects
@@ -307,7 +307,7 @@ fn deletions(view: &SetView, progress: &SetProgress, effects: &[SetEffect]) -> R
     if progress.deleted.len() + planned.len() > BURST { Err(SetViolation::TooMany) } else { Ok(()) }
 }
 
-/// Whether a pass that has come so far may end so.
+/// Returns the rule that the end of a reconcile breaks, if any.
 pub fn conclusion(
     view: &SetView,
     progress: &SetProgress,

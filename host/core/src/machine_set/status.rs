@@ -1,4 +1,4 @@
-//! What the status of a set says.
+//! The reported status of a set.
 
 use jiff::Timestamp;
 
@@ -18,10 +18,10 @@ use super::members::adoption as claim;
 use super::removal::keep;
 use super::removal::order;
 
-/// So many of what overlaps are named.
+/// The number of overlapping Machines that are named.
 const NAMED: usize = 3;
 
-/// The counts, which hold whatever else could be done.
+/// Returns the counts.
 pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStatus {
     let machines = members::owned(view, progress);
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
@@ -47,7 +47,7 @@ pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     }
 }
 
-/// All of it, at the end of a pass that could act.
+/// Returns the whole status, at the end of a reconcile that could act.
 pub(super) fn of(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timestamp) -> SetStatus {
     let worst = troubles.worst();
     let failure = worst.and_then(|trouble| Some((trouble, replica_failure(trouble)?)));
@@ -65,7 +65,7 @@ pub(super) fn of(view: &SetView, progress: &SetProgress, troubles: &SetErrors, n
     }
 }
 
-/// As others count it.
+/// Returns the reason of MCM's condition `ReplicaFailure`.
 fn replica_failure(trouble: &SetError) -> Option<&'static str> {
     match trouble.reason {
         SetReason::CreationFailed => Some("FailedCreate"),
@@ -116,8 +116,8 @@ fn operation(view: &SetView, progress: &SetProgress, worst: Option<&SetError>) -
     }
 }
 
-/// Machines of others that the selector selects. They are left alone, and what is made of the same labels by two owners may be
-/// adopted by the wrong one later.
+/// Returns the condition for Machines of others that the selector selects. They are left alone; with two owners of the
+/// same labels the wrong one may adopt a Machine later.
 fn overlapping(view: &SetView, progress: &SetProgress) -> Option<SetOwnCondition> {
     let kind = SetOwnConditionKind::Overlapping;
     let overlaps = claim::overlaps(view, progress);
@@ -139,7 +139,7 @@ fn overlapping(view: &SetView, progress: &SetProgress) -> Option<SetOwnCondition
     Some(SetOwnCondition { kind, status: ConditionStatus::True, reason: "SelectsMachinesOfOthers", message })
 }
 
-/// Settings that nobody understands are not handed down, and the set says so.
+/// Returns the condition for invalid settings, which are not copied.
 fn valid(view: &SetView) -> Option<SetOwnCondition> {
     let kind = SetOwnConditionKind::Valid;
     if view.set.problems.is_empty() {

@@ -1,4 +1,4 @@
-//! What comes next for a set.
+//! The next step of a set.
 
 use jiff::Timestamp;
 
@@ -24,7 +24,7 @@ use super::removal::keep;
 use super::status;
 use super::validity;
 
-/// Decides what comes next for a set. Pure: the same arguments give the same answer.
+/// Returns the next step for a set. Pure: the same arguments give the same step.
 pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     if view.set.deletion.is_some() {
         return delete::step(view, progress, now);
@@ -58,8 +58,8 @@ pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     }
 }
 
-/// Each question in turn. What goes wrong with one of them does not hold up the others, except that nobody is made or deleted
-/// while it is open whose the Machines are.
+/// Returns the effects of the first task that has any. An error of one task does not block the others, except that no
+/// Machine is created or deleted while the owners of Machines are unknown.
 fn effects(
     view: &SetView,
     progress: &SetProgress,
@@ -91,7 +91,7 @@ fn written(
     }
 }
 
-/// The Machines could not be listed, and the caches may be behind: nothing is counted.
+/// Ends a reconcile whose list failed while the caches may be behind: nothing is counted.
 pub(super) fn unlisted(view: &SetView, progress: &SetProgress, error: &ActError, now: Timestamp) -> SetStep {
     let message = format!("failed to list the Machines of the set: {error}");
     stopped(view, progress, SetReason::WriteFailed, message, retry_write(error), now)
@@ -122,8 +122,8 @@ fn end(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timest
     SetConclusion { status, reason, message, wake }
 }
 
-/// When to look at what this pass has come upon. It comes back at once only where a version tells when the caches have
-/// what it wrote; what was gone already has none, and is asked about again after a pause.
+/// Returns the requeue after writes. It is immediate only if a version shows when the caches have the writes; objects
+/// that no longer existed have none, and are checked again after a pause.
 pub(super) fn after(progress: &SetProgress) -> Option<Requeue> {
     if progress.has_written() {
         return Some(Requeue::Now);
@@ -131,7 +131,8 @@ pub(super) fn after(progress: &SetProgress) -> Option<Requeue> {
     progress.has_met_gone().then_some(Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None })
 }
 
-/// How things stand where nothing went wrong. Without numbers, which the status has, so that it is told once.
+/// Returns reason and message of a reconcile without errors. Without numbers, which the status has, so that it is
+/// reported once.
 fn standing(
     view: &SetView,
     progress: &SetProgress,
@@ -197,7 +198,7 @@ fn standing(
     (SetReason::AllAvailable, "all Machines that are wanted are available".to_owned())
 }
 
-/// Machines that change wake their set. Time that passes does not.
+/// Returns the requeue by time: changes of Machines requeue their set, passing time does not.
 fn next_look(view: &SetView, progress: &SetProgress, now: Timestamp) -> Requeue {
     let ends = members::living(view, progress).into_iter().filter_map(|machine| machine.preserved_until);
     let next = ends.filter(|until| *until > now).min();

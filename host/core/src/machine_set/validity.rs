@@ -1,4 +1,4 @@
-//! Specs that nothing is done for, and what to mend. A set that is being deleted is deleted whatever its spec says.
+//! Finds invalid specs, and says how to fix them. A set that is being deleted is deleted whatever its spec.
 
 use crate::value::id::ClassName;
 
@@ -11,7 +11,7 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// The first thing that is wrong.
+/// Returns the first problem.
 pub(super) fn problem(view: &SetView) -> Option<Problem> {
     let set = &view.set;
     let invalid = |message: String| Some(Problem { reason: SetReason::InvalidSet, message });

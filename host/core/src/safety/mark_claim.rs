@@ -1,69 +1,70 @@
-//! The holder of the cluster's mark, as an object of the target cluster says: of two control planes that have the same
-//! mark and the same Nodes, one works and the other waits.
+//! The holder of the cluster's mark, in an object of the target cluster: of two control planes with the same mark and
+//! the same Nodes, one works and the other waits.
 //!
-//! As with a Lease, a holder writes the time again and again, and another one takes the claim over when that has
-//! stopped: so a control plane that was moved goes on, and one that was copied does not.
+//! As with a Lease, a holder renews the time, and another one takes over when the renewals have stopped: so a control
+//! plane that was moved continues, and a copied one does not.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How often the holder writes that it is there.
+/// How often the holder renews.
 pub const RENEWAL: SignedDuration = SignedDuration::from_mins(2);
 
-/// A claim that another process has seen unchanged for so long has no holder any more.
+/// A record that another process has seen unchanged for this long has lost its holder.
 pub const LAPSE: SignedDuration = SignedDuration::from_mins(6);
 
-/// A claim whose time is so long past has none either, whenever it was seen first: no two clocks are that far apart.
+/// A record with a time this long past has no holder either, whenever it was seen first: no two clocks differ that
+/// much.
 pub const STALE: SignedDuration = SignedDuration::from_mins(20);
 
-/// A claim as it is stored.
+/// The stored record of the holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkHolder {
-    /// Names the control plane; the same for all of its replicas.
+    /// The name of the control plane; the same for all of its replicas.
     pub holder: String,
     /// When the holder wrote it last, by its own clock.
     pub renewed: Timestamp,
 }
 
-/// How a control plane calls itself in a claim.
+/// The name of a control plane in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderName {
-    /// No other control plane has it.
+    /// The name that no other control plane has.
     pub unique: String,
-    /// What the same control plane called itself while it had no unique name. A claim under it is its own, and gets
-    /// the unique one at once.
+    /// The name of the same control plane before it had a unique one. A record under it is its own, and gets the unique
+    /// name at once.
     pub before: String,
 }
 
-/// The next step with a claim.
+/// The next step with the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkStep {
-    /// There is none: write it.
+    /// There is no record: write it.
     Create,
-    /// It is this control plane's and getting old, or stands under an earlier name: write name and time.
+    /// The record is this control plane's and getting old, or has an earlier name: write name and time.
     Renew,
-    /// Its holder has stopped: write this control plane into it.
+    /// The holder has stopped: write this control plane into it.
     TakeOver,
-    /// It is this control plane's, and young.
+    /// The record is this control plane's, and young.
     Rest,
-    /// Another control plane holds it, and works.
+    /// Another control plane holds the mark, and works.
     Held,
 }
 
-/// The claim as this process has seen it.
+/// The record as this process has seen it.
 #[derive(Clone, Debug, Default)]
 pub struct MarkWatch {
     seen: Option<(MarkHolder, Timestamp)>,
 }
 
 impl MarkWatch {
-    /// Takes note of what is stored, and says what is to be done by the control plane `own`.
+    /// Notes the stored record, and returns the next step of the control plane `own`.
     pub fn observe(&mut self, found: Option<&MarkHolder>, own: &HolderName, now: Timestamp) -> MarkStep {
         let Some(claim) = found else {
             self.seen = None;
             return MarkStep::Create;
         };
         let since = match &self.seen {
-            // A clock that was set back must not make a sighting one of the future.
+            // A clock that was set back must not move a sighting into the future.
             Some((seen, since)) if seen == claim => (*since).min(now),
             Some(_) | None => now,
         };
@@ -81,9 +82,9 @@ impl MarkWatch {
     }
 }
 
-/// Name of the object that holds the claim on a mark. The same for ever.
+/// Returns the name of the object for a mark. It never changes.
 pub fn object_name(mark: &str) -> String {
-    // 64-bit FNV-1a: marks are any text, and names of objects are not.
+    // 64-bit FNV-1a: marks are any text, names of objects are restricted.
     let hash = mark.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

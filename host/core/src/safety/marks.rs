@@ -1,31 +1,31 @@
-//! Which Machines may store the cluster's mark: those whose VM was just seen with it.
+//! Decides which Machines may store the cluster's mark: those whose VM was just listed with it.
 //!
-//! Drivers list what carries the mark of the process, and what an operator lets it adopt. So a listed VM with a uid
+//! Drivers list VMs with the mark of the process, and VMs that an operator lets it adopt. So a listed VM with a uid
 //! proves the mark of its Machine, and of the class through which it was listed. One that is not marked yet proves
 //! nothing, and neither does a Machine that was restored from before marks were stored.
 
 use crate::driver::Listed;
 use crate::value::id::Name;
 
-/// A Machine, as far as its mark goes.
+/// The stored VM and mark of a Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredMark<'a> {
-    /// The VM that it has stored.
+    /// Its stored provider id.
     pub provider_id: Option<&'a str>,
-    /// It has stored a mark, whichever.
+    /// It has stored any mark.
     pub has_mark: bool,
 }
 
 /// Proof from a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkProof {
-    /// Machines without a mark whose VM carries that of the process, in the order of the listing.
+    /// Machines without a mark whose VM has that of the process, in the order of the listing.
     pub machines: Vec<Name>,
-    /// A Machine of ours has its VM in the listing, so that the class is used under this mark.
+    /// The VM of one of our Machines is listed, so that the class is used under this mark.
     pub is_class_proven: bool,
 }
 
-/// Weighs a listing that is believed.
+/// Returns the proof of a trusted listing.
 pub fn proof<'a>(vms: &[Listed], machine: impl Fn(&Name) -> Option<StoredMark<'a>>) -> MarkProof {
     let mut proof = MarkProof::default();
     for vm in vms.iter().filter(|vm| vm.machine_uid.is_some()) {

@@ -1,7 +1,7 @@
-//! Nodes that no Machine answers for.
+//! Nodes without a Machine.
 //!
-//! Others are told by an annotation: the autoscaler leaves such Nodes alone. It comes off when a Machine claims the Node. A Node
-//! that somebody deletes may go, at whatever age: our finalizer is on it since a Machine had claimed it.
+//! An annotation marks them, so that the autoscaler leaves such Nodes alone. It is removed when a Machine names the
+//! Node. A Node in deletion may be deleted at any age: our finalizer is on it since a Machine had owned it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{Name, NodeName, Uid};
 
-/// A Node, as far as this matters.
+/// A Node, to find unmanaged ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnmanagedNodeFact {
     /// Its name.
@@ -20,50 +20,50 @@ pub struct UnmanagedNodeFact {
     pub created: Timestamp,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// It says that nobody manages it.
+    /// It has the annotation of an unmanaged Node.
     pub is_marked: bool,
     /// Our finalizer is on it.
     pub has_finalizer: bool,
-    /// Machines that claim it: by their label, or because it is of their VM. In order.
+    /// Machines that name it, by their label or by their VM. In order.
     pub machines: Vec<Name>,
 }
 
-/// What is to be done about a Node.
+/// The action on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeAction {
     /// Nothing.
     Rest,
-    /// No Machine answers for it: it is marked, and our finalizer comes off.
+    /// It has no Machine: add the annotation, and remove our finalizer.
     Mark,
-    /// It is being deleted, no Machine answers for it, and our finalizer is all that we hold of it: that comes off.
+    /// It is being deleted and has no Machine: remove our finalizer.
     Release,
-    /// A Machine answers for it: the mark comes off.
+    /// It has a Machine: remove the annotation.
     Unmark,
 }
 
-/// How much evidence is asked for.
+/// The required evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnmanagedRule {
-    /// A younger Node may belong to a Machine that is being made.
+    /// A younger Node may belong to a Machine that is being created.
     pub minimum_age: SignedDuration,
-    /// Between the two looks that must find it without a Machine.
+    /// The time between the two checks that must find it without a Machine.
     pub spacing: SignedDuration,
 }
 
-/// Nodes that one look has found without a Machine. Lost with the process, which then looks twice again.
+/// Nodes that one check has found without a Machine. A restart forgets them, and checks twice again.
 #[derive(Clone, Debug, Default)]
 pub struct UnmanagedNodes {
     since: BTreeMap<Uid, Timestamp>,
 }
 
 impl UnmanagedNodes {
-    /// No Node was without a Machine at the last look.
+    /// Returns whether no Node was without a Machine at the last check.
     pub fn is_empty(&self) -> bool {
         self.since.is_empty()
     }
 
-    /// How long the next look may wait, of the shortest pause, when there are so many Nodes: each look is at all of them. Where
-    /// a Node is without a Machine or `is_any_marked`, somebody waits for an answer.
+    /// Returns the pause before the next check, at least `shortest`, for this many Nodes: each check reads all of them.
+    /// If a Node is without a Machine or `is_any_marked`, somebody waits for the result.
     pub fn pause(&self, shortest: SignedDuration, nodes: usize, is_any_marked: bool) -> SignedDuration {
         if is_any_marked || !self.is_empty() {
             return shortest;
@@ -71,7 +71,7 @@ impl UnmanagedNodes {
         shortest.saturating_mul(i32::try_from(nodes / 1_000).unwrap_or(i32::MAX).clamp(1, 10))
     }
 
-    /// Takes note of a look at all Nodes and says what is to be done, by Node, in order. `nodes` must come from complete caches.
+    /// Notes a check of all Nodes, and returns the actions, by Node, in order. `nodes` must come from complete caches.
     pub fn look(
         &mut self,
         nodes: &[UnmanagedNodeFact],
@@ -83,7 +83,7 @@ impl UnmanagedNodes {
             node.machines.is_empty() && if node.is_deleting { node.has_finalizer } else { is_old }
         };
         let strays: Vec<&UnmanagedNodeFact> = nodes.iter().filter(is_stray).collect();
-        // A time of the future comes from a clock that was set back.
+        // A time in the future comes from a clock that was set back.
         let uids: BTreeSet<&Uid> = strays.iter().map(|node| &node.uid).collect();
         self.since.retain(|uid, since| *since <= now && uids.contains(uid));
         for node in &strays {
@@ -96,7 +96,7 @@ impl UnmanagedNodes {
         let verdict = |node: &UnmanagedNodeFact| match (node.machines.as_slice(), node.is_deleting) {
             ([], true) if node.has_finalizer && is_sure(node) => NodeAction::Release,
             ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => NodeAction::Mark,
-            // Of several the passes of these Machines tell; a mark would be wrong all the same.
+            // The reconciles of these Machines report a conflict; a mark would be wrong.
             ([_, ..], false) if node.is_marked => NodeAction::Unmark,
             (_, _) => NodeAction::Rest,
         };
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What is to be done about the Node, when it was found the same half an hour and again a minute before.
+    /// The action on the Node, when it was found the same half an hour and again a minute before.
     fn settled(node: &UnmanagedNodeFact) -> NodeAction {
         let mut strays = UnmanagedNodes::default();
         for second in [0, 1_800] {

@@ -1,17 +1,17 @@
-//! Room for objects whose drivers are being called: a bound, and a line of those that found no room.
+//! Limits the number of objects in driver calls, and queues the others.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Room for so many.
+/// A limit with a queue.
 ///
-/// Promises: never more are inside than there is room for; one that found no room is called when there is, first come,
-/// first served; nobody overtakes those that wait; an operation takes time logarithmic in the number of keys, but
+/// Promises: never more keys are inside than the limit; a queued key is called when there is room, first in, first out;
+/// no key overtakes queued ones; an operation takes time logarithmic in the number of keys, except
 /// [`CallRoom::forget`].
 #[derive(Clone, Debug)]
 pub struct CallRoom<K> {
     most: usize,
     inside: BTreeSet<K>,
-    /// Those that were called and have not come yet. Room is kept for them.
+    /// Keys that were called and have not entered yet. Room is reserved for them.
     called: BTreeSet<K>,
     line: VecDeque<K>,
     in_line: BTreeSet<K>,
@@ -29,7 +29,7 @@ impl<K: Ord + Clone> CallRoom<K> {
         }
     }
 
-    /// True when `key` is inside from now on; otherwise it stands in line.
+    /// Returns true when `key` is inside now; otherwise it is queued.
     pub fn enter(&mut self, key: &K) -> bool {
         let is_called = self.called.remove(key);
         let has_room = self.inside.len() + self.called.len() < self.most;
@@ -43,22 +43,22 @@ impl<K: Ord + Clone> CallRoom<K> {
         false
     }
 
-    /// `key` is inside no more, or was called and does not come. Returns the one that is called in its place.
+    /// Removes `key`, which was inside, or was called and does not enter. Returns the key that is called instead.
     pub fn leave(&mut self, key: &K) -> Option<K> {
         let has_left = self.inside.remove(key) | self.called.remove(key);
         if has_left { self.call() } else { None }
     }
 
-    /// `key` comes no more. Returns the one that is called in its place.
+    /// Forgets `key`. Returns the key that is called instead.
     pub fn forget(&mut self, key: &K) -> Option<K> {
         if self.in_line.remove(key) {
             self.line.retain(|waiting| waiting != key);
         }
-        // A call that is under way ends by itself.
+        // A running call ends later.
         if self.called.remove(key) { self.call() } else { None }
     }
 
-    /// True when nothing is known.
+    /// Returns true when there are no keys.
     pub fn is_empty(&self) -> bool {
         self.inside.is_empty() && self.called.is_empty() && self.line.is_empty()
     }

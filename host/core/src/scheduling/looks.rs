@@ -1,6 +1,7 @@
-//! When to look again at VMs that are in service, so that what becomes of them is noticed although nobody asks.
+//! When VMs in service are queried again, so that changes are noticed.
 //!
-//! Each Machine has its place within the interval, by its uid: looks are spread evenly, also after a start, and nothing has to be stored.
+//! Each Machine has its time within the interval, by its uid: queries are spread evenly, also after a start, and
+//! nothing is stored.
 
 use std::collections::BTreeMap;
 
@@ -8,46 +9,46 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{ObjectKey, Uid};
 
-/// How often a VM is looked at, and no more often than once a second in all.
+/// How often a VM is queried.
 pub const INTERVAL: SignedDuration = SignedDuration::from_hours(1);
 
-/// Between two looks that find nothing before a VM counts as gone, where reads do not lag longer.
+/// The time between two queries that find nothing before a VM counts as gone, unless reads lag longer.
 pub const SECOND_LOOK: SignedDuration = SignedDuration::from_mins(2);
 
-/// When a VM is to be looked at.
+/// When a VM is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmCheckFact {
     /// At this time, or as soon as possible after it.
     pub next: Timestamp,
-    /// Time between looks.
+    /// The time between queries.
     pub interval: SignedDuration,
-    /// When it was first not found, since it was found last.
+    /// When it was first not found after its last sighting.
     pub missed: Option<Timestamp>,
-    /// The status says something else of it than that it is there.
+    /// The status reports a problem with its presence.
     pub is_doubted: bool,
-    /// The status says that no look proves it to be the Machine's.
+    /// The status says that no query proves it to be the Machine's.
     pub is_unproven: bool,
 }
 
-/// The reason of condition `VmPresent` where all is well.
+/// The reason of condition `VmPresent` for a VM that is found.
 pub const VM_FOUND: &str = "VmFound";
 
-/// Its reason where no look proves the VM to be the Machine's.
+/// Its reason when no query proves the VM to be the Machine's.
 pub const VM_NOT_PROVEN: &str = "VmNotProven";
 
-/// What the status says of the VM's being there.
+/// The reported presence of the VM, by the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportedVm {
-    /// Nothing, or that it is there.
+    /// Nothing, or that it is found.
     Nothing,
-    /// That something is wrong with it.
+    /// A problem with it.
     Trouble,
-    /// That no look proves it to be the Machine's.
+    /// No query proves it to be the Machine's.
     Unproven,
 }
 
 impl ReportedVm {
-    /// By condition `VmPresent`.
+    /// Parses the reason of condition `VmPresent`.
     pub fn of(reason: Option<&str>) -> Self {
         match reason {
             None | Some(VM_FOUND) => Self::Nothing,
@@ -63,18 +64,18 @@ struct LastCheck {
     missed: Option<Timestamp>,
 }
 
-/// The result of a look.
+/// The result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckResult {
     /// It is there.
     Found,
-    /// It is not there, as far as the cloud says.
+    /// The cloud says that it is missing.
     Missing,
-    /// The cloud could not be asked.
+    /// The cloud could not be queried.
     Unknown,
 }
 
-/// The looks of this process. A restart forgets them and starts again, spread as before.
+/// The queries of this process. A restart forgets them and starts again, spread as before.
 ///
 /// Assumes that [`VmChecks::forget`] is called for Machines that are gone.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +84,7 @@ pub struct VmChecks {
 }
 
 impl VmChecks {
-    /// When to look at the VM of this Machine.
+    /// Returns when the VM of this Machine is queried.
     pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: ReportedVm, now: Timestamp) -> VmCheckFact {
         let fresh = LastCheck { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
@@ -100,7 +101,7 @@ impl VmChecks {
         }
     }
 
-    /// The VM of this Machine was looked at, for whatever reason.
+    /// Notes a query of this Machine's VM, for any reason.
     pub fn looked(&mut self, key: &ObjectKey, looked: CheckResult, now: Timestamp) {
         let Some(known) = self.known.get_mut(key) else { return };
         known.last = now;
@@ -117,7 +118,7 @@ impl VmChecks {
     }
 }
 
-/// The next time after `last` at which the Machine's place in the interval comes.
+/// Returns the next time after `last` that the Machine has in the interval.
 fn next_after(last: Timestamp, uid: &Uid, interval: SignedDuration) -> Timestamp {
     let interval = interval.as_secs().max(1);
     let place = place(uid) % interval;

@@ -1,40 +1,40 @@
-//! How many requests may be sent in a time: a bucket of tokens that fills steadily, as Kubernetes' own clients have it.
+//! Limits requests to an API server: a token bucket that fills steadily, as in Kubernetes' own clients.
 
 use jiff::SignedDuration;
 
-/// What a client may send.
+/// The limit of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Requests a second, in the long run. Above 0.
     pub per_second: f64,
-    /// Requests at once, after a rest. At least 1.
+    /// Requests at once, after a pause. At least 1.
     pub burst: u32,
 }
 
 /// The bucket of one client. Full at the beginning.
 ///
-/// Keeps one time: when it will be full. Each request moves that on by the time that its token takes to come back.
+/// Stores only the time when it will be full. Each request moves that by the time of one token.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     /// For one token to come.
     token: SignedDuration,
-    /// For all others, while one is in it.
+    /// The time to fill all others, while it has one.
     others: SignedDuration,
     /// On the clock of the callers.
     full_at: SignedDuration,
 }
 
-/// What the bucket says to a request.
+/// The bucket's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendPermit {
-    /// Its token is taken: send it.
+    /// Send it: its token is taken.
     Go,
-    /// Nothing was taken: ask again after this time.
+    /// Ask again after this time: no token was taken.
     After(SignedDuration),
 }
 
 impl Bucket {
-    /// A full one. A rate that is not above 0 is taken for one request in an hour, a burst of 0 for 1.
+    /// Returns a full bucket. A rate that is not above 0 counts as one request in an hour, a burst of 0 as 1.
     pub fn new(rate: Rate) -> Self {
         const LONGEST: SignedDuration = SignedDuration::from_hours(1);
         let token = SignedDuration::try_from_secs_f64(1.0 / rate.per_second).unwrap_or(LONGEST);
@@ -45,7 +45,8 @@ impl Bucket {
         Self { token, others, full_at: SignedDuration::MIN }
     }
 
-    /// Takes a token, if there is one. `now` is any clock that is never set back; who sets it back waits, and gets no more.
+    /// Takes a token, if there is one. `now` is any clock that is never set back; a clock that is set back delays
+    /// requests and permits no more.
     pub fn take(&mut self, now: SignedDuration) -> SendPermit {
         let missing = self.full_at.saturating_sub(now).max(SignedDuration::ZERO);
         let wait = missing.saturating_sub(self.others);

@@ -1,4 +1,4 @@
-//! Which version of a driver: by what its component is, not by what it says of itself.
+//! The version of a driver, by the digest of its component.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverDigest([u8; 32]);
 
-/// A text that is no digest.
+/// An invalid digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a sha256 digest of 64 hex digits")]
 pub struct NotADigest(String);

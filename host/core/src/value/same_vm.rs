@@ -1,13 +1,14 @@
 //! Whether two provider ids name one VM.
 //!
-//! A driver writes one on the Machine, the cloud's own controller or the kubelet writes one on the Node, and they seldom agree on
-//! more than the last part: AWS has `aws:///REGION/i-1` and `aws:///ZONE/i-1`, Hetzner `hcloud:///ZONE/1` and `hcloud://1`, Azure a
-//! short and a long path in varying case. So a difference of form is no evidence. What a Machine says of its Node and the Node of
-//! its Machine counts, unless both ids are of one scheme and end with names of one kind that differ.
+//! A driver writes one on the Machine, the cloud's own controller or the kubelet writes one on the Node, and they
+//! seldom agree on more than the last part: AWS has `aws:///REGION/i-1` and `aws:///ZONE/i-1`, Hetzner
+//! `hcloud:///ZONE/1` and `hcloud://1`, Azure a short and a long path in varying case. So a different form is no
+//! evidence. The references between a Machine and its Node count, unless both ids have one scheme and end with names of
+//! one kind that differ.
 
 use crate::value::id::ProviderId;
 
-/// What two provider ids tell of their VMs.
+/// The result of comparing two provider ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameVm {
     /// It is one.
@@ -19,7 +20,7 @@ pub enum SameVm {
 }
 
 impl SameVm {
-    /// What the ids of a Node and of a Machine tell, where each may be missing.
+    /// Compares the ids of a Node and of a Machine, where each may be missing.
     pub fn of(one: Option<&ProviderId>, other: Option<&ProviderId>) -> Self {
         match (one, other) {
             (Some(one), Some(other)) => Self::of_texts(one.as_str(), other.as_str()),
@@ -27,7 +28,7 @@ impl SameVm {
         }
     }
 
-    /// What two provider ids tell, as they are written.
+    /// Compares two provider ids as they are written.
     pub fn of_texts(one: &str, other: &str) -> Self {
         if one == other && !one.is_empty() {
             return Self::Same;
@@ -36,7 +37,7 @@ impl SameVm {
         let (Some(one), Some(other)) = (one, other) else { return Self::Unclear };
         let is_of_one_scheme = match (one_scheme, other_scheme) {
             (Some(one), Some(other)) if one.eq_ignore_ascii_case(other) => true,
-            // One cloud may have several worlds with ids of their own, such as `hcloud` and `hrobot`.
+            // One cloud may have several separate sets of ids, such as `hcloud` and `hrobot`.
             (Some(_), Some(_)) => return Self::Unclear,
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -54,14 +55,15 @@ impl SameVm {
 }
 
 impl ProviderId {
-    /// True when both name one VM, in whatever form: they are equal, or end with the same name and are not of two schemes.
+    /// Returns true when both name one VM, in any form: they are equal, or end with the same name and are not of two
+    /// schemes.
     pub fn names_same_vm(&self, other: &Self) -> bool {
         SameVm::of_texts(self.as_str(), other.as_str()) == SameVm::Same
     }
 }
 
-/// The part by which a provider id names its VM, to look it up by: ids that name one VM have the same, but not only they. `None`: it
-/// names none.
+/// Returns the part of a provider id that names its VM, for a lookup: ids of one VM have the same part, but others may
+/// too. `None`: it names none.
 pub fn vm_name(provider_id: &str) -> Option<String> {
     split(provider_id).1.map(str::to_ascii_lowercase)
 }
@@ -75,8 +77,8 @@ fn split(provider_id: &str) -> (Option<&str>, Option<&str>) {
     (scheme, path.rsplit('/').find(|part| !part.is_empty()))
 }
 
-/// What a VM is named by. A cloud that has several of these for each VM may have written one on the Node and another one on the
-/// Machine.
+/// The kind of name at the end of an id. A cloud that has several names for each VM may write one on the Node and
+/// another one on the Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -119,7 +121,8 @@ mod tests {
                 "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/{name}"
             )
         };
-        // The driver's on the Machine; what the cloud's controller or the kubelet writes on the Node, and on that of another VM.
+        // The driver's on the Machine; what the cloud's controller or the kubelet writes on the Node, and on that of
+        // another VM.
         let clouds: [(&str, String, Vec<String>, String); 7] = [
             (
                 "AWS",

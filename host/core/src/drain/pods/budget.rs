@@ -1,4 +1,4 @@
-//! What a PodDisruptionBudget says.
+//! The decision of PodDisruptionBudgets about an eviction.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -27,7 +27,7 @@ pub struct BudgetFact {
     pub has_disrupted_pods: bool,
     /// `spec.unhealthyPodEvictionPolicy`.
     pub unhealthy_pods: UnhealthyPods,
-    /// The API server has refused an eviction for it and does not want to be asked again before this.
+    /// The API server has refused an eviction for it, with this time for the next attempt.
     pub held_until: Option<Timestamp>,
 }
 
@@ -41,22 +41,22 @@ pub enum UnhealthyPods {
     AlwaysAllow,
 }
 
-/// What the budgets of a pod say to its eviction, as far as their last status tells.
+/// The decision of a pod's budgets about its eviction, by their last status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetState<'a> {
-    /// Nothing is known to speak against it: the API server decides.
+    /// No budget is known to refuse: the API server decides.
     Open,
     /// There is no disruption left at the moment.
     Spent(&'a BudgetFact),
-    /// It never has a disruption left, although all is well: somebody must change it.
+    /// It allows no disruption, although all pods are healthy: its owner must change it.
     Misconfigured(&'a BudgetFact),
     /// The API server refuses to evict a pod that several budgets select.
     Several(&'a [BudgetFact]),
 }
 
-/// Judges the eviction of a pod as the API server would, by the same rules.
+/// Decides about the eviction of a pod by the rules of the API server.
 pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
-    // Pods that do no work yet, or no more, disrupt nobody.
+    // Pods that are pending or finished disrupt nothing.
     if pod.ending.is_some() || pod.phase != PodPhase::Running {
         return BudgetState::Open;
     }
@@ -68,7 +68,7 @@ pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
     if budget.lets_go_unhealthy(pod) {
         return BudgetState::Open;
     }
-    // Until its controller has seen the last change the API server refuses, whatever was allowed before.
+    // Until its controller has observed the last change, the API server refuses.
     if budget.observed_generation < budget.generation {
         return BudgetState::Spent(budget);
     }
@@ -81,7 +81,7 @@ pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
     if is_at_rest { BudgetState::Misconfigured(budget) } else { BudgetState::Spent(budget) }
 }
 
-/// For how long the API server does not want to be asked for the pod.
+/// Returns how long the API server refuses evictions of the pod.
 pub(crate) fn held(pod: &PodFact, now: Timestamp) -> Option<SignedDuration> {
     let until = pod.budgets.iter().filter_map(|budget| budget.held_until).max()?;
     Some(until.duration_since(now)).filter(|left| *left > SignedDuration::ZERO)

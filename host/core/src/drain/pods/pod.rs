@@ -35,13 +35,13 @@ pub struct PodFact {
     pub phase: PodPhase,
     /// Its condition `Ready` is True.
     pub is_ready: bool,
-    /// It was told to end.
+    /// Its termination, once it was deleted.
     pub ending: Option<PodTermination>,
     /// `spec.terminationGracePeriodSeconds`.
     pub grace: SignedDuration,
     /// `spec.priority`; 0 where it is not set.
     pub priority: i32,
-    /// Something in it is lost with the Node: an `emptyDir`.
+    /// It has an `emptyDir`, whose data is lost with the Node.
     pub has_local_storage: bool,
     /// The volumes that it claims.
     pub claims: Vec<PvcFact>,
@@ -50,7 +50,8 @@ pub struct PodFact {
 }
 
 impl PodFact {
-    /// A drain leaves alone what the kubelet keeps by itself, and what a DaemonSet would put back at once.
+    /// Returns whether a drain evicts the pod. Static pods and pods of DaemonSets are ignored: they would come back at
+    /// once.
     pub(crate) fn is_drained(&self) -> bool {
         match self.owner {
             PodOwner::Mirror | PodOwner::DaemonSet => false,
@@ -58,7 +59,7 @@ impl PodFact {
         }
     }
 
-    /// It claims volumes, so it takes turns.
+    /// Returns whether it has volumes, so that it is evicted in turn.
     pub(crate) fn has_volumes(&self) -> bool {
         !self.claims.is_empty()
     }
@@ -69,16 +70,16 @@ impl PodFact {
     }
 }
 
-/// Who keeps a pod.
+/// The owner of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
-    /// The kubelet itself, from a file: the API server has only its mirror.
+    /// The kubelet, from a file: the API server has only the mirror pod.
     Mirror,
-    /// A DaemonSet, which would put it back at once.
+    /// A DaemonSet, which would create it again at once.
     DaemonSet,
-    /// Another controller, which makes a new one elsewhere.
+    /// Another controller, which creates a new one elsewhere.
     Controller,
-    /// Nobody: it does not come back.
+    /// No owner: the pod is not created again.
     Nobody,
 }
 
@@ -93,7 +94,7 @@ pub enum PodPhase {
     Finished,
 }
 
-/// A pod that was told to end.
+/// The termination of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodTermination {
     /// `metadata.deletionTimestamp`: by when it should have ended.
@@ -103,7 +104,7 @@ pub struct PodTermination {
 }
 
 impl PodTermination {
-    /// When it was told so.
+    /// Returns when its deletion was requested.
     pub(crate) fn since(&self) -> Timestamp {
         self.deadline.checked_sub(self.grace).unwrap_or(Timestamp::MIN)
     }

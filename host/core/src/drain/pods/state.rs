@@ -1,4 +1,4 @@
-//! How each pod of a drain stands.
+//! The state of each pod of a drain.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,21 +13,21 @@ use crate::drain::request::DrainRequest;
 use crate::drain::stage::DrainStage;
 use crate::drain::wake::PAUSE;
 
-/// A kubelet needs some seconds beyond the grace period to kill and clean up.
+/// The seconds beyond the grace period that a kubelet needs to kill and clean up.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
-/// How often a pod is tried nevertheless whose budget is known to refuse: the copy of the budget may be behind.
+/// The time between trial evictions of a pod whose budget is known to refuse: the cached budget may be old.
 pub(crate) const DOUBT_EVERY: SignedDuration = SignedDuration::from_mins(3);
 
-/// How long such a moment of doubt lasts.
+/// How long such a trial lasts.
 const DOUBT_LASTS: SignedDuration = SignedDuration::from_secs(5);
 
-/// A pod that is to go.
+/// A pod that the drain evicts, and the cause why it is still there.
 #[derive(Clone, Debug)]
 pub(crate) struct PodState<'a> {
     pub(crate) pod: &'a PodFact,
     pub(crate) cause: WaitCause,
-    /// Since when it is on its way.
+    /// Since when it is terminating.
     pub(crate) ending_since: Option<Timestamp>,
     /// Not asked again before.
     pub(crate) pause: Option<SignedDuration>,
@@ -90,7 +90,7 @@ impl<'a> PodState<'a> {
             Err(EvictError::Failed(ActError::Throttled { after })) => {
                 Self { pause: after, ..Self::new(pod, WaitCause::Throttled) }
             }
-            // Another one of that name, or a change just then: the next look tells.
+            // Another pod has that name, or it changed just then: the next list shows it.
             Err(EvictError::Failed(ActError::Conflict | ActError::Gone)) => {
                 Self::new(pod, WaitCause::NotAsked)
             }
@@ -106,7 +106,7 @@ impl<'a> PodState<'a> {
     }
 }
 
-/// What stands against a pod that may not go.
+/// Returns the cause that blocks the eviction of a pod.
 fn refused_by(pod: &PodFact) -> WaitCause {
     match stance(pod) {
         BudgetState::Misconfigured(_) => WaitCause::BudgetMisconfigured,
@@ -115,7 +115,7 @@ fn refused_by(pod: &PodFact) -> WaitCause {
     }
 }
 
-/// True for a moment every few minutes. It follows from the clock alone, so that nothing has to be remembered.
+/// Returns true for a moment every few minutes. It follows from the clock alone, so that nothing is stored.
 fn is_in_doubt(elapsed: SignedDuration) -> bool {
     elapsed >= DOUBT_EVERY && elapsed.as_secs() % DOUBT_EVERY.as_secs() < DOUBT_LASTS.as_secs()
 }

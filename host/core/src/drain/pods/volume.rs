@@ -39,7 +39,8 @@ pub struct PvcFact {
     pub claim: Name,
     /// The volume that it is bound to, if that is known.
     pub volume: Option<VolumeName>,
-    /// What clouds and kubelets call the volume. Empty when no driver knows it: then nothing tells when it is detached.
+    /// The ids that clouds and kubelets use for the volume. Empty when no driver knows it: then nothing shows when it
+    /// is detached.
     pub ids: BTreeSet<String>,
 }
 
@@ -50,7 +51,7 @@ pub struct AttachmentFact {
     pub name: Name,
     /// Its uid.
     pub uid: Uid,
-    /// It is for the Node that is drained; otherwise it is elsewhere.
+    /// It belongs to the drained Node; otherwise to another one.
     pub is_here: bool,
     /// The volume; `None` when it is described inline.
     pub volume: Option<VolumeName>,
@@ -61,30 +62,30 @@ pub struct AttachmentFact {
 }
 
 impl AttachmentFact {
-    /// What deletes it, unless that was tried in this pass or is under way.
+    /// Returns the effect that deletes it, unless that was tried in this reconcile or is under way.
     pub(crate) fn deletion_if_untried(&self, progress: &DrainProgress) -> Option<DrainEffect> {
         let is_open = self.deletion.is_none() && !progress.attachments.contains_key(&self.name);
         is_open.then(|| DrainEffect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
     }
 }
 
-/// What the next passes must know and no object tells.
+/// The memory of a drain that no API object holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainMemory {
-    /// Volumes of pods that were told to end, by volume.
+    /// Volumes of terminating pods, by volume.
     pub volumes: Vec<AwaitedVolume>,
 }
 
-/// A volume that is to leave the Node, and then to appear elsewhere before the next pod goes.
+/// A volume that must leave the Node, and then appear elsewhere before the next pod is evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AwaitedVolume {
     /// Which.
     pub volume: VolumeName,
-    /// What clouds and kubelets call it.
+    /// The ids that clouds and kubelets use for it.
     pub ids: BTreeSet<String>,
     /// The pod that used it; `None` for a volume that was found attached and unused.
     pub pod: Option<ObjectKey>,
-    /// When that pod was told to end.
+    /// When that pod's deletion was requested.
     pub since: Timestamp,
     /// That pod's grace period.
     pub grace: SignedDuration,

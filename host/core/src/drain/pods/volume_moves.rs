@@ -1,4 +1,4 @@
-//! Which volumes are on their way from the Node, and to another one.
+//! Volumes that move from the Node to another one.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::pod::PodFact;
 use super::volume::{AttachmentFact, AwaitedVolume, DrainMemory, VolumeName};
 use crate::drain::request::{DrainFacts, DrainRequest, NodeState};
 
-/// Where a volume is whose pod has gone.
+/// The location of a volume whose pod is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum VolumeLocation {
     /// Still attached to the Node.
@@ -19,19 +19,19 @@ pub(crate) enum VolumeLocation {
     Between,
 }
 
-/// A volume on its way.
+/// A volume that moves to another Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VolumeMove {
     pub(crate) awaited: AwaitedVolume,
     pub(crate) place: VolumeLocation,
-    /// Until when it is awaited where it is.
+    /// Until when its next move is awaited.
     pub(crate) until: Timestamp,
 }
 
-/// All volumes on their way, by name.
+/// Returns all volumes that move, by name.
 ///
-/// A volume that a pod of the Node still uses is not on its way. One that is attached and that nobody uses is, whether or not
-/// a memory tells of it: that holds after a restart too.
+/// A volume that a pod of the Node still uses does not move. An attached volume that no pod uses does, whether or not
+/// the memory has it; so a restart changes nothing.
 pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Timestamp) -> Vec<VolumeMove> {
     let facts = request.facts;
     let used: BTreeSet<&VolumeName> = pods.iter().flat_map(PodFact::volumes).collect();
@@ -59,7 +59,7 @@ pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Time
     found
 }
 
-/// `None` when the volume has arrived elsewhere, or was awaited there for long enough.
+/// Returns `None` when the volume has arrived elsewhere, or was awaited there for long enough.
 fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<VolumeMove> {
     let settings = request.settings;
     if is_here(request.facts, &awaited.volume, &awaited.ids) {
@@ -75,9 +75,9 @@ fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestam
     (!is_elsewhere && now < until).then_some(VolumeMove { awaited, place: VolumeLocation::Between, until })
 }
 
-/// What is to be remembered: volumes on their way, and those of pods that were told to end.
+/// Returns the memory to store: volumes that move, and those of terminating pods.
 ///
-/// Only a volume that is attached is worth it: of others, such as network shares, nothing tells when they leave.
+/// Only attached volumes are stored: nothing shows when others, such as network shares, leave.
 pub(crate) fn memory<'a>(
     request: &DrainRequest<'_>,
     transits: &[VolumeMove],
@@ -109,7 +109,7 @@ pub(crate) fn memory<'a>(
                 grace: pod.grace,
                 detached: None,
             });
-            // Where pods share a volume, the last of them counts.
+            // If pods share a volume, the last of them counts.
             match volumes.iter_mut().find(|awaited| awaited.volume == *volume) {
                 Some(other) if other.since < awaited.since => *other = awaited,
                 Some(_) => {}
@@ -121,7 +121,7 @@ pub(crate) fn memory<'a>(
     DrainMemory { volumes }
 }
 
-/// A VolumeAttachment that is on its way out tells since when by itself.
+/// A VolumeAttachment that is being deleted has the time itself.
 fn is_kept(facts: &DrainFacts, awaited: &AwaitedVolume) -> bool {
     let tells = |attachment: &AttachmentFact| {
         attachment.is_here
@@ -131,7 +131,7 @@ fn is_kept(facts: &DrainFacts, awaited: &AwaitedVolume) -> bool {
     awaited.pod.is_some() || !attachments(facts).any(tells)
 }
 
-/// True while the Node or a VolumeAttachment of it has the volume.
+/// Returns true while the Node or a VolumeAttachment of it has the volume.
 fn is_here(facts: &DrainFacts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
     let by_attachment =
         attachments(facts).any(|attachment| attachment.is_here && attachment.volume.as_ref() == Some(volume));
@@ -144,8 +144,8 @@ fn is_here(facts: &DrainFacts, volume: &VolumeName, ids: &BTreeSet<String>) -> b
     by_attachment || by_node
 }
 
-/// True when an entry of `volumesAttached` is the volume of that id. Such an entry is the id itself, or ends with it after a
-/// prefix that tells the kind: `kubernetes.io/csi/DRIVER^ID` or `kubernetes.io/KIND/ID`.
+/// Returns true when an entry of `volumesAttached` is the volume of that id. Such an entry is the id itself, or ends
+/// with it after a prefix for the kind: `kubernetes.io/csi/DRIVER^ID` or `kubernetes.io/KIND/ID`.
 fn is_named(attached: &str, id: &str) -> bool {
     !id.is_empty()
         && attached.strip_suffix(id).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['^', '/']))

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a pod of the model will do.
+/// The behaviour of a pod in the model.
 #[derive(Clone, Debug)]
 struct Plan {
     owner: PodOwner,

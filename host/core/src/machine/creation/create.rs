@@ -1,8 +1,8 @@
-//! From a Machine object to exactly one VM.
+//! Creates exactly one VM for a Machine.
 //!
-//! The order of effects is what makes it exactly one: the finalizer is on the Machine before the cloud is asked, the
-//! create carries a key made from the Machine's uid, whatever may have been begun before is looked for first, and what
-//! the cloud answered is stored before anything else is done with it.
+//! The order of effects makes it exactly one: the finalizer is on the Machine before the cloud is called, the create
+//! carries a key that follows from the Machine's uid, an earlier create is searched for first, and the cloud's answer
+//! is stored before it is used.
 
 use jiff::Timestamp;
 
@@ -69,8 +69,9 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
     created(view, progress, &vm, now)
 }
 
-/// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
-/// a template or from another controller, and says nothing of a create; a deletion relies on that.
+/// Returns whether a create may have begun: before it begins, one write puts our finalizer and a priority on the
+/// Machine. A finalizer alone may come from a template or from another controller, and proves no create; a deletion
+/// relies on that.
 fn is_marked(view: &MachineView) -> bool {
     let machine = &view.machine;
     machine.has_finalizer && (machine.has_priority || machine.provider_id.is_some())
@@ -79,20 +80,20 @@ fn is_marked(view: &MachineView) -> bool {
 enum KnownVm<'a> {
     /// The cloud must be asked first.
     Look,
-    /// It could not be asked.
+    /// It could not be queried.
     Unreachable(&'a CallError),
     /// A VM is there.
     Vm(FoundVm),
-    /// None is there, as far as a look can tell.
+    /// No VM exists, by the last query.
     Nothing,
 }
 
-/// What must be stored of a VM.
+/// The facts of a VM that must be stored.
 pub(crate) struct FoundVm {
     pub(crate) provider_id: ProviderId,
     pub(crate) node_name: Option<NodeName>,
     vm: Option<Vm>,
-    /// The driver has named it in this pass.
+    /// The driver named it in this reconcile.
     is_proven: bool,
 }
 
@@ -107,9 +108,10 @@ impl FoundVm {
     }
 }
 
-/// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
-/// that put the finalizer on, since nothing is created without it, and that of a newborn, which has it from birth; traces of an
-/// earlier create say otherwise. A create that the cloud works on is not looked for but asked again: its resume token finds it.
+/// Returns the VM that is known. A status query comes before the create of every reconcile that is not provably the
+/// first. Provably the first are the reconcile that added the finalizer, since nothing is created without it, and that
+/// of an unstarted Machine, which is created with it; traces of an earlier create say otherwise. A create that the
+/// cloud works on is repeated without a query: its resume token finds it.
 fn known_vm<'a>(view: &MachineView, progress: &'a MachineProgress, driver: &DriverFacts) -> KnownVm<'a> {
     let machine = &view.machine;
     let stored = machine.provider_id.as_ref().map(|id| FoundVm {
@@ -127,7 +129,7 @@ fn known_vm<'a>(view: &MachineView, progress: &'a MachineProgress, driver: &Driv
     match &progress.probe {
         None => KnownVm::Look,
         Some(Ok(vm)) => KnownVm::Vm(FoundVm::of(vm)),
-        // Reads of a cloud may lag, so a stored id outweighs a look that finds nothing.
+        // Reads of a cloud may lag, so a stored id outweighs a query that finds nothing.
         Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
             stored.map_or(KnownVm::Nothing, KnownVm::Vm)
         }
@@ -140,7 +142,7 @@ fn known_vm<'a>(view: &MachineView, progress: &'a MachineProgress, driver: &Driv
     }
 }
 
-/// A driver that answers `uninitialized` says which machine it means.
+/// Returns the machine that a driver names when it answers `uninitialized`.
 pub(crate) fn found_in(error: &CallError) -> Option<FoundVm> {
     let CallError::Guest(DriverError { code: Code::Uninitialized, provider_id: Some(id), node_name, .. }) =
         error
@@ -159,7 +161,8 @@ fn name_of(name: &NodeName) -> Option<NodeName> {
     (!name.is_empty()).then(|| name.clone())
 }
 
-/// The status says that the cloud works on a create of ours. In a later phase the same words are about the Node's joining.
+/// Returns whether the status says that the cloud works on our create. In a later phase the same words are about the
+/// Node's joining.
 fn creation_goes_on(view: &MachineView) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff)
@@ -208,7 +211,7 @@ fn make_vm(
     }
 }
 
-/// Where the cloud keeps no keys, the intent is noted on the Machine before the call.
+/// Notes the intent on the Machine before the call, if the cloud keeps no idempotency keys.
 fn note_intent(view: &MachineView, progress: &MachineProgress) -> Result<(), Box<MachineStep>> {
     match &progress.intent {
         Some(Ok(())) => Ok(()),
@@ -222,13 +225,14 @@ fn note_intent(view: &MachineView, progress: &MachineProgress) -> Result<(), Box
     }
 }
 
-/// The same create, taken up with its resume token.
+/// Returns whether a create is resumed by its resume token.
 fn is_resumed(view: &MachineView) -> bool {
     view.machine.create_intent.is_some() && creation_goes_on(view)
 }
 
-/// A create that failed for certain made nothing. Where its intent was noted, the note is taken off first, so that a later
-/// process does not look for a VM in vain. That this cannot be written does no harm to this process, which knows it.
+/// Ends a reconcile whose create failed. A create that failed for certain created nothing. A noted intent is removed
+/// first, so that a later process does not search for a VM that is not there. If that write fails, this process knows
+/// the result anyway.
 fn failed(
     view: &MachineView,
     progress: &MachineProgress,
@@ -240,7 +244,7 @@ fn failed(
         return creation_failed(view, error, now);
     }
     if is_resumed(view) && !matches!(error, CallError::Guest(_)) {
-        // Nothing new is known of the work in the cloud: its resume token asks again.
+        // The state of the work in the cloud is unknown: the resume token asks again.
         return rest(
             reason_of(error, MachineReason::CreationFailed),
             error.to_string(),
@@ -256,7 +260,7 @@ fn failed(
     }
 }
 
-/// Stores id and Node name, unless they are there. `None` when that is done.
+/// Stores id and Node name, unless they are stored. Returns `None` when that is done.
 fn store(
     view: &MachineView,
     progress: &MachineProgress,
@@ -287,7 +291,7 @@ fn store(
     }
 }
 
-/// Initialisation hands out user data too, so the token must be the one that creation used.
+/// Initialization sends user data too, so the token must be the one that creation used.
 fn initialize(view: &MachineView, progress: &MachineProgress) -> MachineStep {
     match (&progress.token, view.has_target()) {
         (None, true) => MachineStep::act(MachineEffect::EnsureToken),
@@ -309,7 +313,7 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
         ..StatusChange::default()
     };
     if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
-        // It had a life and lost its id only: with the id it goes on where it was.
+        // The Machine lived before and only lost its id: with the id it continues where it was.
         let message = "the VM's id is stored again";
         return MachineStep::Finish(MachineConclusion {
             status,
@@ -323,7 +327,7 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
         status.timeout_active = Some(true);
         status.operation =
             operation(OperationType::Create, OperationState::Processing, OperationNote::Creating);
-        // In the words of the pass that follows, which then has nothing to write.
+        // The same text as in the next reconcile, which then has nothing to write.
         let name = found.node_name.as_ref().map_or("(no name yet)", NodeName::as_str);
         return MachineStep::Finish(MachineConclusion {
             status,
@@ -344,7 +348,7 @@ fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now:
     })
 }
 
-/// Addresses come together from all answers and are never taken away. The Node's name is one of them.
+/// Merges the addresses of all answers and removes none. The Node's name is one of them.
 fn all_addresses(view: &MachineView, found: &FoundVm, initialized: Option<&Vm>) -> Vec<Address> {
     let of = |vm: Option<&Vm>| vm.map(|vm| vm.addresses.clone()).unwrap_or_default();
     let host =

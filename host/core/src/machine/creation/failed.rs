@@ -1,4 +1,4 @@
-//! Creation that has not come to its end.
+//! Failed creation, up to phase Failed.
 
 use jiff::Timestamp;
 
@@ -21,7 +21,7 @@ pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timest
     failed_create(view, (reason, message), error, wake, now)
 }
 
-/// The same, with another reason and another time to come back.
+/// The same, with another reason and another requeue.
 pub(crate) fn failed_create(
     view: &MachineView,
     (reason, message): (MachineReason, String),
@@ -34,8 +34,8 @@ pub(crate) fn failed_create(
     time_out(view, step, error, now)
 }
 
-/// A look says that a person must mend something before it can tell whether there is a VM. There may be one, so that no
-/// creation time-out has the Machine replaced by another.
+/// Ends a reconcile whose query failed until a person fixes something. There may be a VM, so that no creation timeout
+/// replaces the Machine.
 pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> MachineStep {
     let (reason, message) = told(error, MachineReason::CreationFailed);
     let note = OperationNote::CreationFailed { error: error.to_string() };
@@ -51,7 +51,7 @@ pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: 
     time_out(view, step, error, now)
 }
 
-/// Reason and message of `Ready`. The sentence of `lastOperation` is the driver's alone.
+/// Returns reason and message of `Ready`. The text of `lastOperation` is the driver's alone.
 fn told(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
     if error.is_terminal() {
         let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
@@ -60,7 +60,7 @@ fn told(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
     (reason_of(error, guest), error.to_string())
 }
 
-/// The end of a pass that could not create, with what `lastOperation` says of it.
+/// Ends a reconcile that could not create, with the content of `lastOperation`.
 pub(crate) fn failure(
     view: &MachineView,
     reason: MachineReason,
@@ -99,12 +99,13 @@ pub(crate) fn failure(
     })
 }
 
-/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it. Only the cloud
-/// counts: a plugin that broke or that is not served says nothing about the Machine, and its replacement would fare no better.
+/// Fails a Machine that the cloud does not create within its creation timeout, so that a set can replace it. Only
+/// errors of the cloud count: a plugin that broke or is not served says nothing about the Machine, and its replacement
+/// would have the same problem.
 fn time_out(view: &MachineView, step: MachineStep, error: &CallError, now: Timestamp) -> MachineStep {
     let CallError::Guest(error) = error else { return step };
     let MachineStep::Finish(mut conclusion) = step else { return step };
-    // What the driver wants to know next time; what is stored stays when it says nothing.
+    // The state to pass to the driver next time; the stored one stays when the driver returns none.
     conclusion.status.last_known_state.clone_from(&error.last_known_state);
     if is_too_late(view, now) {
         conclusion.status.phase = Some(Phase::Failed);
@@ -113,7 +114,7 @@ fn time_out(view: &MachineView, step: MachineStep, error: &CallError, now: Times
     MachineStep::Finish(conclusion)
 }
 
-/// The driver works on it and asks for patience, which ends with the creation time-out as well.
+/// Ends a reconcile whose create is in progress; the creation timeout ends that as well.
 pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> MachineStep {
     let status =
         StatusChange { last_known_state: Some(work.resume_token.clone()), ..StatusChange::default() };
@@ -140,8 +141,9 @@ pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp)
     })
 }
 
-/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health. A frozen gate is asked
-/// before all of creation, so that none is failed behind it, and what it held of the time is given back.
+/// Returns whether the creation timeout is over. Only for a Machine that has not joined: one that did and lost its id
+/// is judged by its health. A frozen gate is checked before creation, so that none fails while frozen, and the frozen
+/// time does not count.
 fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
@@ -149,8 +151,8 @@ fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
         && elapsed(thaw::counts_from(machine.created, view.thawed_at), now) > view.settings.creation_timeout
 }
 
-/// Its Node is there and Ready: it has a VM that works, whatever the cloud answers at this moment. It is in service as soon as the
-/// cloud can be asked again, and must not be replaced because that took long.
+/// Returns whether its Node is there and Ready: then it has a VM that works, whatever the cloud answers. It is in
+/// service as soon as the cloud can be queried again, and must not be replaced because that took long.
 fn has_come(view: &MachineView) -> bool {
     let is_ready = |node: &NodeFact| node.ready_since.is_some() && !node.is_deleting;
     match &view.target {

@@ -1,4 +1,4 @@
-//! What creation cannot begin without.
+//! The prerequisites of creation: class, Secret, driver.
 
 use crate::driver::DriverFacts;
 use crate::driver::error::{Code, Refusal};
@@ -9,7 +9,7 @@ use crate::machine::conclusion::{MachineReason, MachineStep, OperationNote, Requ
 use crate::machine::facts::{ClassFact, DriverFact, MachineView, SecretFact};
 use crate::machine::step::{PREREQUISITE, rest};
 
-/// The driver's facts, or how the pass ends.
+/// Returns the driver's facts, or the end of the reconcile.
 pub(crate) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<MachineStep>> {
     let waits = |reason: MachineReason, message: String| Err(Box::new(waiting(view, reason, message)));
     if let Some(problem) = &view.machine.invalid {
@@ -59,7 +59,8 @@ pub(crate) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Mach
     }
     let driver = match &view.driver {
         DriverFact::Ready(driver) => driver,
-        // Each start loads its drivers: that is no failure of a Machine, and its end wakes it.
+        // Each start of the host loads its drivers: that is no failure of a Machine, and the Machine is requeued at its
+        // end.
         DriverFact::Refused(refusal @ Refusal::Loading { .. }) => {
             let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
             return Err(Box::new(rest(MachineReason::DriverLoading, refusal.to_string(), wake)));
@@ -82,13 +83,14 @@ pub(crate) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Mach
     Ok(driver)
 }
 
-/// Something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
+/// Ends a reconcile that waits for a change of other objects. Their change requeues the Machine at once; the timer is
+/// for changes that cannot be watched.
 fn waiting(view: &MachineView, reason: MachineReason, message: String) -> MachineStep {
     let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
     if reason == MachineReason::Frozen {
         return rest(reason, message, wake);
     }
-    // What the driver would answer to a create with this class, so that whoever reads codes sees the same.
+    // The code that the driver would return for a create with this class, so that readers of codes see the same.
     let code = (reason == MachineReason::ClassInvalid).then_some(Code::InvalidArgument);
     failure(view, reason, OperationNote::CreationWaits { message: message.clone() }, message, code, wake)
 }

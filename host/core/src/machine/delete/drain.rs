@@ -1,4 +1,4 @@
-//! The Node is emptied before its VM goes.
+//! The Node is drained before its VM is deleted.
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -30,9 +30,9 @@ const TERMINATING: &str = "Terminating";
 /// How the drain ended.
 #[derive(Clone, Debug)]
 pub(super) struct Drained {
-    /// What the status says of it.
+    /// The content of the status.
     pub(super) note: DeletionNote,
-    /// Condition `Drained`, where this pass has something to say of it.
+    /// Condition `Drained`, if this reconcile sets it.
     pub(super) condition: Option<MachineCondition>,
 }
 
@@ -42,7 +42,7 @@ impl Drained {
     }
 }
 
-/// The drain is over, or not needed.
+/// Continues when the drain is over or not needed.
 pub(super) fn over(
     view: &MachineView,
     progress: &MachineProgress,
@@ -72,7 +72,7 @@ pub(super) fn over(
     }
 }
 
-/// No Node shows. While the caches are as old as an outage, the VM may have one all the same.
+/// No Node is visible. While the caches are as old as an outage, the VM may have one.
 fn without_node(view: &MachineView, force: Option<Force>) -> StageFlow<Drained> {
     let outage = match view.gate {
         Gate::Frozen {
@@ -93,7 +93,7 @@ fn without_node(view: &MachineView, force: Option<Force>) -> StageFlow<Drained> 
     stop(finish(MachineReason::DrainFailed, error, (note, OperationState::Failed), wake))
 }
 
-/// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.
+/// Writes on the Node that its Machine is being deleted, and whether it had failed. The first text stays.
 fn said_on_node(
     view: &MachineView,
     node: &NodeFact,
@@ -139,7 +139,7 @@ fn hooks_are_done(view: &MachineView, now: Timestamp) -> StageFlow {
     ))
 }
 
-/// What went wrong, where that is no reason to wait.
+/// Cordons the Node. Returns the failure, if it is no reason to wait.
 fn cordoned(node: &NodeFact, progress: &MachineProgress, force: Option<Force>) -> StageFlow<Option<String>> {
     match &progress.cordon {
         None if node.is_cordoned => Continue(None),
@@ -152,7 +152,7 @@ fn cordoned(node: &NodeFact, progress: &MachineProgress, force: Option<Force>) -
     }
 }
 
-/// A conflict only means that the caches are behind, so nothing is told of it.
+/// A conflict only means that the caches are behind, so it is not reported.
 fn failed(error: &ActError, what: &str, note: DeletionNote) -> MachineConclusion {
     let message = format!("failed to {what}: {error}");
     let wake = retry_write(error);
@@ -167,7 +167,7 @@ fn failed(error: &ActError, what: &str, note: DeletionNote) -> MachineConclusion
     finish(MachineReason::DrainFailed, message, (note, OperationState::Failed), wake)
 }
 
-/// The one clock of the drain runs since the request for deletion.
+/// The clock of the drain starts with the request for deletion.
 fn request<'a>(
     view: &'a MachineView,
     node: &'a NodeFact,
@@ -221,7 +221,7 @@ fn waiting(view: &MachineView, report: DrainReport, wake: Requeue, now: Timestam
     };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
     let told = view.machine.going.told.as_ref();
-    // What the last look has shown says more than that the next one has to wait.
+    // The result of the last list says more than that the next one must wait.
     let has_news = told.is_none() || !report.is_in_line;
     let is_worth_it = has_news && is_worth_telling(told, &condition, now);
     let conditions = if is_worth_it { vec![condition] } else { Vec::new() };
@@ -229,7 +229,7 @@ fn waiting(view: &MachineView, report: DrainReport, wake: Requeue, now: Timestam
     MachineConclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
 }
 
-/// Says the same for as long as the drain lasts; condition `Drained` tells how it goes.
+/// Returns the same text for as long as the drain lasts; condition `Drained` has the progress.
 fn draining(report: &DrainReport) -> String {
     format!(
         "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
@@ -237,7 +237,7 @@ fn draining(report: &DrainReport) -> String {
     )
 }
 
-/// The cause that people can do most about; pods and volumes on their way are all the same.
+/// Returns the cause that people can change most easily; pods and volumes that move count as one.
 fn reason_of(report: &DrainReport) -> &'static str {
     match report.groups.first().map(|group| group.cause) {
         Some(
@@ -261,8 +261,8 @@ fn reason_of(report: &DrainReport) -> &'static str {
     }
 }
 
-/// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not
-/// ordered away while this is false.
+/// Returns whether the VM may be deleted: the drain is over, forced, or not needed. For invariants: the deletion of the
+/// VM is not requested while this is false.
 pub(in crate::machine) fn is_over(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> bool {
     let Some(node) = view.node() else { return true };
     if is_past(view) {

@@ -1,4 +1,4 @@
-//! Whether pods are still asked to go.
+//! Decides whether pods are still evicted, or deleted.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,11 +11,11 @@ use super::note::DeletionStage;
 use crate::machine::conclusion::elapsed;
 use crate::machine::facts::MachineView;
 
-/// Pods of a Node that has been not ready, or without a writable disk, for this long cannot end by themselves. Shorter is a
-/// reboot or an upgrade of the kubelet. Only the first is also what an outage of the API server looks like.
+/// How long a Node must be not ready, or its disk read-only, before its pods cannot terminate on their own. A shorter
+/// time may be a reboot or an upgrade of the kubelet. Only not ready may also be an outage of the API server.
 const AILMENT_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
-/// Why the deletion of a Machine does not ask pods any more, and goes on whatever becomes of them. `None`: it does.
+/// Returns why the deletion of a Machine is forced, so that it does not wait for pods. `None`: it is not.
 pub(crate) fn of_deletion(view: &MachineView, now: Timestamp) -> Option<Force> {
     let machine = &view.machine;
     if machine.going.is_forced {
@@ -25,16 +25,16 @@ pub(crate) fn of_deletion(view: &MachineView, now: Timestamp) -> Option<Force> {
     if elapsed(since, now) > view.settings.drain_timeout {
         return Some(Force::TimedOut);
     }
-    // Only a forced drain leaves volume attachments to be removed, so that one has been here.
+    // Only a forced drain leaves volume attachments behind, so a forced drain has begun.
     if machine.going.left_at == Some(DeletionStage::VolumeAttachments) {
         return Some(Force::Requested);
     }
     is_ailing(view, now).then_some(Force::NodeUnhealthy)
 }
 
-/// Whether the Node's pods cannot end by themselves, by the Node, or by what its Machine keeps of it. While the API server of
-/// Nodes is away, and for as long after its return, Nodes that could not report look not ready all at once. That a disk
-/// cannot be written is said by somebody on the Node itself, so its own time is all that counts.
+/// Returns whether the Node's pods cannot terminate on their own, by the Node, or by the copy in its Machine's status.
+/// While the API server of Nodes is unreachable, and as long after its return, Nodes that could not report are not
+/// ready all at once. A read-only disk is reported by a program on the Node itself, so only its own time counts.
 pub(crate) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
     if matches!(view.gate, Gate::Frozen { .. }) {
         return false;
@@ -47,9 +47,9 @@ pub(crate) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
     lasts(seen_not_ready) || lasts(read_only_since)
 }
 
-/// From when on the ailment of the Node counts, as seen by anybody. A process that has just started may have come after an outage
-/// in which no Node could report. It is believed what an earlier one has seen: the Machine's status tells of the ailment, and
-/// when it did so at the latest.
+/// Returns from when on a health problem of the Node counts. A process that has just started may come after an outage
+/// in which no Node could report. The observation of an earlier process counts: the Machine's status has the health
+/// problem, and the time by which it was written.
 fn watched_since(view: &MachineView) -> Option<Timestamp> {
     let machine = &view.machine;
     let HealthProblem { not_ready_since, read_only_since } = machine.ailment;

@@ -1,4 +1,4 @@
-//! Hooks by which others hold a deletion, as Cluster API has them.
+//! Hooks by which others block a deletion, as in Cluster API.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,7 +14,7 @@ pub(crate) enum HookPoint {
     Vm,
 }
 
-/// Hooks that are to be awaited.
+/// Hooks that a deletion waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HookWait<'a> {
     /// Their names, sorted. Never empty.
@@ -23,14 +23,14 @@ pub(crate) struct HookWait<'a> {
     pub(crate) since: Timestamp,
     /// Until when, at most.
     pub(crate) until: Timestamp,
-    /// How long that is from now on. Above zero.
+    /// The rest of that time. Above zero.
     pub(crate) left: SignedDuration,
 }
 
-/// The hooks that hold it, if any do. A forced deletion waits for none, and no hook holds for ever.
+/// Returns the hooks that block this stage, if any. A forced deletion waits for none, and no hook blocks for ever.
 ///
-/// The time of those before the drain counts from the request for deletion. How long a drain takes is not theirs to pay for, so
-/// that the time of those before the VM's removal counts from when they were first met, which is noted on the Machine.
+/// The time of hooks before the drain counts from the request for deletion. The time of hooks before the deletion of
+/// the VM does not include the drain: it counts from their first check, which is noted on the Machine.
 pub(crate) fn wait(view: &MachineView, held: HookPoint, now: Timestamp) -> Option<HookWait<'_>> {
     let going = &view.machine.going;
     let (hooks, since) = match held {
@@ -46,7 +46,8 @@ pub(crate) fn wait(view: &MachineView, held: HookPoint, now: Timestamp) -> Optio
     (left > SignedDuration::ZERO).then_some(HookWait { hooks, since, until, left })
 }
 
-/// Until when hooks that are still there have held it, or do. `None` where none do, or nobody waits for them.
+/// Returns until when present hooks have blocked this stage, or block it. `None` if none do, or the deletion does not
+/// wait for them.
 pub(crate) fn held_until(view: &MachineView, held: HookPoint) -> Option<Timestamp> {
     let going = &view.machine.going;
     let (hooks, since) = match held {
@@ -59,13 +60,13 @@ pub(crate) fn held_until(view: &MachineView, held: HookPoint) -> Option<Timestam
     since?.checked_add(view.settings.deletion_hook_timeout).ok()
 }
 
-/// The clock of the hooks before the VM's removal has to be started.
+/// Returns whether the clock of the hooks before the deletion of the VM must start.
 pub(crate) fn is_unnoted(view: &MachineView) -> bool {
     view.machine.going.pre_terminate_since.is_none()
 }
 
 impl HookWait<'_> {
-    /// For people: what is awaited, since when and until when, and how to go on without.
+    /// Returns the text for people: the awaited hooks, since when and until when, and how to continue without them.
     pub(crate) fn message(&self, held: &str, bad_timeout: Option<&str>) -> String {
         let mut text = format!(
             "{held} waits for {}, since {} and until {} at the latest; remove the annotation, or set label \

@@ -1,4 +1,4 @@
-//! After the VM: what the target cluster still has of the Machine, then the finalizer.
+//! Deletes the Node and the bootstrap token after the VM, then removes the finalizer.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow::Break;
@@ -31,7 +31,7 @@ pub(super) fn leave(
         }
         (Some(_), Some(Ok(()))) | (None, _) => {}
     }
-    // Who has joined has lost its token then, and says so.
+    // A Machine that has joined has deleted its token then.
     let may_have_token = view.has_target() && !view.machine.has_join_duration;
     match (may_have_token, &progress.forget_token) {
         (true, None) => batch.push(MachineEffect::ForgetToken),
@@ -66,7 +66,7 @@ fn after_node(view: &MachineView) -> DeletionNote {
 }
 
 fn failed(reason: MachineReason, what: &str, error: &ActError, note: DeletionNote) -> StageFlow<Infallible> {
-    // The caches are behind, which is nothing to tell.
+    // The caches are behind, which is not reported.
     if matches!(error, ActError::Conflict | ActError::Gone) {
         return Break(write_failed(reason, what, error));
     }

@@ -42,7 +42,7 @@ use note::DeletionNote;
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;
 
-/// A stage that is over, or what the pass does next instead.
+/// A stage that is over, or the next step of the reconcile.
 type StageFlow<T = ()> = ControlFlow<MachineStep, T>;
 
 pub(super) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
@@ -64,8 +64,8 @@ pub(super) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
     }
 }
 
-/// That the Machine had failed is known by its phase alone, so that this stays until its Node says so. Nothing else goes on
-/// meanwhile, unless it is forced.
+/// Returns whether the Node must still get its condition: only the phase shows that the Machine had failed, so it stays
+/// until the Node has that. Nothing else happens meanwhile, unless the deletion is forced.
 fn is_owed_to_node(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> bool {
     let is_unwritten = progress
         .node_condition
@@ -102,8 +102,8 @@ fn stages(
     }
 }
 
-/// The status says that the Machine is going before anything is asked of a cloud, so that everyone counts it so. What empties
-/// its Node may begin before that, so that both are told at once.
+/// Writes phase Terminating before any call to a cloud, so that owners count the Machine as deleted. The drain may
+/// begin before that, so that one write reports both.
 fn begin(step: MachineStep) -> MachineStep {
     let begun = MachineConclusion {
         status: StatusChange::default(),
@@ -134,7 +134,7 @@ fn begin(step: MachineStep) -> MachineStep {
 
 fn goes_before_the_status(effect: &MachineEffect) -> bool {
     match effect {
-        // That nothing is left is found out by the pass that goes on.
+        // The next reconcile finds out that no pod is left.
         MachineEffect::Drain(drain_effect) => !is_last_look(drain_effect),
         MachineEffect::SetNodeCondition { .. }
         | MachineEffect::Cordon { .. }
@@ -170,16 +170,16 @@ fn is_last_look(effect: &crate::drain::DrainEffect) -> bool {
     )
 }
 
-/// A VM must go even if the version that made it is gone. Every pass says by whom it is removed.
+/// A VM must be deleted even if the pinned driver version is gone. Every reconcile reports which version deletes it.
 fn by_substitute(conclusion: MachineConclusion, why: &str) -> MachineConclusion {
     let message = format!("{}; the version that serves removes the VM: {why}", conclusion.message);
     MachineConclusion { message, ..conclusion }
 }
 
-/// Nobody has begun to make a VM for a newborn, nor for a Machine whose class is not there and that has no mark: this host marks a Machine before it begins, by finalizer
-/// and priority in one write, and whoever has begun leaves a trace in the status. The finalizer alone comes from a template, or
-/// from machine-controller-manager, which puts it on before it looks at the class. A status that waits for the class says so
-/// without a driver's code.
+/// Returns whether no create has begun: for an unstarted Machine, and for one without a class and without the mark.
+/// This host writes finalizer and priority in one write before it begins, and any create leaves a trace in the status.
+/// The finalizer alone comes from a template, or from machine-controller-manager, which adds it before it reads the
+/// class. A status that waits for the class has no driver's code.
 pub(super) fn was_never_made(view: &MachineView) -> bool {
     let machine = &view.machine;
     let is_unmarked = matches!(view.class, ClassFact::Missing(_)) && !machine.has_priority;
@@ -205,7 +205,7 @@ fn operation(note: DeletionNote, state: OperationState) -> Option<LastOperation>
     })
 }
 
-/// The end of a pass whose status says where the deletion is.
+/// Ends a reconcile with the stage of the deletion in the status.
 fn finish(
     reason: MachineReason,
     message: impl Into<String>,

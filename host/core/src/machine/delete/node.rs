@@ -1,4 +1,4 @@
-//! The Node's name is known before anything goes: afterwards nobody could tell which Node was the Machine's.
+//! Finds the Node's name before anything is deleted: afterwards nothing shows which Node was the Machine's.
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -17,8 +17,8 @@ use super::{StageFlow, act, finish, stop, vm};
 use crate::machine::creation::create::{FoundVm, found_in};
 use crate::machine::facts::MachineView;
 
-/// Asks the driver where nothing else tells. What it cannot tell is waited for, except by a deletion that is forced or that had
-/// come further already: the VM is the dearer one of both.
+/// Asks the driver for the Node's name if no object has it. The deletion waits for the answer, unless it is forced or
+/// was further already: the VM costs more than the Node.
 pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Option<Force>) -> StageFlow {
     let machine = &view.machine;
     if !view.has_target() || machine.node_name.is_some() || view.node().is_some() {
@@ -52,9 +52,9 @@ pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Optio
 fn recorded(progress: &MachineProgress, effect: MachineEffect) -> StageFlow {
     match &progress.record {
         None => act(effect),
-        // The next pass sees the Node, if it is there.
+        // The next reconcile sees the Node, if it exists.
         Some(Ok(())) => Break(rest(MachineReason::Deleting, "the VM's Node is known", Requeue::Now)),
-        // What the server refuses it will refuse for ever.
+        // A write that the server refuses is refused every time.
         Some(Err(ActError::Invalid { .. } | ActError::Denied { .. })) => Continue(()),
         Some(Err(error)) => {
             Break(write_failed(MachineReason::WriteFailed, "store the VM's id on the Machine", error))
@@ -75,13 +75,13 @@ fn unknown_node(view: &MachineView, look: &DriverResult<driver::Vm>) -> Option<M
     })
 }
 
-/// An order to remove the VM was given.
+/// Returns whether a delete request for the VM was sent.
 fn was_ordered(view: &MachineView) -> bool {
     view.machine.going.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
 }
 
-/// The removal of the VM had begun: a drain would come too late. An order that failed has begun nothing that could be relied on, so that
-/// a Node which joins after it is drained.
+/// Returns whether the deletion of the VM had begun: a drain would be too late. A failed delete request does not count,
+/// so that a Node which joins after it is drained.
 pub(in crate::machine) fn is_past(view: &MachineView) -> bool {
     let has_failed = view.machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let is_refused = has_failed && view.machine.going.left_at == Some(DeletionStage::Vm);

@@ -1,4 +1,4 @@
-//! The VM is gone when the driver has taken the order to remove it and a look finds it no more.
+//! The VM is gone when the driver has accepted the delete request and a query no longer finds the VM.
 
 use std::ops::ControlFlow::Continue;
 
@@ -19,46 +19,46 @@ use super::note::DeletionNote;
 use super::{StageFlow, act, finish, stop};
 use crate::machine::facts::{ClassFact, DeleteRequestFact, DriverFact, MachineFact, MachineView, SecretFact};
 
-/// How soon a VM on its way out is looked at: at first well below the time that any cloud takes, then further apart the
-/// longer it takes, since hundreds may be on their way out at a time and a cloud counts requests.
+/// The first pause before a VM that is being deleted is queried: well below the time that any cloud takes. The pauses
+/// grow, since hundreds of VMs may be deleted at a time and a cloud counts requests.
 const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 
-/// A pass that comes a moment before its look waits for the rest, which is never nothing.
+/// A reconcile that comes a moment before its query is due waits for the rest, at least this long.
 const SHORTEST_WAIT: SignedDuration = SignedDuration::from_millis(1);
 
-/// As far apart as looks grow. Nobody waits for the end of a deletion by the second.
+/// The longest pause between queries. The end of a deletion need not be noticed to the second.
 const LAST_POLL: SignedDuration = SignedDuration::from_secs(15);
 
-/// Where removals of this class take longer than a moment the first look waits for nearly as long as the last one took, and
-/// at most this long: one that hung is no measure.
+/// The longest wait before the first query. If deletions of this class take longer than a moment, the first query waits
+/// nearly as long as the last deletion took, and at most this long: one that hung is no measure.
 const LONGEST_USUAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// As far apart as they grow after a wait for hooks that were taken off: the status tells only when that wait began, and
-/// whoever took them off waits for the end.
+/// The longest pause after a wait for hooks that were removed: the status only has the beginning of that wait, and the
+/// program that removed the hooks waits for the end.
 const LAST_POLL_AFTER_HOOKS: SignedDuration = SignedDuration::from_secs(2);
 
-/// For how long a VM that is stopping is taken to stop because of our order. It may as well have been stopped by somebody
-/// else, or hang there: then only the order helps, and twice given it does no harm.
+/// How long a stopping VM is assumed to stop because of our delete request. It may have been stopped by others, or
+/// hang: then only the request helps, and it is idempotent.
 const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// For how long an order that was taken may show nothing in what a look says of the VM, before it is given again.
+/// How long an accepted delete request may have no visible effect on the VM before it is sent again.
 const ORDER_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Status times are whole seconds, so that one may be earlier than what it tells of by as much.
+/// The resolution of status times: a time may be this much earlier than its event.
 const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// How it is known that the VM is gone.
+/// The evidence that the VM is gone.
 pub(super) enum VmGone {
     /// Seen.
     Proven,
-    /// Said by somebody, since the cloud could not be asked.
+    /// Declared by an operator, since the cloud could not be queried.
     Declared {
-        /// What there is to tell of it.
+        /// The text for the status.
         message: String,
     },
 }
 
-/// Ends when the VM is gone. What is told until then also says how the drain ended.
+/// Continues when the VM is gone. Reports until then also say how the drain ended.
 pub(super) fn gone(
     view: &MachineView,
     progress: &MachineProgress,
@@ -78,7 +78,7 @@ pub(super) fn gone(
     }
 }
 
-/// The driver that may be asked about the VM.
+/// Returns the driver that may be called about the VM.
 pub(super) fn driver(view: &MachineView) -> Option<&DriverFacts> {
     if matches!(view.secret, SecretFact::Refused(_)) {
         return None;
@@ -97,11 +97,10 @@ struct VmRemoval<'a> {
 }
 
 impl VmRemoval<'_> {
-    /// The first look of the hooks' clock is noted on the Machine, since no object tells when a drain ended.
+    /// Notes the start of the hooks' clock on the Machine, since no object has the end of a drain.
     ///
-    /// As long as the order waits, the status does not say that the removal of the VM has begun, whatever the drain has
-    /// come to: hooks may hold it for an hour, and a Node that joins meanwhile, or whose mark somebody takes off, is
-    /// drained once more.
+    /// As long as the delete request waits, the status does not say that the deletion of the VM has begun: hooks may
+    /// block it for an hour, and a Node that joins meanwhile, or loses its mark, is drained once more.
     fn hooks_are_done(&self) -> StageFlow {
         let Some(wait) = hooks::wait(self.view, HookPoint::Vm, self.now) else { return Continue(()) };
         let message =
@@ -142,10 +141,10 @@ impl VmRemoval<'_> {
         }
     }
 
-    /// A VM whose id is stored is ordered away without a look before, by a process that has not done so yet: rate limits are
-    /// the scarcest thing in a cloud. Where somebody else may have given the order there is a look first: while the cloud is
-    /// at work on it, it is not given again. Whatever else that look says, the order is what must be tried: it is
-    /// idempotent, and its error counts.
+    /// Queries the VM before the delete request, if another process may have sent one: while the cloud works on it, it
+    /// is not sent again. A VM with a stored id is deleted without a query by a process that has not done so yet: rate
+    /// limits of clouds are scarce. After any other result of the query the request is sent: it is idempotent, and its
+    /// error counts.
     fn before_order(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         if !driver.capabilities.status {
             return act(MachineEffect::DeleteVm);
@@ -163,18 +162,20 @@ impl VmRemoval<'_> {
         }
     }
 
-    /// Without a stored id the order finds only what reads show, and against somebody's word that the VM is gone a look counts.
+    /// Returns whether no query is needed. Without a stored id the request only reaches VMs that reads show, and a
+    /// query counts more than an operator's declaration that the VM is gone.
     fn needs_no_look(&self) -> bool {
         let machine = &self.view.machine;
         machine.provider_id.is_some() && !machine.going.is_vm_declared_gone && !self.is_under_way()
     }
 
-    /// The order that this process has given. One from the future is of a clock that has jumped since, and counts for nothing.
+    /// Returns the delete request that this process has sent. One in the future is of a clock that was set back, and
+    /// does not count.
     fn order(&self) -> Option<DeleteRequestFact> {
         self.view.machine.going.order.filter(|order| order.at <= self.now && order.asked <= self.now)
     }
 
-    /// What is left is to see that the VM is gone. It is not asked for before its time, whatever wakes the Machine.
+    /// Queries the VM after an earlier delete request, not before the query is due, whatever wakes the Machine.
     fn after_earlier_order(&self, driver: &DriverFacts, order: DeleteRequestFact) -> StageFlow<VmGone> {
         let Some(look) = &self.progress.probe else {
             let is_early = elapsed(order.asked, self.now) < self.pause(driver, order.asked);
@@ -185,7 +186,7 @@ impl VmRemoval<'_> {
             Ok(vm) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
                 self.terminating(driver, None)
             }
-            // Reads lag behind orders as well.
+            // Reads lag behind delete requests as well.
             Ok(_) if is_new => self.terminating(driver, None),
             Err(error) if is_new && error.code() == Code::Uninitialized => self.terminating(driver, None),
             Err(error) if is_not_found(error) && self.unsettled(driver, order.at).is_zero() => {
@@ -213,8 +214,8 @@ impl VmRemoval<'_> {
         machine.provider_id.is_some() && self.ordered_for() < STOPPING_PATIENCE
     }
 
-    /// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds
-    /// also when the driver says that nothing was there to remove: one of both is behind.
+    /// The query of this reconcile came before the delete request, so a VM that it found is queried once more in
+    /// another reconcile; also when the driver says that there was nothing to delete: one of both is behind.
     fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         match &self.progress.probe {
             None if driver.capabilities.status => self.terminating(driver, last_known_state),
@@ -230,10 +231,10 @@ impl VmRemoval<'_> {
         }
     }
 
-    /// A Machine may have a VM that the cloud's reads do not show yet, and that an order by what they show does not reach. They
-    /// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
-    /// begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than reads can lag,
-    /// whatever it says of itself since; that there is one at all does not, since some VMs boot faster than reads catch up.
+    /// A Machine may have a VM that the cloud's reads do not show yet, and that a delete request does not reach. Reads
+    /// must show it once the consistency window has passed since the Machine was seen to be deleted, because no create
+    /// of it begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than
+    /// reads can lag; its mere existence does not, since some VMs boot faster than reads catch up.
     fn settled(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         let left = self.unsettled(driver, self.now);
         if left.is_zero() {
@@ -247,7 +248,7 @@ impl VmRemoval<'_> {
         })
     }
 
-    /// For how long after `at` reads may not show a VM of this Machine.
+    /// Returns how long after `at` reads may not show a VM of this Machine.
     fn unsettled(&self, driver: &DriverFacts, at: Timestamp) -> SignedDuration {
         if driver.consistency_window.is_zero() {
             return SignedDuration::ZERO;
@@ -258,8 +259,8 @@ impl VmRemoval<'_> {
         since.into_iter().flatten().map(left).min().unwrap_or(window).max(SignedDuration::ZERO)
     }
 
-    /// From when on the Machine's VM was there at the latest, by its Node. One that is older than its Machine may be left of an
-    /// earlier one, and others make it before its VM: only that it reports tells then.
+    /// Returns the time by which the Machine's VM existed, by its Node. A Node that is older than its Machine may be
+    /// left of an earlier one, and others create it before its VM: then only its reports count.
     fn lives_since(&self) -> Option<Timestamp> {
         let machine = &self.view.machine;
         let node = self.view.node().filter(|_| machine.provider_id.is_some())?;
@@ -280,7 +281,7 @@ impl VmRemoval<'_> {
         self.wait(self.unless_said(conclusion), last_known_state)
     }
 
-    /// From a question about the VM to the next look. Before reads must show all that there is no look is worth its request.
+    /// Returns the pause before the next query. No query is worth its request before reads must show every VM.
     fn pause(&self, driver: &DriverFacts, asked: Timestamp) -> SignedDuration {
         let going = &self.view.machine.going;
         let had_hooks = going.pre_terminate_since.is_some() && going.pre_terminate_hooks.is_empty();
@@ -296,14 +297,15 @@ impl VmRemoval<'_> {
             .max(self.unsettled(driver, asked))
     }
 
-    /// For how long the status says that the VM is to go, without the time of hooks that held it for as long as they could.
+    /// Returns how long the VM has been in deletion by the status, without the time of hooks that blocked it up to
+    /// their limit.
     fn ordered_for(&self) -> SignedDuration {
         let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
         let held = hooks::held_until(self.view, HookPoint::Vm);
         elapsed(since.max(held).unwrap_or(self.now), self.now)
     }
 
-    /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.
+    /// Keeps the text of an earlier reconcile that says how the drain ended and that the VM is being deleted.
     fn unless_said(&self, mut conclusion: MachineConclusion) -> MachineConclusion {
         if self.is_under_way() {
             conclusion.status.operation = None;
@@ -311,13 +313,13 @@ impl VmRemoval<'_> {
         conclusion
     }
 
-    /// The status says that the VM is being removed, and of no failure in that.
+    /// Returns whether the status says that the VM is being deleted, without a failure.
     fn is_under_way(&self) -> bool {
         let last = self.view.machine.operation;
         is_past(self.view) && last.is_some_and(|last| last.state == OperationState::Processing)
     }
 
-    /// The order is taken, and the cloud cannot be asked whether it was carried out.
+    /// The delete request is accepted, and the cloud cannot be queried whether it was carried out.
     fn unseen(&self, error: &CallError, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         self.failed(
             Situation::Status,
@@ -364,8 +366,8 @@ impl VmRemoval<'_> {
         self.wait(conclusion, last_known_state)
     }
 
-    /// Each start loads its drivers: nothing has failed, and the end of it wakes the Machine. Nobody's word that the VM is
-    /// gone counts meanwhile, since the driver can be asked in a moment.
+    /// Each start of the host loads its drivers: nothing has failed, and the Machine is requeued at its end. An
+    /// operator's declaration that the VM is gone does not count meanwhile, since the driver can be called in a moment.
     fn loading(&self, refusal: &Refusal) -> StageFlow<VmGone> {
         let note = DeletionNote::VmDeletionRefused { error: refusal.to_string() };
         let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
@@ -373,7 +375,7 @@ impl VmRemoval<'_> {
         self.wait(finish(MachineReason::DriverLoading, refusal.to_string(), told, wake), None)
     }
 
-    /// There is nobody to ask.
+    /// No driver can be called.
     fn blocked(&self, reason: MachineReason, problem: &str) -> StageFlow<VmGone> {
         if let Some(gone) = self.declared(problem) {
             return Continue(gone);
@@ -384,7 +386,7 @@ impl VmRemoval<'_> {
         self.wait(finish(reason, message, (note, OperationState::Failed), wake), None)
     }
 
-    /// Somebody's word counts where the cloud cannot be asked, and never against a look that shows the VM.
+    /// An operator's declaration counts if the cloud cannot be queried, and never against a query that shows the VM.
     fn declared(&self, problem: &str) -> Option<VmGone> {
         let is_seen = match &self.progress.probe {
             Some(Ok(_)) => true,
@@ -416,12 +418,13 @@ impl VmRemoval<'_> {
     }
 }
 
-/// Since when the status says that the Machine is going. Where it does not say when, the request for it is the next best.
+/// Returns since when the status says that the Machine is being deleted; without that, the time of the request for
+/// deletion.
 fn going_since(machine: &MachineFact, now: Timestamp) -> Timestamp {
     machine.phase_since.or(machine.deletion).unwrap_or(now)
 }
 
-/// The error, and what may be behind it.
+/// Returns the error, and its likely cause.
 pub(super) fn with_advice(view: &MachineView, error: &CallError) -> String {
     match (&view.secret, error) {
         (SecretFact::Missing(key), CallError::Guest(_)) => format!(

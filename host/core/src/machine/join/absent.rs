@@ -1,4 +1,4 @@
-//! A Machine whose Node is not there, or is not known to be its own.
+//! A Machine whose Node is missing, or is not known to be its own.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -16,14 +16,14 @@ use super::timers::{self, NodeWait, thawed, timed};
 use crate::machine::facts::{MachineFact, MachineView};
 use crate::machine::ownership::conflict::NodeNameHolder;
 
-/// Why there is none.
+/// The reason why there is none.
 #[derive(Clone, Copy)]
 pub(super) enum Absence<'a> {
     /// There is no such Node.
     Gone,
-    /// One with that name belongs to another VM, which is as good as none.
+    /// A Node with that name belongs to another VM, which counts as none.
     Foreign(&'a ProviderId),
-    /// Others claim it as well.
+    /// Other Machines name it as well.
     Contested(&'a [ObjectKey]),
 }
 
@@ -73,7 +73,7 @@ pub(super) fn step(
         return step;
     }
     match (machine.phase, absence) {
-        // It may be this one's and in the best of health, so that nothing is concluded.
+        // It may be this Machine's and healthy, so that nothing follows.
         (
             Phase::Running
             | Phase::Unknown
@@ -123,8 +123,8 @@ pub(super) fn step(
     }
 }
 
-/// The Node of another VM has the name of its own, and stays: the VM cannot join, and its replacement will have another name. What stands
-/// in the way is waited for as long as the Machine has time to join, and no longer.
+/// The Node of another VM has the name of this one's, and stays: the VM cannot join, and its replacement will have
+/// another name. The Machine waits for an obstacle only as long as it has time to join.
 fn taken(
     view: &MachineView,
     progress: &MachineProgress,

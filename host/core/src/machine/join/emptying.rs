@@ -9,7 +9,7 @@ use super::super::effect::{MachineEffect, MachineProgress};
 use crate::machine::delete::force::is_ailing;
 use crate::machine::facts::{MachineView, NodeFact};
 
-/// How a Node's emptying stands.
+/// The state of a drain without a deletion.
 pub(super) enum DrainState {
     /// Do these first.
     Act(Vec<MachineEffect>),
@@ -19,7 +19,7 @@ pub(super) enum DrainState {
     Done(DrainReport),
 }
 
-/// Empties the Node. The clock of the drain runs since `since`.
+/// Drains the Node. The clock of the drain starts at `since`.
 pub(super) fn empty(
     view: &MachineView,
     node: &NodeFact,
@@ -41,7 +41,7 @@ pub(super) fn empty(
         }
         drain::DrainStep::Wait { report, wake } => DrainState::Waits(report, wake),
         drain::DrainStep::Done { report } => match report.end {
-            // Something is left, and this Node goes on: it is tried again.
+            // Something is left, and this Node stays: the drain is tried again.
             Some(DrainEnd::ForcedInPart) => {
                 let policy = crate::scheduling::retry::RetryPolicy::SHORT;
                 DrainState::Waits(report, Requeue::Retry { policy, hint: None })

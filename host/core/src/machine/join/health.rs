@@ -1,4 +1,4 @@
-//! What the health of a Node makes of its Machine.
+//! Decides the phase from the health of the Node.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,7 +14,7 @@ use super::timers::{NodeWait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
-/// What follows from it.
+/// Returns the step that follows from the health of the Node.
 pub(super) fn step(
     view: &MachineView,
     node: &NodeFact,
@@ -29,7 +29,7 @@ pub(super) fn step(
     }
 }
 
-/// This pass is the one in which the Machine's Node joins.
+/// Returns whether the Machine's Node joins in this reconcile.
 pub(super) fn joins(view: &MachineView, node: &NodeFact, judgement: &Judgement) -> bool {
     view.machine.phase != Phase::Running
         && joins_for_the_first_time(&view.machine)
@@ -37,7 +37,7 @@ pub(super) fn joins(view: &MachineView, node: &NodeFact, judgement: &Judgement) 
         && !is_held(&view.machine, node)
 }
 
-/// Pods that every Node needs are not there yet.
+/// Returns whether pods that every Node needs are still missing.
 fn is_held(machine: &MachineFact, node: &NodeFact) -> bool {
     machine.phase == Phase::Pending && node.has_critical_taint
 }
@@ -48,7 +48,7 @@ fn joins_for_the_first_time(machine: &MachineFact) -> bool {
         .is_none_or(|last| last.kind == OperationType::Create && last.state != OperationState::Successful)
 }
 
-/// The Machine stays as it is, and no clock of it strikes.
+/// The Machine stays as it is, and no timeout ends.
 fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> MachineStep {
     MachineStep::Finish(MachineConclusion {
         status: copied_conditions(&view.machine, node),
@@ -91,7 +91,7 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now:
     })
 }
 
-/// By the time at which the Node became Ready, which is exact however late this pass is.
+/// Returns the time until the Node became Ready, which is exact however late this reconcile is.
 fn node_joined_after(machine: &MachineFact, node: &NodeFact) -> SignedDuration {
     node.ready_since.map_or(SignedDuration::ZERO, |ready| elapsed(machine.created, ready))
 }

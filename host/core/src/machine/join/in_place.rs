@@ -1,7 +1,8 @@
-//! Updates in place: the Node is emptied, handed over to its agent, and taken back with the result.
+//! Updates in place: the Node is drained, handed over to its agent, and taken back with the result.
 //!
-//! Labels of the Node say what is wanted and how it went; a condition of the Node says how far it is, and is read by the
-//! agent. The order is the safety: the Machine says InPlaceUpdating, where its health does not count, before the agent may begin.
+//! Labels of the Node have the request and the result; a condition of the Node has the stage, and the agent reads it.
+//! The order is the safety: the Machine enters phase InPlaceUpdating, in which its health does not count, before the
+//! agent may begin.
 
 use jiff::Timestamp;
 
@@ -24,13 +25,13 @@ use super::timers::{NodeWait, timed};
 use crate::machine::delete::drain_progress::told;
 use crate::machine::facts::{MachineView, NodeFact};
 
-/// The condition of a Node that says how far its update is, and its reasons, as others read them.
+/// The condition of a Node with the stage of its update, and its reasons, as others read them.
 pub mod words {
     /// Type of the condition. Its status is always True.
     pub const CONDITION: &str = "InPlaceUpdate";
     /// May be updated.
     pub const CANDIDATE: &str = "CandidateForUpdate";
-    /// Is to be updated.
+    /// Selected for the update.
     pub const SELECTED: &str = "SelectedForUpdate";
     /// Is empty.
     pub const DRAINED: &str = "DrainSuccessful";
@@ -42,13 +43,13 @@ pub mod words {
     pub const FAILED: &str = "UpdateFailed";
 }
 
-/// Reason of our condition while the Node is being emptied.
+/// Reason of our condition while the Node is being drained.
 pub const DRAINING: &str = "Draining";
 
 /// Reason of our condition while the host is frozen.
 const HELD: &str = "Held";
 
-/// How far the condition of the Node is.
+/// The stage in the condition of the Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeUpdateStage {
     Candidate,
@@ -68,7 +69,7 @@ impl NodeUpdateStage {
             words::READY => Some(Self::Ready),
             words::SUCCESSFUL => Some(Self::Successful),
             words::FAILED => Some(Self::Failed),
-            // What nobody knows counts as nothing, and the condition is written anew.
+            // An unknown reason counts as none, and the condition is written again.
             _ => None,
         }
     }
@@ -85,7 +86,7 @@ impl NodeUpdateStage {
     }
 }
 
-/// What the agent of the Node says.
+/// The result that the agent of the Node reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AgentResult {
     Successful,
@@ -104,12 +105,12 @@ fn outcome(view: &MachineView, node: &NodeFact) -> Option<AgentResult> {
     }
 }
 
-/// Whatever it says: who sets these labels means their presence.
+/// Returns whether the Node has the label: its presence counts, not its value.
 fn has_label(node: &NodeFact, name: &str) -> bool {
     node.meta.labels.contains_key(name)
 }
 
-/// What the labels of the Node ask for.
+/// Returns the next stage by the labels of the Node.
 fn next(
     view: &MachineView,
     node: &NodeFact,
@@ -134,7 +135,8 @@ fn next(
     }
 }
 
-/// Writes the Node's condition and empties the Node. `may_say`: no other condition of the Node is written in this pass.
+/// Writes the Node's condition and drains the Node. `may_say`: no other condition of the Node is written in this
+/// reconcile.
 pub(super) fn node(
     view: &MachineView,
     node: &NodeFact,
@@ -167,7 +169,7 @@ pub(super) fn node(
     }
 }
 
-/// Its condition says that it is to be updated, and no label does any more: the rollout was turned back, for example.
+/// Returns whether its condition says selected, and no label does: the rollout was rolled back, for example.
 fn is_left_selected(view: &MachineView, node: &NodeFact) -> bool {
     NodeUpdateStage::of(node) == Some(NodeUpdateStage::Selected)
         && !has_label(node, view.names.selected_for_update)
@@ -175,13 +177,14 @@ fn is_left_selected(view: &MachineView, node: &NodeFact) -> bool {
         && permits(view.gate, EffectKind::NodeWrite)
 }
 
-/// Whether saying this takes the Node out of service, or says that it is.
+/// Returns whether this condition takes the Node out of service, or says that it is.
 pub(in crate::machine) fn takes_out_of_service(condition: &NodeConditionWrite) -> bool {
     condition.kind == words::CONDITION
         && matches!(condition.reason.as_str(), words::SELECTED | words::DRAINED | words::READY)
 }
 
-/// While the host is frozen no Node is taken out of service. What its agent says of an update that has begun is written down.
+/// While the host is frozen, no Node is taken out of service. The agent's result of an update that has begun is
+/// written.
 fn held(
     view: &MachineView,
     node: &NodeFact,
@@ -204,7 +207,7 @@ fn held(
     })
 }
 
-/// A Node that was being emptied, and is no candidate any more.
+/// A Node that was being drained, and is no candidate any more.
 fn stopped(view: &MachineView) -> TaskResult {
     let told = view.machine.keeping.told_of_update.as_ref();
     let message = match told.map(|told| told.reason.as_str()) {
@@ -264,7 +267,7 @@ fn said(
             };
             TaskResult::act(MachineEffect::SetNodeCondition { node: node.name.clone(), condition })
         }
-        // The write of the other condition brings the next pass.
+        // The write of the other condition requeues the Machine.
         Some(_) | None => TaskResult::nothing(),
     }
 }
@@ -313,7 +316,7 @@ fn condition(status: ConditionStatus, reason: &'static str, message: String) -> 
     MachineCondition { kind: MachineConditionKind::InPlaceUpdated, status, reason, message }
 }
 
-/// What the update makes of the Machine. `None`: its health decides.
+/// Returns the step that follows from the update. `None`: the health decides.
 pub(super) fn machine(
     view: &MachineView,
     node: &NodeFact,
@@ -334,7 +337,7 @@ pub(super) fn machine(
             let wait = NodeWait { reason: MachineReason::UpdatingInPlace, what: because.to_owned(), because };
             Some(with_conditions(view, node, timed(view, progress, &wait, now)))
         }
-        // A Node that is healthy all the same does not make up for its update: only the update's success does.
+        // A healthy Node does not end a failed update: only the update's success does.
         (Phase::Failed, None | Some(AgentResult::Failed { .. })) if is_out_of_service(view, node) => {
             let message = "failed: the update in place of the Node has failed";
             Some(with_conditions(view, node, rest(MachineReason::Failed, message, Requeue::Resync)))

@@ -1,8 +1,7 @@
-//! A look at the VM of a Machine in service, from time to time: what it does, its addresses, and whether it is there.
+//! Queries the VM of a Machine in service from time to time: its state, its addresses, and whether it exists.
 //!
-//! What it finds is told, and what its driver has left to do is done. The Node decides what becomes of the Machine: a
-//! healthy one is not failed because a cloud says that it has
-//! no VM, and one whose VM is gone is not healthy for long.
+//! The result is reported, and steps that the driver has left are done. The Node decides about the Machine: a healthy
+//! one does not fail because a cloud says that it has no VM, and one without a VM is not healthy for long.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,7 +21,7 @@ use crate::machine::creation::create::found_in;
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::ownership::unproven;
 
-/// Looks when it is time.
+/// Queries the VM when it is time.
 pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> TaskResult {
     let Some((look, second)) = due(view) else { return TaskResult::nothing() };
     let at = look
@@ -55,7 +54,7 @@ pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestam
         Some(Err(error)) if error.code() == Code::Uninitialized => {
             unfinished(view, progress, error, look, wake)
         }
-        // Of any other error the next look will tell.
+        // The next query shows any other error.
         Some(Err(error)) => {
             let condition = unproven::refusal(error).map(unproven::condition);
             TaskResult::Say(ConclusionPart { wake, condition, ..ConclusionPart::default() })
@@ -63,8 +62,7 @@ pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestam
     }
 }
 
-/// A VM in service that its driver has something left to do for, such as to mark one that it adopts. It gets no
-/// bootstrap token: it has joined.
+/// Initializes a VM in service, such as an adopted one that gets its mark. It gets no bootstrap token: it has joined.
 fn unfinished(
     view: &MachineView,
     progress: &MachineProgress,
@@ -96,7 +94,7 @@ fn is_own(view: &MachineView, id: &ProviderId) -> bool {
     view.machine.provider_id.as_ref().is_some_and(|own| id.names_same_vm(own))
 }
 
-/// When to look, and how long after a look that finds nothing to look again; `None` when the Machine is not one that is looked at.
+/// Returns when to query, and the pause after a query that finds nothing; `None` when the Machine's VM is not queried.
 fn due(view: &MachineView) -> Option<(&VmCheckFact, SignedDuration)> {
     let machine = &view.machine;
     let DriverFact::Ready(driver) = &view.driver else { return None };
@@ -126,7 +124,7 @@ fn found(view: &MachineView, vm: &Vm, look: &VmCheckFact) -> ConclusionPart {
     }
 }
 
-/// What the cloud tells takes the place of what is stored; a cloud that tells none says nothing.
+/// Returns the cloud's addresses, which replace the stored ones; an empty list changes nothing.
 fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
     if vm.addresses.is_empty() {
         return None;

@@ -1,6 +1,6 @@
 //! The life of a Machine whose VM exists: its Node joins, gets its metadata, and is healthy or not.
 //!
-//! Each module answers one question. `health` decides the phase; the remarks of the others are added to its conclusion.
+//! Each module does one task. `health` decides the phase; the results of the others are added to its conclusion.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -104,7 +104,7 @@ fn without_node(
     concluded(view, None, Some(&judgement), step, turns, now)
 }
 
-/// Whoever deletes a Node means its machine. Our finalizer on the Node keeps it until that is gone.
+/// Deletes the Machine of a Node that is being deleted. Our finalizer keeps the Node until the Machine is gone.
 fn leaving(view: &MachineView, node: &NodeFact, progress: &MachineProgress) -> MachineStep {
     let name = &node.name;
     match &progress.delete_machine {
@@ -119,7 +119,7 @@ fn leaving(view: &MachineView, node: &NodeFact, progress: &MachineProgress) -> M
         }
         Some(Ok(())) => {
             let message = format!("Node {name} is being deleted, and so is its Machine");
-            // The deletion is seen within moments; this is for when that is missed.
+            // The deletion is seen within moments; the timer is for a missed event.
             rest(MachineReason::NodeDeleting, message, Requeue::After(SignedDuration::from_mins(1)))
         }
         Some(Err(error)) => {
@@ -131,7 +131,7 @@ fn leaving(view: &MachineView, node: &NodeFact, progress: &MachineProgress) -> M
 fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let judgement = policies::judgement(view, progress);
     let kept = preserve::node(view, node, progress, now);
-    // Of two conditions of the Node one is written in a pass.
+    // A reconcile writes one of the two conditions of the Node.
     let may_say = !preserve::says(view, node, now);
     let turns = vec![
         upkeep::node(view, node, &judgement, progress, now),
@@ -144,7 +144,7 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, no
         kept,
         in_place::node(view, node, progress, may_say, now),
         upkeep::forget_token(view, node, &judgement, progress, now),
-        // Nothing waits for a cloud that is to say more than that the Node is healthy.
+        // No query delays anything: the Node is healthy.
         if judgement.health == Health::Healthy {
             look::turn(view, progress, now)
         } else {
@@ -161,7 +161,7 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, no
     concluded(view, Some(node), Some(&judgement), step, turns, now)
 }
 
-/// The first question that has something to do. The others come to their turn when its outcome is known.
+/// Returns the effects of the first task that has any. The others follow when its outcome is known.
 fn first_act(turns: &[TaskResult]) -> Option<MachineStep> {
     turns.iter().find_map(|turn| match turn {
         TaskResult::Act(effects) => Some(MachineStep::Act(effects.clone())),
@@ -169,8 +169,8 @@ fn first_act(turns: &[TaskResult]) -> Option<MachineStep> {
     })
 }
 
-/// The conclusion with what all questions have to say. `judgement`: on the Node or on its absence; `None` where no Node is
-/// expected.
+/// Adds the results of all tasks to the conclusion. `judgement` is about the Node or its absence; `None` where no Node
+/// is expected.
 fn concluded(
     view: &MachineView,
     node: Option<&NodeFact>,
@@ -199,14 +199,15 @@ fn concluded(
     MachineStep::Finish(preserve::conclude(view, node, conclusion, is_written, now))
 }
 
-/// True when a type came or went or a status changed. Heartbeats and the order of the list do not count.
+/// Returns true when a type was added or removed, or a status changed. Heartbeats and the order of the list do not
+/// count.
 pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact]) -> bool {
     let set = |conditions: &[NodeConditionFact]| conditions.iter().cloned().collect::<BTreeSet<_>>();
     set(one) != set(other)
 }
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
-    // Who updates Nodes in place reads the reason of that condition from the Machine.
+    // Programs that update Nodes in place read the reason of that condition from the Machine.
     let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|told| &told.reason);
     let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }

@@ -1,4 +1,4 @@
-//! A Machine whose label for its Node somebody has taken off, and whose Node no label and no provider id tells.
+//! A Machine without the label for its Node, whose Node no other label and no provider id shows.
 
 use crate::driver::error::CallError;
 use crate::scheduling::gate::{EffectKind, permits};
@@ -10,7 +10,7 @@ use super::super::step::rest;
 use crate::machine::creation::create::{FoundVm, found_in};
 use crate::machine::facts::{DriverFact, MachineView};
 
-/// Asks the driver, which names the Node of each VM. `None`: nothing is missing, or nothing came of it.
+/// Asks the driver, which names the Node of each VM. `None`: the name is known, or the driver did not answer.
 pub(super) fn step(view: &MachineView, progress: &MachineProgress) -> Option<MachineStep> {
     let machine = &view.machine;
     let stored = machine.provider_id.as_ref()?;
@@ -33,7 +33,7 @@ pub(super) fn step(view: &MachineView, progress: &MachineProgress) -> Option<Mac
         Some(Ok(())) => {
             rest(MachineReason::NodeMissing, "label node is stored again, by the driver's word", Requeue::Now)
         }
-        // What is missing beside its health keeps no Machine from being judged: the next pass tries again.
+        // Other missing facts do not stop the health check: the next reconcile tries again.
         Some(Err(_)) => return None,
     })
 }

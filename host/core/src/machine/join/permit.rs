@@ -1,5 +1,4 @@
-//! Before a Machine is failed or started anew because of its health: are enough of the others there, and is its zone to be
-//! believed?
+//! Asks before a Machine is failed or rebooted because of its health: are enough others there, and is its zone silent?
 
 use jiff::SignedDuration;
 
@@ -13,23 +12,24 @@ use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{rest, write_failed};
 use crate::machine::facts::{DriverFact, MachineView};
 
-/// How long to wait for another Machine's replacement. Its end wakes those who wait; this is for when that is missed.
+/// How long to wait for another Machine's replacement. Its end requeues those that wait; the timer is for a missed
+/// event.
 const TURN: SignedDuration = SignedDuration::from_mins(1);
 
-/// How long to leave a silent zone alone before its cloud is asked again.
+/// The pause before the cloud is asked again about a silent zone.
 const ZONE: SignedDuration = SignedDuration::from_mins(2);
 
-/// What is to be done to a Machine because it is not healthy. Both take it away from its deployment, so that both are limited.
+/// The action on an unhealthy Machine. All take it away from its deployment, so that all are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum HealthAction {
-    /// It is to fail, and so to be replaced.
+    /// Fail it, so that it is replaced.
     Fail,
-    /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
-    /// turn; but a replacement in a zone that cannot be reached would not join either.
+    /// Fail one that never joined. It takes nothing from its deployment, so that it needs no permit of its group; but a
+    /// replacement in an unreachable zone would not join either.
     GiveUp,
-    /// The same for one whose Node cannot join, since its name is taken.
+    /// Fail one whose Node cannot join, since its name is taken.
     GiveWay,
-    /// Its VM is to be started anew.
+    /// Reboot its VM.
     Reboot,
 }
 
@@ -65,26 +65,26 @@ impl HealthAction {
     }
 }
 
-/// What stands in the way.
+/// An obstacle to the action.
 #[derive(Clone, Debug)]
 pub(in crate::machine) enum Obstacle {
-    /// This is to be found out first.
+    /// This effect must come first.
     Ask(MachineEffect),
-    /// It is not its turn, or its zone is not to be believed.
+    /// It has no permit, or its zone is silent.
     Held {
         /// Which of both.
         reason: MachineReason,
         /// For people.
         message: String,
-        /// When to look again.
+        /// The requeue.
         after: SignedDuration,
     },
-    /// It could not be found out.
+    /// The check failed.
     Unknown(ActError, HealthAction),
 }
 
 impl Obstacle {
-    /// The end of a pass that has nothing else to say.
+    /// Ends a reconcile that has nothing else to report.
     pub(in crate::machine) fn into_step(self) -> MachineStep {
         match self {
             Self::Ask(effect) => MachineStep::act(effect),
@@ -94,7 +94,7 @@ impl Obstacle {
     }
 }
 
-/// `Ok` when it may be done, else what is to be done or said instead. `message` says what is wrong with the Machine.
+/// Returns `Ok` when the action is permitted, else the obstacle. `message` is the Machine's problem.
 pub(in crate::machine) fn obtained(
     view: &MachineView,
     progress: &MachineProgress,
@@ -136,9 +136,9 @@ fn busy(view: &MachineView, limit: ReplacementLimit, deed: HealthAction, message
     Obstacle::Held { reason: deed.held(), message: format!("{message}; {why}{bad}"), after: TURN }
 }
 
-/// A cloud is asked before a second Machine of a zone is failed or started anew, and before one is whose zone has gone silent.
-/// While the VM is alive, a silent zone is a broken network: new Machines in it would be as silent, and so would those be that were
-/// started anew, whose pods work at the moment.
+/// Asks the cloud before a second Machine of a zone is failed or rebooted, and before one in a silent zone is. While
+/// the VM is alive, a silent zone is a broken network: new Machines in it would be silent too, and a reboot would stop
+/// pods that work.
 fn zone_agrees(
     view: &MachineView,
     progress: &MachineProgress,
@@ -173,7 +173,7 @@ fn zone_agrees(
     }
 }
 
-/// What follows for a VM that is alive.
+/// Returns the decision for a VM that is alive.
 fn is_alive(zone: &ZoneState) -> Result<(), String> {
     if !zone.is_silent {
         return Ok(());

@@ -1,7 +1,7 @@
-//! What policies make of a Machine that has joined: who has to be asked, what one that holds or reboots changes, and what those
-//! that only observe would have done.
+//! Applies the opinions of health policies to a Machine that has joined, and reports the decisions that observing
+//! policies would have made.
 //!
-//! The phases and their clocks are those of `join`, whoever calls a Machine sick.
+//! The phases and their timeouts are those of `join`, with any policy.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,11 +18,11 @@ use crate::machine::facts::{MachineView, TargetFact};
 use crate::machine::join;
 use crate::machine::step::{rest, retry_write};
 
-/// How soon policies are asked again about a Machine that has failed, however short their answers hold. A change of its Node wakes
-/// it at once.
+/// The shortest pause before policies are asked again about a failed Machine, however short their answers are valid. A
+/// change of its Node requeues it at once.
 const OF_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
-/// The life of a Machine with a VM, as policies see it.
+/// Returns the next step for a Machine with a VM, with the opinions of policies.
 pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     if !view.policies.is_any() || !is_asked_about(view) {
         return told_no_more(view, join::step(view, progress, now));
@@ -31,7 +31,7 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
         match &progress.opinions {
             None => return MachineStep::act(MachineEffect::AskPolicies),
             Some(Ok(_)) => {}
-            // Nothing is concluded from a silence that is ours.
+            // A policy that could not be asked decides nothing.
             Some(Err(error)) => {
                 let message = format!("failed to ask the policies: {error}");
                 return rest(MachineReason::PolicyUnheard, message, retry_write(error));
@@ -43,7 +43,7 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
     observed(view, &judgement, progress, held_until(view, step, &judgement, now))
 }
 
-/// What was said about the Machine: answers that still hold, and those of this pass.
+/// Returns the opinions about the Machine: valid answers, and those of this reconcile.
 pub(crate) fn opinions(view: &MachineView, progress: &MachineProgress) -> Vec<Opinion> {
     if !is_asked_about(view) {
         return Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn opinions(view: &MachineView, progress: &MachineProgress) -> Vec<Op
     view.policies.opinions.iter().chain(fresh).cloned().collect()
 }
 
-/// Machines that have joined. Before that their creation is what is watched, later their end or their update.
+/// Returns whether policies are asked about the Machine: after it has joined, and before its deletion or update.
 fn is_asked_about(view: &MachineView) -> bool {
     let has_joined = match view.machine.phase {
         Phase::Running | Phase::Unknown => true,
@@ -69,7 +69,7 @@ fn is_asked_about(view: &MachineView) -> bool {
     has_joined && matches!(view.target, TargetFact::Cluster(_))
 }
 
-/// What is thought of the Machine: of its Node, or of there being none.
+/// Returns the judgement of the Machine, by its Node or its absence.
 pub(crate) fn judgement(view: &MachineView, progress: &MachineProgress) -> Judgement {
     let built_in = match view.node() {
         Some(node) => health::verdict(&node.conditions, &view.settings.must_be_false),
@@ -88,7 +88,7 @@ fn judged(
 ) -> MachineStep {
     let Judge::Policy(policy) = &judgement.judge else { return join::step(view, progress, now) };
     match &judgement.health {
-        // A Node that is gone is nobody's idea of healthy; a policy that says so holds.
+        // A policy that calls a Machine without a Node healthy keeps it in its phase.
         Health::Healthy if view.node().is_none() => {
             let because = format!("policy {policy} says healthy, though the Node is gone");
             undecided(view, &because, progress, now)
@@ -98,11 +98,11 @@ fn judged(
             undecided(view, &format!("policy {policy} holds: {because}"), progress, now)
         }
         Health::Unhealthy { because, action } => match (action, view.machine.phase) {
-            // The phase comes first: what is done about a Machine is done while it is known to be unhealthy.
+            // The phase is written first: an action follows while the Machine is known to be unhealthy.
             (Action::Replace, _) | (Action::None | Action::Reboot, Phase::Running) => {
                 join::step(view, progress, now)
             }
-            // Whoever has failed is to be replaced, or is kept as it is to be looked at.
+            // A failed Machine is replaced, or preserved for inspection.
             (Action::None, Phase::Failed) => {
                 too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
             }
@@ -132,7 +132,7 @@ fn undecided(view: &MachineView, because: &str, progress: &MachineProgress, now:
     instead(without_clock(view, progress, now), MachineReason::PolicyHolds, message)
 }
 
-/// The end of a pass over a Machine that has failed, about which a policy would have something else done than replacing it.
+/// Ends a reconcile of a failed Machine for which a policy wants another action than a replacement.
 fn too_late(step: MachineStep, wish: &str) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.status.phase.is_none() {
@@ -143,14 +143,14 @@ fn too_late(step: MachineStep, wish: &str) -> MachineStep {
     MachineStep::Finish(conclusion)
 }
 
-/// As if the Machine could be unhealthy for ever: everything else goes on.
+/// Returns the step without the health timeout: everything else continues.
 pub(crate) fn without_clock(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let mut patient = view.clone();
     patient.settings.health_timeout = None;
     join::step(&patient, progress, now)
 }
 
-/// The same end with other words, unless something else is worth more words.
+/// Replaces reason and message of the end, unless the end reports something more important.
 pub(crate) fn instead(step: MachineStep, reason: MachineReason, message: String) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     let is_about_health = matches!(
@@ -158,7 +158,7 @@ pub(crate) fn instead(step: MachineStep, reason: MachineReason, message: String)
         MachineReason::NodeUnhealthy | MachineReason::NodeMissing | MachineReason::NodeHealthy
     );
     if conclusion.status.phase.is_none() && is_about_health {
-        // What `join` says of the time-out is not so: it was asked as if there were none.
+        // The text of `join` ignores the timeout: it was called without one.
         let health = |condition: &&mut MachineCondition| {
             condition.kind == MachineConditionKind::Healthy && condition.status != ConditionStatus::True
         };
@@ -171,10 +171,10 @@ pub(crate) fn instead(step: MachineStep, reason: MachineReason, message: String)
     MachineStep::Finish(conclusion)
 }
 
-/// Back when the first opinion ends. What is said of a Machine that has failed changes little, and is asked for seldom.
+/// Requeues when the first opinion expires. Opinions about a failed Machine change little, and are asked for seldom.
 fn held_until(view: &MachineView, step: MachineStep, judgement: &Judgement, now: Timestamp) -> MachineStep {
     let Some(until) = judgement.holds_until else { return step };
-    // One second more, so that it has ended when the pass comes.
+    // One second more, so that it has expired when the reconcile comes.
     let after = elapsed(now, until) + SignedDuration::from_secs(1);
     match view.machine.phase {
         Phase::Failed => sooner(step, after.max(OF_FAILED)),
@@ -201,7 +201,7 @@ pub(crate) fn sooner(step: MachineStep, after: SignedDuration) -> MachineStep {
     MachineStep::Finish(conclusion)
 }
 
-/// Tells what policies that only observe would have done.
+/// Reports the decisions that observing policies would have made.
 fn observed(
     view: &MachineView,
     judgement: &Judgement,
@@ -222,7 +222,7 @@ fn observed(
         format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
     };
     if judgement.observed.is_empty() && !view.policies.is_told {
-        // Nothing to take back: that policies agree is not worth a write on each Machine.
+        // Agreement of policies is not worth a write on each Machine.
         return step;
     }
     let condition = if judgement.observed.is_empty() {
@@ -244,7 +244,7 @@ fn observed(
     with_condition(step, condition)
 }
 
-/// What was told of policies that are not there any more is taken back.
+/// Clears the report about policies that no longer exist.
 fn told_no_more(view: &MachineView, step: MachineStep) -> MachineStep {
     if !view.policies.is_told {
         return step;

@@ -1,7 +1,7 @@
-//! Machines that are kept although they fail, so that somebody can look at them.
+//! Preserves failed Machines, so that somebody can look at them.
 //!
-//! The wish stands as an annotation on the Machine or its Node. While it is heeded the status says until when; that is written
-//! first and cleared last, so that whatever happens in between is found and finished.
+//! The request is an annotation on the Machine or its Node. While it is applied, the status has the end of the
+//! preservation; that is written first and cleared last, so that an interrupted change is completed.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use crate::machine::facts::{MachineView, NodeFact};
 pub mod words {
     /// Type of the condition.
     pub const CONDITION: &str = "Preserved";
-    /// Preserved because the set of the Machine has room for it.
+    /// Preserved because the limit of the set allows it.
     pub const BY_CONTROLLER: &str = "Preserved by MCM.";
     /// Preserved because somebody asked for it.
     pub const BY_USER: &str = "Preserved by user.";
@@ -45,19 +45,19 @@ pub const DRAINED: &str = "PreservedAndDrained";
 /// Reason of our condition while the Node of a failed Machine is being drained.
 pub const DRAINING: &str = "Draining";
 
-/// Begins what the condition of the Node says from then on, as others read it.
+/// The beginning of the Node's condition message from then on, as others read it.
 const DRAINED_TEXT: &str = "Preserved node drained successfully.";
 
-/// What is wished.
+/// The preservation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PreserveRequest<'a> {
-    /// Nothing, and nothing is left of an earlier wish.
+    /// No request, and no trace of an earlier one.
     None,
-    /// Something that nobody understands: everything stays as it is.
+    /// An invalid request: everything stays as it is.
     Unreadable(&'a str),
     /// To be kept.
     Keep { reason: &'static str },
-    /// Not to be kept any more.
+    /// No longer to be preserved.
     Stop { forgets: bool },
 }
 
@@ -101,7 +101,7 @@ fn wish<'a>(
     }
 }
 
-/// The wish for the Machine as it is, when it is the time to act on it.
+/// Returns the request for the Machine, when it is time to act on it.
 fn acted_on<'a>(
     view: &'a MachineView,
     node: Option<&'a NodeFact>,
@@ -110,7 +110,7 @@ fn acted_on<'a>(
     view.machine.keeping.until.map(|_| wish(view, node, view.machine.phase, now))
 }
 
-/// What the Node is to carry, or not any more.
+/// Returns the annotations and taints that the Node gets or loses.
 pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> ControllerNodeMeta {
     let names = view.names;
     let mut own = ControllerNodeMeta::default();
@@ -127,7 +127,7 @@ pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Co
     match acted_on(view, Some(node), now) {
         None | Some(PreserveRequest::None | PreserveRequest::Unreadable(_)) => {}
         Some(PreserveRequest::Keep { .. }) => {
-            // Whoever has set it himself keeps it when the preservation ends.
+            // An annotation that others have set stays when the preservation ends.
             if has(names.scale_down_disabled_by_us) || !has(names.scale_down_disabled) {
                 set(names.scale_down_disabled, Some("true"));
                 set(names.scale_down_disabled_by_us, Some("true"));
@@ -152,7 +152,7 @@ pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Co
     own
 }
 
-/// Annotations of the Machine that differ from what they should be.
+/// Returns the annotations of the Machine to change.
 pub(super) fn on_machine(
     view: &MachineView,
     node: Option<&NodeFact>,
@@ -170,7 +170,7 @@ pub(super) fn on_machine(
     };
     let deciding = node.filter(|node| node_decides(view, node) && value(view, Some(*node)).is_ok());
     if keeping.wish.is_some() && (forgets || deciding.is_some()) {
-        // A set would soon ask for the same again.
+        // A set would soon request the same again.
         let was_asked_by_set =
             view.machine.phase == Phase::Failed && keeping.wish.as_deref() == Some(AUTO_PRESERVED);
         let instead = (was_asked_by_set && forgets).then(|| NEVER.to_owned());
@@ -188,7 +188,7 @@ pub(super) fn on_machine(
     changes
 }
 
-/// Empties the Node of a failed Machine and says on the Node that it is kept.
+/// Drains the Node of a failed Machine and writes on the Node that it is preserved.
 pub(super) fn node(
     view: &MachineView,
     node: &NodeFact,
@@ -219,7 +219,7 @@ pub(super) fn node(
     }
 }
 
-/// An earlier pass, or another controller, has drained the Node since its Machine failed.
+/// Returns whether an earlier reconcile, or another controller, has drained the Node since its Machine failed.
 fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
     let is_said = node
         .preserved
@@ -228,7 +228,7 @@ fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
     view.machine.keeping.is_drained || is_said
 }
 
-/// The condition of the Node is for this question to write, in this pass or until it is written.
+/// Returns whether this task writes the condition of the Node in this reconcile.
 pub(super) fn says(view: &MachineView, node: &NodeFact, now: Timestamp) -> bool {
     let none = MachineProgress::default();
     let is_act = |turn| match turn {
@@ -308,7 +308,7 @@ fn drained_until(until: Timestamp) -> String {
     format!("{DRAINED_TEXT} Machine preserved until {}.", whole_seconds(until))
 }
 
-/// A failure of the drain that is told is over.
+/// A reported failure of the drain is over.
 fn over(view: &MachineView) -> Option<LastOperation> {
     let last = view.machine.operation?;
     let has_failed = (last.kind, last.state) == (OperationType::DrainNode, OperationState::Failed);
@@ -357,8 +357,8 @@ fn said(
     }
 }
 
-/// The same for a Machine that is being created and has no Node. Annotations are put right once it is not created any more; what
-/// is over and would begin anew by its annotation stays until then.
+/// Applies preservation to a Machine that is being created and has no Node. Annotations are corrected after its
+/// creation; a preservation that is over and would start again by its annotation stays until then.
 pub(in crate::machine) fn in_creation(view: &MachineView, step: MachineStep, now: Timestamp) -> MachineStep {
     let is_written = on_machine(view, None, now).is_empty();
     match step {
@@ -369,7 +369,7 @@ pub(in crate::machine) fn in_creation(view: &MachineView, step: MachineStep, now
     }
 }
 
-/// Begins and ends the preservation in the status, in the same write as the phase that it is about.
+/// Begins and ends the preservation in the status, in the same write as the phase.
 pub(super) fn conclude(
     view: &MachineView,
     node: Option<&NodeFact>,
@@ -386,7 +386,7 @@ pub(super) fn conclude(
         message,
     };
     if until.is_some() && phase != view.machine.phase {
-        // What it means for the Node is done by the pass that sees this phase.
+        // The reconcile that sees this phase updates the Node.
         if !matches!(conclusion.wake, Requeue::Retry { .. }) {
             conclusion.wake = Requeue::Now;
         }

@@ -1,7 +1,7 @@
-//! A VM is started anew because a policy asks for it: when that may be, and what is said meanwhile.
+//! Reboots a VM because a policy requests it, and reports while that must wait.
 //!
-//! The order is gate, driver, time since the last one, permit, note, call. What stands in the way is said, and everything else
-//! about the Machine goes on, but for the clock after which it would fail.
+//! The order is gate, driver, time since the last reboot, permit, note, call. An obstacle is reported, and everything
+//! else about the Machine continues, except the health timeout.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,7 +15,7 @@ use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::step::write_failed;
 
-/// What becomes of it. `because` names the policy and its reason.
+/// Returns the next step. `because` names the policy and its reason.
 pub(crate) fn step(
     view: &MachineView,
     because: &str,
@@ -59,7 +59,7 @@ pub(crate) fn step(
     }
 }
 
-/// It is written down, once it is the Machine's turn.
+/// Writes the reboot on the Machine, once it has a permit.
 fn noted(
     view: &MachineView,
     reboots: Reboots,
@@ -78,7 +78,7 @@ fn noted(
     }
 }
 
-/// Whether the driver that serves can start VMs anew.
+/// Returns whether the driver can reboot VMs.
 fn can_reboot(view: &MachineView) -> bool {
     match &view.driver {
         DriverFact::Ready(facts) => facts.capabilities.reboot,

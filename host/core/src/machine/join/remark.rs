@@ -1,4 +1,4 @@
-//! What questions beside health have to say of a pass.
+//! The results of tasks beside health, which are added to the conclusion.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,12 +13,12 @@ use super::super::conclusion::{
 use super::super::effect::MachineEffect;
 use super::super::step::retry_write;
 
-/// A question's answer.
+/// The result of a task.
 #[expect(clippy::large_enum_variant, reason = "a few a pass, none of them kept")]
 pub(super) enum TaskResult {
     /// Do these first.
     Act(Vec<MachineEffect>),
-    /// Nothing is left to do in this pass.
+    /// Nothing is left to do in this reconcile.
     Say(ConclusionPart),
 }
 
@@ -31,26 +31,26 @@ impl TaskResult {
         Self::Say(ConclusionPart::default())
     }
 
-    /// Nothing to say unless a write has failed.
+    /// Returns a result that only reports a failed write.
     pub(super) fn written(what: &'static str, result: &Result<(), ActError>) -> Self {
         let trouble = result.as_ref().err().map(|error| WriteFailure { what, error: error.clone() });
         Self::Say(ConclusionPart { trouble, ..ConclusionPart::default() })
     }
 
-    /// The same for what the Machine can do without. It is tried again seldom, not at all where this account has no right to it, and does
-    /// not change what is said of the Machine.
+    /// The same for an optional write. It is retried seldom, not at all where this account lacks the right, and does
+    /// not change the report of the Machine.
     pub(super) fn beside(result: &Result<(), ActError>) -> Self {
         let slight = result.as_ref().err().cloned();
         Self::Say(ConclusionPart { slight, ..ConclusionPart::default() })
     }
 }
 
-/// What is added to the conclusion.
+/// An addition to the conclusion.
 #[derive(Default)]
 pub(super) struct ConclusionPart {
     pub(super) condition: Option<MachineCondition>,
     pub(super) trouble: Option<WriteFailure>,
-    /// Of a write that the Machine can do without.
+    /// The failure of an optional write.
     pub(super) slight: Option<ActError>,
     pub(super) operation: Option<LastOperation>,
     pub(super) drain_memory: Option<drain::DrainMemory>,
@@ -66,8 +66,8 @@ pub(super) struct WriteFailure {
 }
 
 impl ConclusionPart {
-    /// A Machine is judged also when something beside its health could not be written, or a label that the API server refuses
-    /// would keep it from ever joining and from ever failing. Only the writing is tried again sooner.
+    /// Adds itself to the conclusion. A failed write does not stop the health check, or a label that the API server
+    /// refuses would keep a Machine from ever joining and from ever failing. Only the write is retried sooner.
     pub(super) fn add_to(self, mut conclusion: MachineConclusion) -> MachineConclusion {
         conclusion.status.conditions.extend(self.condition);
         if conclusion.status.operation.is_none() {
@@ -103,7 +103,7 @@ impl ConclusionPart {
     }
 }
 
-/// Tried again at growing intervals, and not later than the pass would come anyway.
+/// Retries at growing intervals, and not later than the next reconcile.
 fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclusion {
     let longest = match conclusion.wake {
         Requeue::After(after) => after.min(RetryPolicy::LONG.cap),
@@ -111,7 +111,7 @@ fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclus
         Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Gone => return conclusion,
     };
     match error {
-        // Somebody would have to change what this account may do, and an Event says so.
+        // The permissions of this account must change, and an Event says so.
         ActError::Denied { .. } | ActError::Invalid { .. } => {}
         ActError::Conflict
         | ActError::Gone
@@ -126,7 +126,7 @@ fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclus
     conclusion
 }
 
-/// The earlier of two; a failure's way of coming back stays.
+/// Returns the earlier of two; the requeue of a failure stays.
 fn sooner(one: Requeue, other: Requeue) -> Requeue {
     match (one, other) {
         (Requeue::Gone | Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. }, _) => one,

@@ -1,4 +1,4 @@
-//! Condition `Healthy`: since when, why, and what follows when.
+//! Condition `Healthy`: since when, why, and the action that follows.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use super::timers::clock;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
-/// With what is to be said of the Node's health, or of there being none.
+/// Adds condition `Healthy`, by the Node's health or its absence.
 pub(super) fn healthy(
     view: &MachineView,
     has_node: bool,
@@ -25,7 +25,7 @@ pub(super) fn healthy(
     let health = has_node.then_some(&judgement.health);
     let then = |because: &str| follows(view, because, judgement, (phase, since), &conclusion, now);
     let told = match (phase, health) {
-        // Before a Node has joined there is nothing that could be healthy: Ready says what is awaited.
+        // Before a Node has joined, nothing can be healthy: `Ready` has the awaited change.
         (Phase::New | Phase::CrashLoopBackOff | Phase::Available, _) | (Phase::Pending, None) => None,
         (Phase::InPlaceUpdating, _) => {
             let message = "the Node is being updated in place: its health does not count".to_owned();
@@ -66,7 +66,7 @@ fn absent(conclusion: &MachineConclusion, machine: &MachineFact) -> String {
     }
 }
 
-/// What a policy has in store for a Machine that is not healthy, as long as that is not that it fails in time.
+/// Returns the action that a policy wants for an unhealthy Machine, unless it is to fail in time.
 fn policy_wants(judgement: &Judgement) -> Option<String> {
     let Judge::Policy(policy) = &judgement.judge else { return None };
     match &judgement.health {
@@ -77,14 +77,14 @@ fn policy_wants(judgement: &Judgement) -> Option<String> {
         Health::Unhealthy { action: Action::None, .. } => {
             Some(format!("policy {policy} waits before anything is done"))
         }
-        // Of a Node that is gone: there is nothing else that a policy could hold.
+        // The Node is gone: a policy can only block the failure.
         Health::Healthy | Health::Undecided { .. } => {
             Some(format!("policy {policy} holds, and the Machine is not failed meanwhile"))
         }
     }
 }
 
-/// It would have failed in this pass.
+/// Returns whether it would have failed in this reconcile.
 fn is_held(conclusion: &MachineConclusion) -> bool {
     matches!(
         conclusion.reason,
@@ -92,7 +92,7 @@ fn is_held(conclusion: &MachineConclusion) -> bool {
     )
 }
 
-/// What is wrong, since when, and when the Machine fails because of it.
+/// Returns the problem, since when, and when the Machine fails because of it.
 fn follows(
     view: &MachineView,
     because: &str,

@@ -15,7 +15,7 @@ use super::permit::{self, HealthAction};
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
-/// A clock that runs, and how long it may.
+/// A running timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     since: Timestamp,
@@ -23,14 +23,14 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// When it strikes.
+    /// Returns its end.
     pub(super) fn end(self) -> Timestamp {
         whole_seconds(self.since.checked_add(self.limit).unwrap_or(Timestamp::MAX))
     }
 }
 
-/// The clock of a Machine in its phase; `None` where there is none or it is switched off. What an outage of an API server takes
-/// of the time is given back, since Nodes could not report.
+/// Returns the timeout of a Machine in its phase; `None` where there is none or it is switched off. The time of an
+/// outage of an API server does not count, since Nodes could not report.
 pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
     let machine = &view.machine;
     let of_phase = machine.phase_since.unwrap_or(now);
@@ -50,12 +50,13 @@ pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
     Some(Clock { since: thaw::counts_from(since, view.thawed_at), limit: limit? })
 }
 
-/// Until when a Node has time to join. Creation says the same as the pass that follows it, which then has nothing to write.
+/// Returns the text with the end of the time to join. Creation reports the same as the next reconcile, which then has
+/// nothing to write.
 pub(in crate::machine) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
     with_end(view, &format!("the VM is created, Node {name} has not joined yet"), now)
 }
 
-/// What is awaited, and until when. Condition `Healthy` says it for Unknown.
+/// Returns the awaited change, and until when. Condition `Healthy` has it for Unknown.
 fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
     let end = clock(view, now).map(Clock::end);
     match (view.machine.phase, end) {
@@ -83,16 +84,16 @@ fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
     }
 }
 
-/// With what the waiting is about, in words that stand alone.
+/// A wait for the Node, with texts that read on their own.
 pub(super) struct NodeWait<'a> {
     pub(super) reason: MachineReason,
-    /// What is awaited.
+    /// The awaited change.
     pub(super) what: String,
-    /// What speaks against the Node.
+    /// The problem of the Node.
     pub(super) because: &'a str,
 }
 
-/// Says until when it waits, and ends the phase of the Machine when the time is over.
+/// Reports until when the Machine waits, and ends its phase when the time is over.
 pub(super) fn timed(
     view: &MachineView,
     progress: &MachineProgress,
@@ -104,7 +105,7 @@ pub(super) fn timed(
     };
     let waited = elapsed(clock.since, now);
     if waited <= clock.limit {
-        // One second more, so that the clock has passed the limit when the pass comes.
+        // One second more, so that the limit has passed when the reconcile comes.
         let wake = Requeue::After(clock.limit - waited + SignedDuration::from_secs(1));
         return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
@@ -172,7 +173,7 @@ fn update_timed_out(limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
     })
 }
 
-/// An outage is over: the time that the Machine may be unhealthy counts anew. `None`: nothing of the kind.
+/// Restarts the health timeout after an outage. `None`: there was none.
 pub(super) fn thawed(view: &MachineView) -> Option<MachineStep> {
     let machine = &view.machine;
     if !thaw::returns_to_running(machine.phase, machine.phase_since, view.gate, view.thawed_at) {

@@ -1,4 +1,4 @@
-//! What a Node is to carry because it is its Machine's.
+//! Writes the labels, annotations and taints that Node and Machine must have.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ use super::remark::{ConclusionPart, TaskResult, wake_at};
 use super::{health, preserve, timers};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
-/// When the time that a Node took to join is noted on its Machine: within a minute, after the writes that bring it there, and not
-/// years later for Machines that another controller made.
+/// When the time that a Node took to join is noted on its Machine: within a minute, after the writes of joining, and
+/// not years later for Machines of another controller.
 const JOIN_IS_NOTED: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(45), SignedDuration::from_hours(1));
 
-/// A token is valid a little longer than its Machine has time, so that a Node that comes at the last moment still joins.
+/// A token is valid a little longer than its Machine has time, so that a Node still joins at the last moment.
 const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// Brings the Node in line: metadata, taints and finalizer in one write, then its capacity.
+/// Updates the Node: metadata, taints and finalizer in one write, then its capacity.
 pub(super) fn node(
     view: &MachineView,
     node: &NodeFact,
@@ -41,7 +41,7 @@ pub(super) fn node(
     match (&progress.sync_node, change.is_empty()) {
         (None, false) => {
             let sync = MachineEffect::SyncNode { node: node.name.clone(), change };
-            // The token is of no use once the Node has joined, so it goes together with the Node's first write.
+            // The token is useless once the Node has joined, so it is deleted with the Node's first write.
             let joins = health::joins(view, node, judgement) && progress.forget_token.is_none();
             return TaskResult::Act(if joins { vec![sync, MachineEffect::ForgetToken] } else { vec![sync] });
         }
@@ -62,7 +62,7 @@ fn capacity(view: &MachineView, node: &NodeFact) -> CapacityPlan {
     virtual_capacity::plan(&view.virtual_capacity, &node.capacity, node.last_applied_capacity.as_ref())
 }
 
-/// What the Node is to carry and does not.
+/// Returns the metadata that the Node lacks.
 fn difference(view: &MachineView, node: &NodeFact, plan: &CapacityPlan, now: Timestamp) -> NodeChange {
     let machine = &view.machine;
     let wanted = WantedNodeMeta { template: &machine.template, own_labels: &machine.own_node_labels };
@@ -81,7 +81,7 @@ pub(super) fn token(view: &MachineView, progress: &MachineProgress, now: Timesta
     }
 }
 
-/// Deletes the bootstrap token once the Node has joined, and again after that had failed, as long as it is valid: it ends by itself.
+/// Deletes the bootstrap token once the Node has joined, and again after a failure, as long as the token is valid.
 pub(super) fn forget_token(
     view: &MachineView,
     node: &NodeFact,
@@ -98,7 +98,7 @@ pub(super) fn forget_token(
     }
 }
 
-/// The pass before has failed at something, and the token is valid, if it is there.
+/// Returns whether the previous reconcile failed, and the token is still valid.
 fn may_have_kept_token(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     view.failures > 0
@@ -107,7 +107,7 @@ fn may_have_kept_token(view: &MachineView, now: Timestamp) -> bool {
         && permits(view.gate, EffectKind::TokenDelete)
 }
 
-/// It runs since its Node has joined.
+/// Returns whether it runs since its Node has joined.
 fn has_joined(machine: &MachineFact) -> bool {
     machine.phase == Phase::Running
         && machine.operation.is_some_and(|last| {
@@ -115,7 +115,7 @@ fn has_joined(machine: &MachineFact) -> bool {
         })
 }
 
-/// Until when the token must be valid, if it may not be.
+/// Returns until when the token must be valid, if it may expire before.
 fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
     let machine = &view.machine;
     if machine.phase != Phase::Pending || !view.has_target() || !permits(view.gate, EffectKind::TokenWrite) {
@@ -127,7 +127,7 @@ fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
     is_needed.then(|| end.checked_add(TOKEN_MARGIN).unwrap_or(Timestamp::MAX))
 }
 
-/// Notes on the Machine, in one write, what is to be found there later.
+/// Notes the Node's name and the time to join on the Machine, in one write.
 pub(super) fn machine(
     view: &MachineView,
     node: Option<&NodeFact>,
@@ -157,8 +157,8 @@ pub(super) fn machine(
     }
 }
 
-/// The Machine's label for its Node, when somebody has taken it off, or the Node has registered under another name than the driver said.
-/// Everybody else finds the Node by it.
+/// Returns the Machine's label for its Node, when it was removed, or the Node has registered under another name than
+/// the driver said. Other programs find the Node by it.
 fn lost_label(view: &MachineView, node: Option<&NodeFact>) -> BTreeMap<String, Option<String>> {
     let lost = node.filter(|node| view.machine.node_name.as_ref() != Some(&node.name));
     lost.map(|node| (view.names.node.to_owned(), Some(node.name.to_string()))).into_iter().collect()
@@ -170,14 +170,14 @@ enum JoinNote {
     Noted(String),
 }
 
-/// How long the Machine's Node took to join, where that is known and not noted.
+/// Returns how long the Machine's Node took to join, if known and not noted.
 fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> JoinNote {
     let machine = &view.machine;
     let ready = node.and_then(|node| node.ready_since);
     let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return JoinNote::Nothing };
     let (from, to) = JOIN_IS_NOTED;
     let running = elapsed(since, now);
-    // A Node that was not ready in between does not tell when it joined.
+    // A Node that was not ready in between does not show when it joined.
     if !has_joined(machine)
         || machine.has_join_duration
         || ready.as_second() > since.as_second()

@@ -60,12 +60,12 @@ pub struct HealthProblem {
     pub read_only_since: Option<Timestamp>,
 }
 
-/// What speaks against a Node. Ordered by the condition's type.
+/// A condition that makes a Node unhealthy. Ordered by the condition's type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnhealthyCondition {
     /// The type of the condition.
     pub kind: String,
-    /// What it is instead of what it should be; `None`: it is missing.
+    /// Its status; `None`: it is missing.
     pub status: Option<ConditionStatus>,
 }
 
@@ -85,7 +85,7 @@ pub enum NodeHealth {
     Healthy,
     /// Something does.
     Unhealthy {
-        /// What, each once, sorted: the same conditions always give the same text. Never empty.
+        /// The conditions, each once, sorted: the same conditions always give the same text. Never empty.
         because: Vec<UnhealthyCondition>,
     },
 }
@@ -104,9 +104,9 @@ impl fmt::Display for NodeHealth {
 
 /// Judges a Node by its conditions.
 ///
-/// Healthy: `Ready` is there and True, and each condition whose type is in `must_be_false` is exactly False. A condition of
-/// that list that the Node does not have is fine, since many come only with an agent that watches for them. All others,
-/// such as `MemoryPressure` when it is not listed, do not count.
+/// Healthy: `Ready` is there and True, and each condition whose type is in `must_be_false` is exactly False. A
+/// condition of that list that the Node does not have is fine, since many come only with an agent that watches for
+/// them. All others, such as `MemoryPressure` when it is not listed, do not count.
 ///
 /// A missing `Ready` is unhealthy: a Node that says nothing of itself has not shown that it works. (In
 /// machine-controller-manager it counts as healthy.)
@@ -129,8 +129,8 @@ pub fn verdict(conditions: &[NodeConditionFact], must_be_false: &[String]) -> No
     if because.is_empty() { NodeHealth::Healthy } else { NodeHealth::Unhealthy { because } }
 }
 
-/// Reads a list of condition types as the flag and `spec.nodeConditions` have it: separated by commas, blanks around a type
-/// and empty entries ignored; sorted, each once.
+/// Reads a list of condition types as the flag and `spec.nodeConditions` have it: separated by commas, blanks around a
+/// type and empty entries ignored; sorted, each once.
 pub fn parse_condition_list(text: &str) -> Vec<String> {
     let mut kinds: Vec<String> =
         text.split(',').map(str::trim).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();

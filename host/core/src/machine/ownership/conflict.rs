@@ -1,8 +1,9 @@
-//! Several Machines that claim one VM or one Node: whose it is, and what is held until that is settled.
+//! Ownership conflicts: several Machines name one VM or one Node. Decides the owner, and which effects are blocked
+//! until one gives it up.
 //!
-//! What tells is the provider id, in whatever form, then the label with which its Machine marked the Node. Who is not the owner leaves the
-//! Node alone. A VM whose id is stored on several Machines is not removed, emptied, started anew or failed for any of them while
-//! another one lives on it: drivers remove by id, and nobody here knows whose it is.
+//! The provider id decides, in any form, then the label with which its Machine marked the Node. Machines that are not
+//! the owner leave the Node alone. A VM whose id is stored on several Machines is not deleted, drained, rebooted or
+//! failed for any of them while another one uses it: drivers delete by id, and the owner is unknown.
 
 use jiff::Timestamp;
 
@@ -20,31 +21,31 @@ use crate::machine::effect::MachineEffect;
 use crate::machine::facts::{MachineView, NodePresence, TargetFact};
 use crate::machine::step::rest;
 
-/// Others that claim what a Machine claims.
+/// Other Machines that name the same VM or Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnershipConflict {
-    /// They store its provider id, and nobody deletes them.
+    /// They store its provider id, and are not being deleted.
     pub living_on_vm: Vec<ObjectKey>,
     /// They store its provider id, and are being deleted too.
     pub leaving_vm: Vec<ObjectKey>,
-    /// They name its Node, which is not theirs.
+    /// They name its Node, and do not own it.
     pub of_node: Vec<ObjectKey>,
-    /// The Node that has its Node's name is another's, by what that Node says of itself.
+    /// The Node with its Node's name belongs to another Machine, by that Node's own metadata.
     pub has_taken_name: Option<NodeNameHolder>,
-    /// The Machine's status says that there are such.
+    /// The Machine's status reports a conflict.
     pub is_told: bool,
 }
 
-/// The prospects of a Node whose name a Machine's Node would have.
+/// The state of a Node that has the name of a Machine's Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeNameHolder {
-    /// It is on its way out, or its Machine is: the name will be free.
+    /// The Node or its Machine is being deleted: the name will be free.
     Leaving,
-    /// Nobody takes it away.
+    /// The Node stays.
     Staying,
 }
 
-/// A Machine that claims a Node.
+/// A Machine that names a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeCandidate {
     /// Which.
@@ -55,11 +56,11 @@ pub struct NodeCandidate {
     pub provider_id: Option<ProviderId>,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// Its status says that its Node has joined, so that a Node of that name has been its own.
+    /// Its status says that its Node has joined, so that a Node of that name was its own.
     pub has_joined: bool,
 }
 
-/// What a Node tells of its owner.
+/// The facts of a Node about its owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeOwnership {
     /// Its provider id.
@@ -69,24 +70,24 @@ pub struct NodeOwnership {
 }
 
 impl NodeOwnership {
-    /// Whether the Node and this Machine are of one VM, as far as their ids tell.
+    /// Compares the VMs of the Node and of this Machine by their ids.
     fn vms(&self, claimant: &NodeCandidate) -> SameVm {
         SameVm::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
     }
 }
 
-/// Whose a Node is, to one that claims it.
+/// The owner of a Node, as seen by a Machine that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeOwner {
     /// That of another VM, for certain.
     Foreign(ProviderId),
-    /// Another's, or nobody can tell.
+    /// It belongs to another Machine, or the owner is unknown.
     Contested(Vec<ObjectKey>),
-    /// Its own, whatever these others say.
+    /// It belongs to this Machine, although these others name it.
     Own(Vec<ObjectKey>),
 }
 
-/// Whose a Node is that `own` claims, and these others too. Of all that claim it, at most one is told that it is its own.
+/// Returns the owner of a Node that `own` and the others name. At most one of them gets it.
 pub fn whose(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]) -> NodeOwner {
     if let (Some(of_node), SameVm::Different) = (&node.provider_id, node.vms(own)) {
         return NodeOwner::Foreign(of_node.clone());
@@ -100,7 +101,7 @@ pub fn whose(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]
         Some(owner) if owner.key == own.key => NodeOwner::Own(keys),
         Some(_) => NodeOwner::Contested(keys),
         None => {
-            // The Machine that its label names has it, be it there or not.
+            // The Machine that its label names owns it, whether that Machine exists or not.
             let marked =
                 node.mark.as_ref().map(|name| ObjectKey::new(own.key.namespace.as_str(), name.as_str()));
             keys.extend(marked.filter(|key| *key != own.key));
@@ -111,8 +112,9 @@ pub fn whose(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]
     }
 }
 
-/// The Node says that it is another's than `own`: by its provider id, or where that tells nothing by its label, which names a Machine that
-/// claims nothing. A Node of another VM that carries the label of `own` contradicts itself, and says nothing.
+/// Returns whether the Node belongs to another Machine than `own`: by its provider id, or if that is unclear, by its
+/// label, which names a Machine that does not name the Node. A Node of another VM with the label of `own` contradicts
+/// itself, and proves nothing.
 pub fn is_anothers(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]) -> bool {
     let is_marked = |claimant: &NodeCandidate| node.mark.as_deref() == Some(claimant.key.name.as_str());
     match whose(node, own, others) {
@@ -137,8 +139,8 @@ fn owner<'a>(node: &NodeOwnership, all: &[&'a NodeCandidate]) -> Option<&'a Node
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
     }
-    // No id tells, and the label names a Machine that claims nothing: the Node was left behind, or is of somebody else. One that has
-    // joined has marked it then, and does so again.
+    // No id decides, and the label names a Machine that does not name the Node: the Node was left behind, or belongs to
+    // others. A Machine that has joined has marked it then, and does so again.
     let is_of_others = proven.is_empty() && node.mark.is_some();
     if let [only] = candidates {
         return Some(*only).filter(|only| !is_of_others || only.has_joined);
@@ -146,13 +148,13 @@ fn owner<'a>(node: &NodeOwnership, all: &[&'a NodeCandidate]) -> Option<&'a Node
     if is_of_others && candidates.iter().all(|claimant| !claimant.has_joined) {
         return None;
     }
-    // Nobody lives on it any more, and one of them has to empty it.
+    // All of its Machines are being deleted, and one of them must drain it.
     let all_leave = candidates.iter().all(|claimant| claimant.is_deleting);
     let oldest = candidates.iter().min_by_key(|claimant| (claimant.created, &claimant.key));
     oldest.copied().filter(|_| all_leave)
 }
 
-/// Why nothing may happen to the VM of this Machine and to what runs on it. `None`: no other Machine claims it.
+/// Returns why nothing may be done to this Machine's VM and its pods. `None`: no other Machine names it.
 pub(crate) fn held(view: &MachineView) -> Option<String> {
     let OwnershipConflict { living_on_vm, leaving_vm, .. } = &view.rivals;
     let vm = view.machine.provider_id.as_ref()?;
@@ -179,7 +181,7 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
     })
 }
 
-/// What a Machine that is not being deleted would do to a VM that others live on is held.
+/// Blocks the effects of a Machine that is not being deleted on a VM that others use.
 pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
@@ -189,7 +191,7 @@ pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     if is_harmful { rest(MachineReason::VmContested, message, Requeue::Resync) } else { step }
 }
 
-/// The end of a pass over a Machine that is being deleted and whose VM is claimed by others.
+/// Ends a reconcile of a Machine that is being deleted while others name its VM.
 pub(crate) fn waiting(message: String) -> MachineConclusion {
     let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     MachineConclusion {
@@ -200,7 +202,7 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
     }
 }
 
-/// Whoever lives on the same VM would notice.
+/// Returns whether the effect disturbs other users of the VM.
 pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
     match effect {
         MachineEffect::InitializeVm
@@ -236,7 +238,8 @@ pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
     }
 }
 
-/// Each of those that claim the same says so, the owner too, and takes it back when that is over.
+/// Adds condition `Contested` to each Machine of a conflict, the owner included, and clears it when the conflict is
+/// over.
 pub(crate) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.wake != Requeue::Gone {
@@ -261,7 +264,7 @@ fn condition(view: &MachineView) -> Option<MachineCondition> {
         });
     }
     let (others, whose) = match &view.target {
-        // It is another's, which contests nothing.
+        // It belongs to another Machine, which is no conflict.
         TargetFact::Cluster(NodePresence::Contested(_)) if rivals.has_taken_name.is_some() => {
             (&rivals.of_node, "and it is this Machine's")
         }

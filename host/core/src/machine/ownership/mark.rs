@@ -1,8 +1,9 @@
-//! The cluster's mark as Machine and class have stored it: where it is not this process's, the Machine is held.
+//! The cluster's mark as Machine and class have stored it: nothing is done to a Machine with another mark than this
+//! process's.
 //!
-//! Drivers find VMs by the mark of the process. Under another mark a look says that there is no VM, an order reaches
-//! none, and a create makes a second one. The stored mark moves with the objects, so that a control plane that was
-//! moved or restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
+//! Drivers find VMs by the mark of the process. Under another mark a query finds no VM, a delete request reaches none,
+//! and a create makes a second one. The stored mark moves with the objects, so that a control plane that was moved or
+//! restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
 
 use crate::scheduling::gate::{FreezeReason, Gate, permits};
 use crate::scheduling::retry::RetryPolicy;
@@ -14,7 +15,7 @@ use crate::machine::effect::MachineEffect;
 use crate::machine::facts::{ClassFact, MachineView};
 use crate::machine::step::rest;
 
-/// The marks that a pass compares.
+/// The marks that a reconcile compares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The mark that this process sends with each call of a driver.
@@ -25,7 +26,7 @@ pub struct Marks {
     pub of_class: Option<String>,
 }
 
-/// Why nothing may happen to the VM of this Machine and to its Node. `None`: no other mark is stored.
+/// Returns why nothing may be done to the VM of this Machine and to its Node. `None`: no other mark is stored.
 pub(crate) fn held(view: &MachineView) -> Option<String> {
     let marks = &view.marks;
     match &marks.of_machine {
@@ -34,7 +35,7 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
     }
 }
 
-/// Why no VM may be made for this Machine. The class counts as well: VMs of one class carry one mark.
+/// Returns why no VM may be created for this Machine. The class counts as well: VMs of one class carry one mark.
 pub(crate) fn forbids_creation(view: &MachineView) -> Option<String> {
     held(view).or_else(|| other_of_class(view))
 }
@@ -59,7 +60,8 @@ fn message(view: &MachineView, subject: &str, stored: &str) -> String {
     )
 }
 
-/// A Machine that lives: its health is still judged, nothing harmful is done, and `Ready` tells why.
+/// Blocks harmful effects on a Machine that is not being deleted: its health is still checked, and `Ready` has the
+/// reason.
 pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
@@ -77,8 +79,8 @@ pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     }
 }
 
-/// While another control plane holds the mark, this Machine may be a copy of that one's: no effect goes out that the
-/// gate forbids, whatever the Machine is at, and `Ready` says why.
+/// While another control plane holds the mark, this Machine may be a copy of that one's: effects that the gate forbids
+/// are blocked, and `Ready` has the reason.
 pub(crate) fn held_elsewhere(view: &MachineView, step: MachineStep) -> MachineStep {
     let Gate::Frozen { reason: reason @ FreezeReason::ClusterMarkHeld, .. } = view.gate else { return step };
     match &step {
@@ -91,7 +93,7 @@ pub(crate) fn held_elsewhere(view: &MachineView, step: MachineStep) -> MachineSt
     }
 }
 
-/// The end of a pass over a Machine that is being deleted, or created.
+/// Ends a reconcile of a Machine that is being deleted, or created.
 pub(crate) fn waiting(message: String) -> MachineConclusion {
     let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     MachineConclusion {
@@ -102,7 +104,7 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
     }
 }
 
-/// True for what harms the VM or what runs on it, and for what asks the cloud about it by the wrong mark.
+/// Returns true for effects that harm the VM or its pods, and for calls to the cloud with the wrong mark.
 pub(crate) fn is_held(effect: &MachineEffect) -> bool {
     contest::harms_others(effect)
         || matches!(

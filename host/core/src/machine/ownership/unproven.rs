@@ -1,7 +1,7 @@
-//! A VM that the Machine's id names, and of which its driver says that nothing proves it to be the Machine's.
+//! A VM with the Machine's id that the driver cannot prove to be the Machine's.
 //!
-//! It is neither gone nor the Machine's to remove. So nothing is made in its place: the Machine is not failed, which
-//! would have its set replace it, before a look says otherwise.
+//! It is not gone, and the Machine may not delete it. So nothing replaces it: the Machine does not fail, which would
+//! make its set replace it, before a query says otherwise.
 
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::machine::node::health::ConditionStatus;
@@ -17,7 +17,7 @@ use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::step::rest;
 
-/// What a look has to say of it.
+/// Returns the condition after such a query.
 pub(crate) fn condition(error: &DriverError) -> MachineCondition {
     MachineCondition {
         kind: MachineConditionKind::VmPresent,
@@ -27,7 +27,7 @@ pub(crate) fn condition(error: &DriverError) -> MachineCondition {
     }
 }
 
-/// The driver's answer, where it is that a person must mend something before it can tell what the VM is.
+/// Returns the driver's error, if a person must fix something before the driver can identify the VM.
 pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
     match error {
         CallError::Guest(error) if error.code == Code::FailedPrecondition => Some(error),
@@ -35,9 +35,8 @@ pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
     }
 }
 
-/// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that
-/// the VM is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may
-/// have made it.
+/// Fails a Machine only after a query that proves its VM or finds it gone, if its status says that the VM is not
+/// proven, or if nothing ever proved it: no mark is stored with the VM, so that another program may have created it.
 pub(crate) fn guarded(view: &MachineView, progress: &MachineProgress, step: MachineStep) -> MachineStep {
     let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
     let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();
@@ -63,7 +62,7 @@ fn held(why: &str) -> MachineStep {
     rest(MachineReason::ReplacementHeld, format!("failing it is held: {why}"), wake)
 }
 
-/// True for an error that tells what the VM is.
+/// Returns true for an error that identifies the VM.
 fn tells(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::Uninitialized | Code::OutOfRange)
 }

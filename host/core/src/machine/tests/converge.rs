@@ -237,7 +237,7 @@ fn a_new_machine_comes_to_run() {
     }
 }
 
-/// What a crash can leave of a creation: before the create, after it, after the id is stored.
+/// The traces of a creation after a crash: before the create, after it, after the id is stored.
 fn crashed() -> Vec<(Case, Option<i64>)> {
     let mut left = Vec::new();
     for phase in [Phase::New, Phase::CrashLoopBackOff, Phase::Pending] {

@@ -43,8 +43,8 @@ use tell::{conclusion_text, effect_text};
 /// No pass needs more. The runtime cuts off later than this.
 const BATCHES_PER_PASS: usize = 12;
 
-/// One pass: what is known, when, and what the world answers. What is not told answers well: writes succeed, looks find
-/// nothing, and the cloud does what it is asked.
+/// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed: writes are
+/// done, queries find nothing, and the cloud does what it is asked.
 #[derive(Clone)]
 pub(super) struct Case {
     view: MachineView,
@@ -105,7 +105,7 @@ impl Case {
         self
     }
 
-    /// What the world answers to the effect that the outcome is of.
+    /// The outcome of its effect.
     pub(super) fn on(mut self, outcome: MachineOutcome) -> Self {
         self.answers.insert(tell::effect_of(&outcome), outcome);
         self

@@ -21,7 +21,8 @@ pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &OwnedMachineFact, now: T
         && ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
 }
 
-/// Those that are too old, and neither being replaced nor preserved, who expired first at the front. Tells when the next one will be.
+/// Returns the Machines that are too old, and neither being replaced nor preserved, the first expired first. Sets when
+/// the next one expires.
 fn expired<'a>(
     new: &Tally<'a>,
     ledger: &Ledger<'_>,
@@ -36,7 +37,7 @@ fn expired<'a>(
         .filter(|machine| {
             crate::machine_deployment::sets::group::is_available(machine) && !ledger.is_replacing(machine)
         })
-        // Others would go in its place.
+        // Other Machines would be deleted instead.
         .filter(|machine| !machine.is_preserved(now) && !machine.is_unreadable)
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
@@ -46,7 +47,7 @@ fn expired<'a>(
     expiry.expired.iter().filter_map(of).collect()
 }
 
-/// Nothing else is under way, and nothing holds what can wait.
+/// Returns whether a replacement may begin: nothing else is under way, and neither window nor budget blocks it.
 fn may_begin(
     view: &DeploymentView,
     expired: &[&OwnedMachineFact],
@@ -66,12 +67,12 @@ fn may_begin(
     false
 }
 
-/// A replacement is made first where there may be one Machine more.
+/// Returns whether the replacement is created first: one Machine more is allowed.
 fn comes_first(bounds: RolloutBounds, ledger: &Ledger<'_>) -> bool {
     bounds.surge > 0 || ledger.wishes.replace_first.is_some()
 }
 
-/// Begins to replace those that are too old, as many at a time as there is room for.
+/// Begins to replace Machines that are too old, as many at a time as the bounds allow.
 pub(super) fn begin(
     view: &DeploymentView,
     new: &Tally<'_>,
@@ -84,7 +85,7 @@ pub(super) fn begin(
     if !comes_first(bounds, ledger) || !may_begin(view, &expired, care, now) {
         return;
     }
-    // Whoever is there has to be of use first: what is missing is made before anybody is taken away.
+    // Missing Machines must be available before another one is removed.
     let on_the_way = ledger.replacing().len();
     let is_whole = new.available >= bounds.desired.min(new.wanted);
     let places = if is_whole { size(room).saturating_sub(on_the_way) } else { 0 };
@@ -98,8 +99,8 @@ pub(super) fn begin(
     }
 }
 
-/// Where there may not be one more, those that are too old go first and are replaced then, as many at a time as may be missing.
-/// Says how many fewer are wanted for it.
+/// Deletes Machines that are too old first and replaces them then, where no surge is allowed: as many at a time as may
+/// be unavailable. Returns how many fewer are wanted for it.
 pub(super) fn take_at_once(
     view: &DeploymentView,
     new: &Tally<'_>,

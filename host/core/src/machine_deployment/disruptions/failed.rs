@@ -1,4 +1,4 @@
-//! Failed Machines that nobody wishes to keep: their sets replace them when they are let go.
+//! Failed Machines that are not to be preserved: their sets replace them when the deployment permits it.
 
 use jiff::Timestamp;
 
@@ -12,13 +12,13 @@ use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact, Windows
 use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::sets::group::SetGroup;
 
-/// It has failed, and nobody wishes to keep it, or not any longer.
+/// Returns whether it has failed and is not, or no longer, to be preserved.
 pub(super) fn is_given_up(machine: &OwnedMachineFact, now: Timestamp) -> bool {
     let is_kept = machine.preserved.map_or(machine.is_wished, |preserved| preserved.until > now);
     machine.phase == Phase::Failed && !machine.is_deleting && !machine.is_unreadable && !is_kept
 }
 
-/// Lets them go, or begins to replace them, as far as windows and budget allow.
+/// Permits their deletion, or begins to replace them, as far as windows and budget allow.
 pub(super) fn let_go(
     view: &DeploymentView,
     group: &SetGroup<'_>,

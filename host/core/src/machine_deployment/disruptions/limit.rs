@@ -1,4 +1,4 @@
-//! A rollout takes away no more than the budget allows.
+//! Limits a rollout to the budget.
 
 use jiff::Timestamp;
 
@@ -9,9 +9,9 @@ use crate::machine_deployment::rollout::strategy::Strategy;
 use crate::machine_deployment::sets::deletion_order as leaving;
 use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
-/// Takes from the numbers what the budget does not allow.
+/// Reduces the numbers to those that the budget allows.
 ///
-/// Which Machines go follows from the order of removal. Those that have no Node cost nothing.
+/// The order of removal decides which Machines are deleted. Machines without a Node cost nothing.
 pub(super) fn limit<'a>(
     view: &DeploymentView,
     (group, strategy): (&SetGroup<'a>, Strategy),
@@ -53,7 +53,7 @@ pub(super) fn limit<'a>(
     }
 }
 
-/// Those who go when so many are wanted, and would stay as things are.
+/// Returns the Machines that this target deletes and that would stay otherwise.
 fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachineFact> {
     let in_order = leaving::in_order(&old.set.machines, now);
     let (gone, all) =
@@ -61,7 +61,7 @@ fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachi
     in_order.into_iter().take(all).skip(gone).collect()
 }
 
-/// Recreate takes all at once, or it is none: then those who wait for that.
+/// Deletes all at once, as Recreate does, or none: returns those that wait.
 fn all_or_none<'a>(
     group: &SetGroup<'a>,
     numbers: &mut RolloutNumbers<'_, '_>,

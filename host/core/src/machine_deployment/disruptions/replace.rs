@@ -11,9 +11,9 @@ use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::sets::group::Tally;
 
-/// The number that the set is to want. `base` is what it would be without any of this.
+/// Returns the number for the set. `base` is the number without replacements.
 ///
-/// Assumes that no other set is left.
+/// Assumes that there is no other set.
 pub(super) fn step(
     view: &DeploymentView,
     new: &Tally<'_>,
@@ -23,7 +23,7 @@ pub(super) fn step(
     now: Timestamp,
 ) -> u32 {
     let base = base.min(bounds.desired);
-    // It goes as soon as its set wants one Machine less, which there has to be.
+    // It is deleted as soon as its set wants one Machine less.
     let taken = ledger.taken_before();
     let is_leaving =
         |machine: &OwnedMachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
@@ -31,12 +31,12 @@ pub(super) fn step(
     give_up_waiting(ledger, care, now);
     let before = new.wanted.saturating_sub(bounds.desired).min(most_beyond(bounds));
     if !new.is_settled() {
-        // What the set has done about its number is not known: it stays.
+        // The set has not observed its number: it stays.
         let awaited = ledger.replacing().iter().filter(|(machine, _)| !is_leaving(machine)).count();
         let extra = u32::try_from(awaited).unwrap_or(u32::MAX).min(before);
         return if base < bounds.desired { base } else { base.saturating_add(extra) };
     }
-    // It is still on its way to the number that its owner wants.
+    // The set still moves to the number that its owner wants.
     if base < bounds.desired {
         return base;
     }
@@ -67,7 +67,7 @@ pub(super) fn step(
             format!("Machines are being replaced, which go when their replacements are there: {names}");
         care.tell(Some(DeploymentReason::Replacing), &message);
     }
-    // Once there is one more, it stays until it is not needed: Machines that go for other reasons do not take its place.
+    // An additional Machine stays until it is not needed: Machines that are deleted for other reasons do not use it.
     let fewer = aged::take_at_once(view, new, bounds, ledger, care, now);
     base.saturating_add(extra.min(room.max(before))).saturating_sub(fewer)
 }
@@ -82,7 +82,7 @@ fn drop_those_who_recovered(ledger: &mut Ledger<'_>, now: Timestamp) {
     }
 }
 
-/// A failed Machine does not stay for ever because its replacement does not come. One that is only old does.
+/// Deletes a failed Machine whose replacement does not come. One that is only old stays.
 fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut DisruptionPlan, now: Timestamp) {
     let Some(patience) = ledger.wishes.replace_first else { return };
     for (machine, since) in ledger.replacing() {

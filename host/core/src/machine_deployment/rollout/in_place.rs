@@ -1,7 +1,8 @@
-//! InPlaceUpdate: Nodes are chosen and handed over, and their Machines change from an old set to the new one.
+//! InPlaceUpdate: selects Nodes, hands them over, and moves their Machines from an old set to the new one.
 //!
-//! A Machine that was updated changes its owner in one write, which labels it so that its new set does not count it; then the
-//! numbers of both sets follow; then the label goes (`transfers`). Each follows from what is seen of the one before.
+//! An updated Machine changes its owner in one write, which labels it so that its new set does not count it; then the
+//! numbers of both sets follow; then the label is removed (`transfers`). Each step follows when the cache shows the one
+//! before.
 
 use jiff::Timestamp;
 
@@ -17,20 +18,20 @@ use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
 use crate::value::phase::Phase;
 
-/// How many Machines change their set in one pass.
+/// How many Machines change their set in one reconcile.
 const MACHINES_PER_PASS: usize = 100;
 
 /// The next step.
 pub(crate) struct InPlaceStep<'a> {
     /// Numbers.
     pub targets: Targets,
-    /// What happens to Machines.
+    /// Writes of Machines.
     pub machines: Vec<(&'a OwnedMachineFact, MachineChange)>,
-    /// Nodes that are to be updated.
+    /// Nodes to select for the update.
     pub selected: Vec<&'a RolloutNodeFact>,
 }
 
-/// Decides it. Assumes that all sets are settled.
+/// Returns the next step. Assumes that all sets have observed their last change.
 pub(crate) fn step<'a>(
     view: &'a DeploymentView,
     group: &SetGroup<'a>,
@@ -55,7 +56,7 @@ pub(crate) fn step<'a>(
     InPlaceStep { targets, machines, selected }
 }
 
-/// Machines that change their set.
+/// Returns the Machines that change their set.
 fn moves<'a>(
     group: &SetGroup<'a>,
     new: &Tally<'a>,
@@ -73,7 +74,7 @@ fn transfer(from: &OwnedSetFact, to: &OwnedSetFact) -> MachineChange {
     MachineChange::Transfer { from: from.into(), to: to.into() }
 }
 
-/// Its Node was updated, and its Machine says that its time out of service is over.
+/// Returns whether its Node was updated, and its Machine says that its time out of service is over.
 fn is_updated(machine: &OwnedMachineFact) -> bool {
     let is_done = |node: &RolloutNodeFact| {
         node.update == Some(UpdateResult::Successful) && node.stage == Some(UpdateStage::Successful)
@@ -82,7 +83,7 @@ fn is_updated(machine: &OwnedMachineFact) -> bool {
     !machine.is_deleting && is_back && machine.node.as_ref().is_some_and(is_done)
 }
 
-/// What is too much goes, and all that is left of the old once the new set is to have all.
+/// Reduces old sets by the surplus, and by all that is left once the new set wants all.
 fn lower_old(
     view: &DeploymentView,
     group: &SetGroup<'_>,
@@ -98,7 +99,7 @@ fn lower_old(
     }
 }
 
-/// Nodes that are to be updated: no more than can be spared, and none whose Machine is not needed.
+/// Returns the Nodes to select: no more than can be spared, and none whose Machine is not needed.
 fn select<'a>(
     group: &SetGroup<'a>,
     new: &Tally<'_>,
@@ -121,7 +122,8 @@ pub(crate) fn is_undergoing(machine: &OwnedMachineFact) -> bool {
     !machine.is_deleting && machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service)
 }
 
-/// It is of use, nobody wants it to go or to stay as it is, and its Node is known to be a candidate.
+/// Returns whether it waits for its selection: it is available, neither marked nor preserved, and its Node is a
+/// candidate.
 pub(crate) fn waits(machine: &OwnedMachineFact) -> bool {
     let is_known = |node: &RolloutNodeFact| node.is_candidate || node.stage == Some(UpdateStage::Selected);
     let is_free =
@@ -134,8 +136,8 @@ pub(crate) fn waits(machine: &OwnedMachineFact) -> bool {
         && machine.marked_at.is_none()
 }
 
-/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays` says that the Machine
-/// needs no update: it is of the new set, or the strategy is another one.
+/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays`: the Machine
+/// needs no update, since it is of the new set, or the strategy is another one.
 pub(crate) fn node(
     machine: &OwnedMachineFact,
     node: &RolloutNodeFact,
@@ -143,7 +145,7 @@ pub(crate) fn node(
     change: &mut RolloutNodeChange,
 ) {
     if !stays {
-        // One that was selected before is emptied as soon as it is a candidate: that is to select it.
+        // One that was selected before is drained as soon as it is a candidate, which selects it.
         let is_left_over = node.stage == Some(UpdateStage::Selected);
         change.candidate = (!node.is_candidate && !is_left_over).then_some(true);
         return;

@@ -40,12 +40,12 @@ use super::validity::ValidSpec;
 use strategy::{RolloutBounds, Strategy};
 use targets::Targets;
 
-/// What is decided about sets and Machines, before it becomes effects.
+/// The decision about sets and Machines, before it becomes effects.
 pub(super) struct Decision<'a> {
     pub targets: Targets,
-    /// The sets may note that they follow the deployment's number.
+    /// The sets note the deployment's number.
     pub is_noted: bool,
-    /// A set is to be made, with so many Machines.
+    /// Creates the set, with this number of Machines.
     pub creates: Option<u32>,
     pub machines: Vec<(&'a OwnedMachineFact, super::effect::MachineChange)>,
     pub selected: Vec<&'a RolloutNodeFact>,
@@ -116,7 +116,7 @@ pub(super) fn plan<'a>(
     plan
 }
 
-/// Nothing of the rollout is on its way.
+/// Returns whether the rollout is idle.
 fn is_at_rest(group: &SetGroup<'_>, decision: &Decision<'_>) -> bool {
     let is_still = decision.targets == Targets::of(group)
         && decision.creates.is_none()
@@ -125,7 +125,7 @@ fn is_at_rest(group: &SetGroup<'_>, decision: &Decision<'_>) -> bool {
     is_still && group.new.as_ref().is_some_and(|new| new.available >= new.wanted)
 }
 
-/// Machines that were updated in place have to be counted first.
+/// Returns the decision that counts Machines updated in place, which comes first.
 fn settled<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
     let mut decision = Decision::nothing(group);
     decision.machines = transfers::settle(group, &mut decision.targets);
@@ -133,7 +133,7 @@ fn settled<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
     is_in_motion.then_some(decision)
 }
 
-/// While it is paused, or waits for its window, nothing is rolled, and the number is followed all the same.
+/// Returns the decision of a rollout that is paused or waits for its window: only the number of Machines is followed.
 fn paused<'a>(
     view: &DeploymentView,
     group: &SetGroup<'a>,
@@ -161,7 +161,7 @@ fn decide<'a>(
         decision.targets.set(new, scaling::only_new(view, group, new, bounds));
         return decision;
     }
-    // What a set has done about an earlier number is not known before it says so.
+    // The result of an earlier number is unknown before the set has observed it.
     if group.unsettled().is_some() {
         return Decision::nothing(group);
     }
@@ -185,7 +185,7 @@ fn decide<'a>(
     }
 }
 
-/// All old ones go, and only when none is left others come.
+/// Deletes all old Machines, and creates new ones when none is left.
 fn recreate<'a>(group: &SetGroup<'a>, bounds: RolloutBounds) -> Decision<'a> {
     let mut decision = Decision::of(Targets::of(group));
     for old in &group.old {
@@ -201,7 +201,7 @@ fn recreate<'a>(group: &SetGroup<'a>, bounds: RolloutBounds) -> Decision<'a> {
     decision
 }
 
-/// One write a set.
+/// Returns one write for each set.
 fn set_writes(
     view: &DeploymentView,
     group: &SetGroup<'_>,

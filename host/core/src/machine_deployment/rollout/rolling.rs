@@ -6,9 +6,9 @@ use super::strategy::RolloutBounds;
 use super::targets::Targets;
 use crate::machine_deployment::sets::group::{Cost, SetGroup};
 
-/// The next step. Each set is to want as many as the bounds allow, so that all are on their way at the same time.
+/// Returns the next numbers. Each set gets as many as the bounds allow, so that all change at the same time.
 ///
-/// Assumes that all sets are settled: what one of them did about an earlier number would not be counted.
+/// Assumes that all sets have observed their last change: otherwise the result of an earlier number is not counted.
 pub(crate) fn step(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> Targets {
     let mut targets = Targets::of(group);
     raise_new(group, bounds, &mut targets);
@@ -18,7 +18,7 @@ pub(crate) fn step(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) 
     targets
 }
 
-/// As many as there is room for, up to what is wanted.
+/// Raises the new set as far as there is room, up to the wanted number.
 pub(crate) fn raise_new(group: &SetGroup<'_>, bounds: RolloutBounds, targets: &mut Targets) {
     let Some(new) = &group.new else { return };
     targets.raise(new, bounds.desired.saturating_sub(new.wanted).min(group.room(bounds)));
@@ -29,10 +29,10 @@ pub(crate) fn lower_new(group: &SetGroup<'_>, bounds: RolloutBounds, targets: &m
     targets.lower(new, new.wanted.saturating_sub(bounds.desired), spare);
 }
 
-/// First those that are of no use, then others, the oldest set first.
+/// Lowers the old sets: first unavailable Machines, then others, the oldest set first.
 ///
-/// Machines of no use may yet become available, so they are not all taken away while the new ones are not there: as many stay
-/// as are needed, and as many again as the new set still waits for.
+/// Unavailable Machines may yet become available, so not all of them are deleted before the new ones exist: as many
+/// stay as are needed, and as many again as the new set still waits for.
 pub(crate) fn lower_old(
     group: &SetGroup<'_>,
     bounds: RolloutBounds,

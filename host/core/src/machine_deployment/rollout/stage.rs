@@ -1,6 +1,6 @@
-//! How far a rollout is, by the numbers of a deployment.
+//! The stage of a rollout, by the numbers of a deployment.
 
-/// The numbers of a deployment, as its status has them.
+/// The numbers of a deployment, by its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RolloutCounts {
     /// Machines that are wanted.
@@ -13,14 +13,14 @@ pub struct RolloutCounts {
     pub available: u32,
 }
 
-/// What a rollout lacks, what comes first in it first.
+/// The stages of a rollout, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolloutStage {
     /// The numbers are about an earlier spec.
     Unobserved,
     /// Machines of the current template are missing.
     Updating,
-    /// Machines are to go, so many.
+    /// This many old Machines are left.
     Leaving(u32),
     /// Machines of the current template are not available.
     Waiting,
@@ -29,7 +29,7 @@ pub enum RolloutStage {
 }
 
 impl RolloutStage {
-    /// Of a deployment. `is_observed`: the numbers are about its spec as it is.
+    /// Returns the stage. `is_observed`: the numbers are about the current spec.
     pub fn of(counts: RolloutCounts, is_observed: bool) -> Self {
         let RolloutCounts { wanted, updated, replicas, available } = counts;
         let staying = updated.min(wanted);

@@ -1,4 +1,4 @@
-//! How many Machines each set is to want, while that is being decided.
+//! The wanted number of each set, while it is being decided.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::value::id::Name;
 
 use crate::machine_deployment::sets::group::{SetGroup, Tally, sum};
 
-/// A number for each set, at first the one that it has.
+/// A number for each set, at first its current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Targets(BTreeMap<Name, u32>);
 
@@ -27,7 +27,7 @@ impl Targets {
         self.set(tally, self.get(tally).saturating_add(more));
     }
 
-    /// Wants up to so many fewer of the set, as far as the budget of available Machines goes. Says how many fewer.
+    /// Lowers the set by up to `limit`, as far as the budget of available Machines allows. Returns by how many.
     pub(crate) fn lower(&mut self, tally: &Tally<'_>, limit: u32, available: &mut u32) -> u32 {
         let from = self.get(tally);
         let fewer = tally.give_up(from, limit.min(from), available);
@@ -39,7 +39,7 @@ impl Targets {
         sum(self.0.values().copied())
     }
 
-    /// The sets that change.
+    /// Returns the sets whose number changes.
     pub(crate) fn changes<'a, 'b>(
         &'a self,
         group: &'a SetGroup<'b>,

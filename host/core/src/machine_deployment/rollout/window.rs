@@ -1,4 +1,4 @@
-//! Whether what can wait has to wait for a maintenance window, or until somebody mends what holds it.
+//! Decides whether a rollout must wait for a maintenance window, or until an invalid setting is fixed.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,18 +8,18 @@ use crate::disruption::requests::DisruptionRequests;
 use crate::machine_deployment::conclusion::DeploymentReason;
 use crate::machine_deployment::facts::{DeploymentView, WindowsFact};
 
-/// A rollout that has to wait.
+/// A rollout that waits for a window or a fixed setting.
 pub(crate) struct WaitingRollout {
     /// For what.
     why: String,
     /// The same in a word.
     pub reason: DeploymentReason,
-    /// For how long, where that is known.
+    /// The rest of the wait, if known.
     pub left: Option<SignedDuration>,
 }
 
 impl WaitingRollout {
-    /// What waits, and for what.
+    /// Returns the text: the waiting work, and the reason.
     pub(crate) fn why(&self, what: &str) -> String {
         format!("{what} {}", self.why)
     }
@@ -41,7 +41,7 @@ pub(crate) fn held(view: &DeploymentView, now: Timestamp) -> Option<WaitingRollo
                 left: Some(left(until, now)),
             }),
         },
-        // Whoever writes windows does not want a rollout at any time.
+        // An owner who writes windows does not want a rollout at any time.
         WindowsFact::Invalid(error) => Some(WaitingRollout {
             why: format!("is held since {error}: mend it or remove it"),
             reason: DeploymentReason::WaitingForWindow,

@@ -1,5 +1,4 @@
-//! Which sets are a deployment's: it takes over those that it selects and that nobody controls, and gives up those that it does
-//! not select any more.
+//! Adopts sets without a controller that the deployment selects, and releases those that it no longer selects.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +18,8 @@ pub(crate) fn claims(view: &DeploymentView) -> Vec<DeploymentEffect> {
     effects.into_iter().map(|(_, effect)| effect).collect()
 }
 
-/// Gives a set that somebody has made by hand the label that tells its Machines from those of other templates: first its
-/// template, so that its coming Machines have it, then the Machines that are there, then its selector.
+/// Labels a set that somebody created by hand with the hash that distinguishes its Machines from those of other
+/// templates: first its template, for new Machines, then its existing Machines, then its selector.
 pub(crate) fn label_by_hash(view: &DeploymentView) -> Vec<DeploymentEffect> {
     let owned = || view.sets.iter().filter(|set| set.owner == SetOwner::This && !set.is_deleting);
     let taken: BTreeSet<&str> = owned().filter_map(|set| set.selected_hash.as_deref()).collect();

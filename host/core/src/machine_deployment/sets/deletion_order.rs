@@ -1,4 +1,4 @@
-//! Which Machines a set deletes first when it is to have fewer.
+//! The order in which a set deletes Machines when it is scaled down.
 
 use jiff::Timestamp;
 
@@ -6,10 +6,10 @@ use crate::machine_set::removal::ranking::RemovalCandidate;
 
 use crate::machine_deployment::facts::OwnedMachineFact;
 
-/// Machines of a set that its number is about, those first that it deletes first.
+/// Returns the Machines that a set's number counts, in the order of deletion.
 ///
-/// Left out are those that are being deleted, those that were updated in place and that the set does not count yet, and
-/// those that cannot be decoded, which the set counts and leaves alone.
+/// Without Machines in deletion, those updated in place that the set does not count yet, and those that cannot be
+/// decoded, which the set counts but does not delete.
 pub(crate) fn in_order(machines: &[OwnedMachineFact], now: Timestamp) -> Vec<&OwnedMachineFact> {
     let counted = |machine: &&OwnedMachineFact| {
         !machine.is_deleting && !machine.is_labelled_updated && !machine.is_unreadable

@@ -1,4 +1,4 @@
-//! Old sets without Machines are kept so that one can return to their templates, up to a limit.
+//! Keeps old sets without Machines for rollbacks, up to a limit.
 
 use super::group::{SetGroup, size};
 use super::revision;
@@ -6,7 +6,7 @@ use crate::machine_deployment::effect::DeploymentEffect;
 use crate::machine_deployment::facts::DeploymentView;
 use crate::machine_deployment::validity::ValidSpec;
 
-/// Those beyond the limit, the lowest revisions first, once the rollout is over.
+/// Returns deletions of those beyond the limit, the lowest revisions first, once the rollout is over.
 pub(crate) fn superfluous(
     view: &DeploymentView,
     group: &SetGroup<'_>,

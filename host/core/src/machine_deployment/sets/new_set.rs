@@ -1,4 +1,4 @@
-//! The set of the deployment's template, and what sets take over from their deployment.
+//! Creates the set of the deployment's template, and copies settings to sets.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::machine_deployment::effect::{DeploymentEffect, NewSet, SetChange};
 use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
 use crate::machine_deployment::rollout::strategy::{RolloutBounds, Strategy};
 
-/// A set that is to be made. Templates whose names would be the same are told apart by how often that has happened.
+/// Returns the creation of the set. The collision count distinguishes templates whose names would be the same.
 pub(crate) fn create(
     view: &DeploymentView,
     group: &SetGroup<'_>,
@@ -33,7 +33,7 @@ pub(crate) fn create(
     })
 }
 
-/// What a set notes when it is scaled.
+/// Returns the annotations that a set gets when it is scaled.
 fn scaled(view: &DeploymentView, bounds: RolloutBounds) -> [(&'static str, String); 2] {
     [
         (view.names.desired_replicas, bounds.desired.to_string()),
@@ -41,7 +41,7 @@ fn scaled(view: &DeploymentView, bounds: RolloutBounds) -> [(&'static str, Strin
     ]
 }
 
-/// Notes that a set follows the deployment's number, where it does not say so.
+/// Notes on a set that it follows the deployment's number, if that is missing.
 pub(crate) fn note_scaled(
     view: &DeploymentView,
     set: &OwnedSetFact,
@@ -53,7 +53,7 @@ pub(crate) fn note_scaled(
     }
 }
 
-/// What the set of the deployment's template is to carry.
+/// Adds the metadata and settings of the current set.
 pub(crate) fn keep_new(view: &DeploymentView, group: &SetGroup<'_>, new: &Tally<'_>, change: &mut SetChange) {
     let (deployment, set) = (&view.deployment, new.set);
     for (key, value) in deployment.annotations.iter().filter(|(key, _)| view.names.travels(key)) {
@@ -77,9 +77,9 @@ pub(crate) fn keep_new(view: &DeploymentView, group: &SetGroup<'_>, new: &Tally<
         || deployment.spec.auto_preserve_max != set.auto_preserve_max;
 }
 
-/// What a set of another template is to carry while it has Machines.
+/// Adds the metadata of an old set with Machines.
 ///
-/// When the autoscaler lowered the number last goes to all of them, since a Machine that it wants to go may be in any.
+/// The time of the autoscaler's last scale-down goes to all of them, since a marked Machine may be in any.
 pub(crate) fn keep_old(view: &DeploymentView, old: &Tally<'_>, strategy: Strategy, change: &mut SetChange) {
     if old.is_empty() {
         return;
@@ -98,7 +98,8 @@ pub(crate) fn keep_old(view: &DeploymentView, old: &Tally<'_>, strategy: Strateg
     }
 }
 
-/// Its number says what it has, so that it makes no Machine again that has changed its set.
+/// Returns whether its number matches its Machines, so that it does not create a Machine again that has changed its
+/// set.
 fn has_followed(tally: &Tally<'_>, change: &SetChange) -> bool {
     let wanted = change.replicas.map_or(tally.wanted, |(_, to)| to);
     tally.is_settled() && wanted <= tally.live
@@ -110,7 +111,7 @@ fn put(set: &OwnedSetFact, key: &str, value: String, change: &mut SetChange) {
     }
 }
 
-/// What any set is to carry while the deployment is paused, since the autoscaler goes on.
+/// Adds the metadata of any set while the deployment is paused, since the autoscaler continues.
 pub(crate) fn keep_paused(view: &DeploymentView, tally: &Tally<'_>, change: &mut SetChange) {
     let lowered = view.names.replica_change_time;
     if let Some(value) = view.deployment.annotations.get(lowered).filter(|_| !tally.is_empty()) {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::machine::node::health;
 use crate::value::id::Name;
 
-/// All of it. What differs from the one before is written.
+/// The status of a deployment. Fields that differ from the stored ones are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentStatus {
     /// The generation that it is about.
@@ -30,7 +30,7 @@ pub struct DeploymentStatus {
     pub preserved_failed: u32,
     /// Machines that the sets want and that are not available.
     pub unavailable: u32,
-    /// What holds for the deployment, sorted by kind.
+    /// The conditions, sorted by kind.
     pub conditions: Vec<DeploymentCondition>,
     /// How often the name of a set was taken.
     pub collision_count: Option<u32>,
@@ -52,9 +52,9 @@ pub struct FailedMachine {
 pub enum DeploymentConditionKind {
     /// Enough Machines are available.
     Available,
-    /// A set makes no Machines: it has too many, or its Machines never join.
+    /// A set is frozen: it has too many Machines, or its Machines never join.
     Frozen,
-    /// The rollout goes on or is done.
+    /// The rollout progresses or is done.
     Progressing,
     /// A Machine or set could not be created or deleted.
     ReplicaFailure,
@@ -83,14 +83,14 @@ pub struct DeploymentCondition {
     pub reason: String,
     /// For people.
     pub message: String,
-    /// When there was something to tell last. For Progressing: when there was progress last.
+    /// When it changed last. For Progressing: the time of the last progress.
     pub updated: Option<Timestamp>,
     /// Since when it has its status.
     pub since: Option<Timestamp>,
 }
 
 impl DeploymentStatus {
-    /// What is said of this.
+    /// Returns the condition of this kind.
     pub fn condition(&self, kind: DeploymentConditionKind) -> Option<&DeploymentCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }

@@ -14,13 +14,14 @@ use crate::machine_deployment::rollout::stage::{RolloutCounts, RolloutStage};
 use crate::machine_deployment::sets::freeze;
 use crate::machine_deployment::sets::group::{SetGroup, sum};
 
-/// Words that others read. The autoscaler takes a rollout for finished with the first of them, or when it is paused.
+/// Reasons that other programs read. The autoscaler treats a rollout as finished with the first of them, or when it is
+/// paused.
 pub mod words {
     /// Complete.
     pub const COMPLETE: &str = "NewMachineSetAvailable";
     /// A set was made.
     pub const CREATED: &str = "NewMachineSetCreated";
-    /// A set of the template was there.
+    /// A set of the template existed.
     pub const FOUND: &str = "FoundNewMachineSet";
     /// There was progress.
     pub const UPDATED: &str = "MachineSetUpdated";
@@ -40,7 +41,7 @@ pub mod words {
     pub const SETS_FROZEN: &str = "MachineDeploymentStateSync";
 }
 
-/// The status, and when the deadline of its progress has to be looked at.
+/// Returns the status, and when its progress deadline must be checked.
 pub(crate) fn status(
     view: &DeploymentView,
     plan: &Plan,
@@ -69,7 +70,7 @@ pub(crate) fn status(
     (status, wake)
 }
 
-/// No progress for too long.
+/// Returns whether there was no progress for too long.
 pub(crate) fn is_late(status: &DeploymentStatus) -> bool {
     status
         .condition(DeploymentConditionKind::Progressing)
@@ -102,7 +103,7 @@ fn counted(view: &DeploymentView, group: &SetGroup<'_>) -> DeploymentStatus {
     }
 }
 
-/// What is to be said, without times.
+/// A condition without its times.
 struct NewCondition {
     kind: DeploymentConditionKind,
     status: health::ConditionStatus,
@@ -119,7 +120,7 @@ fn said(
     NewCondition { kind, status, reason: reason.to_owned(), message: message.into() }
 }
 
-/// With the times of the condition before, as far as it says the same.
+/// Adds the times of the previous condition, if it is the same.
 fn condition(before: &DeploymentStatus, said: NewCondition, now: Timestamp) -> DeploymentCondition {
     let earlier = before.condition(said.kind);
     let same_status = earlier.filter(|earlier| earlier.status == said.status);
@@ -159,7 +160,7 @@ fn frozen(view: &DeploymentView) -> Option<NewCondition> {
     Some(said(DeploymentConditionKind::Frozen, health::ConditionStatus::True, words::SETS_FROZEN, why))
 }
 
-/// All Machines are there, of the current template and no other, and this generation was acted on.
+/// Returns whether all Machines exist, of the current template only, and this generation was applied.
 fn is_complete(view: &DeploymentView, group: &SetGroup<'_>, status: &DeploymentStatus) -> bool {
     let counts = RolloutCounts {
         wanted: u32::try_from(view.deployment.spec.replicas).unwrap_or(u32::MAX),
@@ -236,7 +237,7 @@ fn progressing(
             afresh(health::ConditionStatus::Unknown, words::RESUMED, "the deployment goes on".to_owned())
         }
         None => afresh(health::ConditionStatus::True, words::FOUND, format!("found MachineSet {name}")),
-        // Another template than the one that was complete.
+        // The template differs from the one that was complete.
         Some(words::COMPLETE) => {
             afresh(health::ConditionStatus::True, words::UPDATED, format!("MachineSet {name} takes over"))
         }
@@ -247,7 +248,7 @@ fn progressing(
     }
 }
 
-/// Until when there must be progress.
+/// Returns until when there must be progress.
 fn limit(view: &DeploymentView, condition: &DeploymentCondition) -> Option<Timestamp> {
     let seconds = view.deployment.spec.progress_deadline_seconds.filter(|seconds| *seconds > 0)?;
     let is_timed = !view.deployment.spec.is_paused

@@ -1,4 +1,4 @@
-//! What a deployment waits for, in words.
+//! The reason of a deployment to wait, as text.
 
 use jiff::Timestamp;
 
@@ -12,14 +12,14 @@ use crate::machine_deployment::sets::freeze;
 use crate::machine_deployment::sets::group::{SetGroup, Tally, count, sum};
 use crate::machine_deployment::validity::ValidSpec;
 
-/// How many names are told.
+/// How many names are reported.
 const NAMES: usize = 3;
 
 /// What to say.
 pub(crate) struct WaitReport {
     pub reason: DeploymentReason,
     pub message: String,
-    /// It is bad news when it lasts.
+    /// The progress deadline applies to it.
     pub can_be_late: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn tell(
     WaitReport { reason, message, can_be_late }
 }
 
-/// With what is told of Machines that are taken away one by one. Its reason counts where nothing else goes on.
+/// Adds the report about Machines that are replaced one by one. Its reason counts if nothing else is reported.
 pub(crate) fn with_care(mut told: WaitReport, care: &DisruptionPlan, is_all: bool) -> WaitReport {
     if care.message.is_empty() {
         return told;
@@ -141,7 +141,7 @@ fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (Depl
     }
 }
 
-/// Who is on the way out, and how many more are to go.
+/// Returns the text about Machines in deletion, and how many more will be deleted.
 fn leaving(going: &[&str], surplus: u32) -> String {
     if going.is_empty() {
         format!("waits until {surplus} Machines are deleted that are too much")
@@ -200,7 +200,7 @@ fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&OwnedMachineFact) -> bool) -> 
     names
 }
 
-/// The first names, and how many there are beside them.
+/// Returns the first names, and how many more there are.
 pub(crate) fn listed(names: &[&str]) -> String {
     let told: Vec<&str> = names.iter().take(NAMES).copied().collect();
     let more = names.len().saturating_sub(told.len());

@@ -1,4 +1,5 @@
-//! The contract with the autoscaler: its list of Machines that are to go, and the number that it lowers in the same write.
+//! The contract with the autoscaler: its list of Machines that are to go, and the number that it lowers in the same
+//! write.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Whose sets are whose, and the end of a deployment.
+//! Adoption and release of sets, and the deletion of a deployment.
 
 use expect_test::expect;
 

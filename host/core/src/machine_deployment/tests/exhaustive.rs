@@ -29,7 +29,7 @@ fn strategies() -> [RawStrategy; 6] {
     ]
 }
 
-/// What else may be the matter with a set.
+/// Further states of a set.
 const ODDITIES: [fn(&mut OwnedSetFact); 7] = [
     |_| {},
     |set| set.wanted += 2,

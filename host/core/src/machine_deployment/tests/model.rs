@@ -1,5 +1,5 @@
-//! Whole rollouts in a small world, in random order, with caches that are behind, writes that fail and Machines that do: the
-//! bounds hold at every moment, and every rollout ends.
+//! Whole rollouts in a small world, in random order, with caches that are behind, writes that fail and Machines that
+//! do: the bounds hold at every moment, and every rollout ends.
 
 use crate::machine_deployment::{DeploymentConclusion, DeploymentReason, RawStrategy, Strategy};
 
@@ -8,7 +8,7 @@ use super::dice::Dice;
 use super::facts::{self, in_place, recreate, rolling, template};
 use super::world::{KINDS, Kind, Trouble, World, is_clean};
 
-/// What the user does while the world turns.
+/// The actions of the user during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
     /// Rolls once.

@@ -117,7 +117,7 @@ fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_
           wanted"
         ]
     );
-    // What may be let in a moment later is asked for again.
+    // A write that may succeed a moment later is tried again.
     let conflict = rolled_back(1).on("write-deployment", Err(ActError::Conflict));
     conflict.check(&expect![[r#"
         write-deployment template of workers-a 

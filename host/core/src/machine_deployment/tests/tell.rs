@@ -52,7 +52,7 @@ impl Case {
         })
     }
 
-    /// What comes of effects of this name.
+    /// The outcome of effects of this name.
     pub(super) fn on(mut self, effect: &'static str, outcome: Result<EffectResult, ActError>) -> Self {
         self.answers.insert(effect, outcome);
         self

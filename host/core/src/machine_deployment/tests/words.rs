@@ -1,4 +1,4 @@
-//! What a deployment says of itself: conditions, deadlines, and what is to be mended.
+//! The status of a deployment: conditions, deadlines, and problems to fix.
 
 use expect_test::expect;
 use jiff::tz::TimeZone;

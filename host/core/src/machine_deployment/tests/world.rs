@@ -1,5 +1,5 @@
-//! A small world for deployments to live in: an API server's objects, caches of them that are behind, sets that make and delete
-//! Machines by what their caches show, and Machines that take their time.
+//! A small world for deployments to live in: an API server's objects, caches of them that are behind, sets that make
+//! and delete Machines by what their caches show, and Machines that take their time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::value::phase::Phase;
 use super::dice::Dice;
 use super::facts::{self, NAMES};
 
-/// What watches deliver apart.
+/// The kinds that watches deliver separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Deployment,
@@ -46,7 +46,7 @@ pub(super) struct Objects {
     pub versions: BTreeMap<(Kind, String), u64>,
 }
 
-/// What can go wrong.
+/// The faults of the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trouble {
     /// Machines fail, also after they have run.
@@ -70,7 +70,7 @@ pub(super) struct World {
     pub trouble: Trouble,
     pub gate: Gate,
     made: u32,
-    /// Whoever wrote something wrong, in words.
+    /// The invariants that were broken, as text.
     pub complaints: BTreeSet<String>,
     /// Bounds that the user has asked for at any time: the most Machines, and the fewest available.
     pub most: u32,
@@ -78,7 +78,7 @@ pub(super) struct World {
     /// The user has changed the number: who wants more does not wait until other Machines are drained.
     pub is_scaled: bool,
     pub writes: usize,
-    /// Who was let go, and when.
+    /// The Machines whose deletion was permitted, and when.
     pub let_go: Vec<(String, Timestamp)>,
     /// How many went that had Nodes.
     pub gone: usize,
@@ -182,7 +182,7 @@ impl World {
         machines.map(|machine| machine.fact.clone()).collect()
     }
 
-    /// What really is of use.
+    /// Returns the Machines that really are available.
     pub(super) fn available(&self) -> u32 {
         let is_available = |machine: &&Owned| {
             let is_out = machine.fact.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
@@ -343,7 +343,7 @@ impl World {
     }
 }
 
-/// What the Machine's half of an update in place, and the agent of its Node, do next.
+/// Simulates the Machine's part of an update in place, and the agent of its Node.
 fn update_in_place(machine: &mut OwnedMachineFact, fails: bool) {
     let Some(node) = machine.node.as_mut() else { return };
     if !node.is_candidate {

@@ -1,5 +1,5 @@
-//! Machines that are missing are made: one, then two, then four at a time, so that what is wrong with the first is not wrong with
-//! a hundred.
+//! Creates missing Machines: one, then two, then four at a time, so that an error of the first does not happen a
+//! hundred times.
 
 use jiff::Timestamp;
 
@@ -16,28 +16,28 @@ use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
 use crate::machine_set::members::adoption as claim;
 
-/// A name that somebody else's Machine has is left out. So many in a row are no accident.
+/// The number of names in a row that Machines of others have before the reconcile stops. Single ones are skipped.
 pub(crate) const FOREIGN_NAMES: usize = 5;
 
-/// How many are missing, whether or not they may be made.
+/// Returns how many are missing, whether or not they may be created.
 pub(crate) fn missing(view: &SetView, progress: &SetProgress) -> usize {
     members::wanted(view).saturating_sub(members::living(view, progress).len())
 }
 
-/// Nothing holds creation.
+/// Returns whether creation is not blocked.
 pub(crate) fn is_free(view: &SetView, progress: &SetProgress) -> bool {
     permits(view.gate, EffectKind::Create)
         && !view.set.is_scale_up_disabled
         && !overshoot::holds_creation(view, progress)
 }
 
-/// What the attempts of this pass say.
+/// The result of this reconcile's creations so far.
 enum Attempts {
-    /// These are to be done first: a name is taken, and it is not known by whose Machine; or an answer got lost.
+    /// These effects come first: a name is taken by an unknown Machine, or an answer was lost.
     First(Vec<SetEffect>),
-    /// No more are made in this pass.
+    /// No more are created in this reconcile.
     Stop,
-    /// So many were made.
+    /// The number that was created.
     Made(usize),
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn next(
     (!creations.is_empty()).then_some(creations)
 }
 
-/// A listing, where Machines may be there that are not seen and others are to be made.
+/// Lists the Machines, if some may be missing in the cache and others must be created.
 pub(crate) fn unseen(
     view: &SetView,
     progress: &SetProgress,

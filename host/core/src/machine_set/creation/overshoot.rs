@@ -1,7 +1,7 @@
-//! When a set makes no more Machines, whatever the reason is: as a last resort, a set that has far more Machines than it
-//! may have; and where the settings ask for it, one whose last Machines have all failed to join.
+//! Freezes a set that has far more Machines than it may have, as a last resort; and if the settings ask for it, one
+//! whose last Machines have all failed to join.
 //!
-//! Machines on their way out count, so that a fast scale-down freezes a set for a moment, as others expect.
+//! Machines in deletion count, so that a fast scale-down freezes a set for a moment, as in MCM.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
 
-/// What is to become of the freeze.
+/// The decision about the freeze of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FreezeDecision {
     /// There are too many.
@@ -27,7 +27,7 @@ pub(crate) enum FreezeDecision {
     Stay,
 }
 
-/// From so many Machines on there are too many.
+/// Returns the number of Machines from which on there are too many.
 fn high(view: &SetView) -> i64 {
     let allowed = match &view.deployment {
         Some(deployment) => i64::from(deployment.replicas) + i64::from(deployment.surge),
@@ -59,7 +59,7 @@ pub(crate) fn verdict(view: &SetView, progress: &SetProgress) -> FreezeDecision 
     }
 }
 
-/// Labels and annotations of the set that differ from what they should be. None when they do not.
+/// Returns the labels and annotations of the set to change, if any.
 pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<MetaChange> {
     let (set, names) = (&view.set, view.names);
     let mut change = MetaChange::default();
@@ -85,7 +85,7 @@ pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     (change != MetaChange::default()).then_some(change)
 }
 
-/// Nothing is created, as far as this pass could make it so.
+/// Returns whether the freeze blocks creation.
 pub(crate) fn holds_creation(view: &SetView, progress: &SetProgress) -> bool {
     match verdict(view, progress) {
         FreezeDecision::Freeze => true,
@@ -94,7 +94,7 @@ pub(crate) fn holds_creation(view: &SetView, progress: &SetProgress) -> bool {
     }
 }
 
-/// What the status says of it.
+/// Returns the condition for the status.
 pub(crate) fn condition(view: &SetView, progress: &SetProgress) -> Option<SetCondition> {
     let holds = match verdict(view, progress) {
         FreezeDecision::Freeze => true,

@@ -1,5 +1,5 @@
-//! Whose Machines are whose: those without a controller that the selector selects are adopted, those that it does not select
-//! any more are let go. Machines that somebody else controls are never touched.
+//! Adopts Machines without a controller that the selector selects, and releases those that it no longer selects.
+//! Machines of other controllers are never touched.
 
 use crate::machine_set::effect::{BURST, MachineRef, SetEffect, SetProgress};
 use crate::machine_set::errors::SetErrors;
@@ -13,7 +13,7 @@ fn is_orphan(view: &SetView, machine: &ChildFact) -> bool {
         && members::is_selected(view, machine)
 }
 
-/// One that is on its way out stays the set's until it is gone.
+/// Returns whether the set must release it. A Machine in deletion stays the set's until it is gone.
 fn is_stray(view: &SetView, machine: &ChildFact) -> bool {
     machine.owner == MachineOwner::This
         && !machine.is_deleting
@@ -21,7 +21,7 @@ fn is_stray(view: &SetView, machine: &ChildFact) -> bool {
         && !members::is_selected(view, machine)
 }
 
-/// Whether the set may adopt this Machine, or is to let it go.
+/// Returns whether the set may adopt this Machine, or must release it.
 pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) -> bool {
     match effect {
         SetEffect::Adopt(_) => is_orphan(view, machine),
@@ -39,7 +39,7 @@ pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) 
     }
 }
 
-/// The next batch. None when everything is settled or was tried.
+/// Returns the next batch, or `None` when everything is done or was tried.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
@@ -54,7 +54,7 @@ pub(crate) fn next(
     let orphans: Vec<&ChildFact> = machines.iter().filter(|machine| is_orphan(view, machine)).collect();
     if !orphans.is_empty() {
         match &progress.set {
-            // The caches may be behind: whoever was deleted adopts nobody.
+            // The caches may be behind: a deleted set must not adopt.
             None => effects.push(SetEffect::LookAtSet),
             Some(Ok(set)) if set.uid == view.set.uid && !set.is_deleting => {
                 let adoptions = orphans
@@ -76,7 +76,7 @@ pub(crate) fn next(
     (!effects.is_empty()).then_some(effects)
 }
 
-/// Whose the Machines are is known, so that they can be counted.
+/// Returns whether the owner of every Machine is known, so that they can be counted.
 pub(crate) fn is_settled(view: &SetView, progress: &SetProgress) -> bool {
     members::all(view, progress).iter().all(|machine| {
         (!is_orphan(view, machine) || matches!(progress.adopted.get(&machine.uid), Some(Ok(()))))
@@ -84,7 +84,7 @@ pub(crate) fn is_settled(view: &SetView, progress: &SetProgress) -> bool {
     })
 }
 
-/// Machines that the selector selects and that are controlled by others, with who it is, in order.
+/// Returns the Machines that the selector selects and that others control, with their controller, in order.
 pub(crate) fn overlaps<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<(&'a ChildFact, &'a str)> {
     let theirs = members::all(view, progress).iter().filter_map(|machine| match &machine.owner {
         MachineOwner::Other(owner) if members::is_selected(view, machine) => Some((machine, owner.as_str())),

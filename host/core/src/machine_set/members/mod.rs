@@ -11,7 +11,7 @@ pub(crate) mod sync;
 use super::effect::SetProgress;
 use super::facts::{ChildFact, MachineOwner, SetSelectorFact, SetView};
 
-/// The Machines as they are known best: as listed in this pass, or as the caches have them.
+/// Returns all Machines: as listed in this reconcile, or else from the caches.
 pub(super) fn all<'a>(view: &'a SetView, progress: &'a SetProgress) -> &'a [ChildFact] {
     match &progress.listing {
         Some(Ok(listed)) => listed,
@@ -19,7 +19,7 @@ pub(super) fn all<'a>(view: &'a SetView, progress: &'a SetProgress) -> &'a [Chil
     }
 }
 
-/// Those that the set controls, those that this pass has adopted included, without those that it has let go.
+/// Returns those that the set controls, with those adopted and without those released in this reconcile.
 pub(super) fn owned<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     let is_owned = |machine: &&ChildFact| match machine.owner {
         MachineOwner::This => !matches!(progress.released.get(&machine.uid), Some(Ok(()))),
@@ -29,12 +29,12 @@ pub(super) fn owned<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a
     all(view, progress).iter().filter(is_owned).collect()
 }
 
-/// Those of them that count: the others are on their way out.
+/// Returns those of them that count: the others are being deleted.
 pub(super) fn living<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     owned(view, progress).into_iter().filter(|machine| !machine.is_going()).collect()
 }
 
-/// Those of them that may be chosen to go: one that was just updated in place is about to belong to another set, and
+/// Returns those of them that may be deleted: one that was just updated in place is about to belong to another set, and
 /// one that cannot be decoded is not touched.
 pub(super) fn eligible<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     let living = living(view, progress).into_iter();
@@ -46,7 +46,7 @@ pub(super) fn unreadable<'a>(view: &'a SetView, progress: &'a SetProgress) -> Ve
     living(view, progress).into_iter().filter(|machine| machine.is_unreadable).collect()
 }
 
-/// How many more there are than are wanted, of those that may be chosen to go.
+/// Returns how many more there are than are wanted, of those that may be deleted.
 pub(super) fn surplus(view: &SetView, progress: &SetProgress) -> usize {
     let (eligible, unreadable) = (eligible(view, progress).len(), unreadable(view, progress).len());
     (eligible + unreadable).saturating_sub(wanted(view)).min(eligible)

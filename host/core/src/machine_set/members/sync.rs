@@ -1,4 +1,4 @@
-//! What a set hands down to Machines that are there.
+//! Copies settings of a set to its existing Machines.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::{ChildFact, SetView, SyncedPart};
 use crate::machine_set::members;
 
-/// Parts that are to be written. What a Machine that has failed or is on its way out would do with a time-out or a taint is past;
-/// the kind of its class is still needed to find it.
+/// Returns the parts to write. A Machine that has failed or is being deleted needs no timeout or taint; the kind of its
+/// class is still needed to find it.
 pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
     let is_past = machine.is_going() || machine.phase == Phase::Failed;
     let is_due = |part: &SyncedPart| match part {
@@ -20,7 +20,7 @@ pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
     machine.drift.iter().copied().filter(is_due).collect()
 }
 
-/// The next batch: one a pass, so that a change for a thousand Machines lets others have their turn.
+/// Returns the next batch, one in each reconcile, so that a change of a thousand Machines does not delay other keys.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
@@ -38,7 +38,7 @@ pub(crate) fn next(
     (!effects.is_empty()).then_some(effects)
 }
 
-/// Machines that this pass has not written.
+/// Returns the Machines that this reconcile has not written.
 fn left<'a>(view: &'a SetView, progress: &'a SetProgress) -> impl Iterator<Item = &'a ChildFact> {
     members::owned(view, progress).into_iter().filter(|machine| {
         !machine.is_unreadable && !parts(machine).is_empty() && !progress.synced.contains_key(&machine.uid)

@@ -1,4 +1,4 @@
-//! Which Machines of a set that stays are deleted.
+//! Chooses the Machines that a set deletes.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 use crate::machine_set::members::adoption as claim;
 
-/// Those that are to go, as the facts have it; what the pass has deleted is among them. At most a burst.
+/// Returns the Machines to delete by the facts, with those that the reconcile has deleted already. At most a burst.
 pub(crate) fn plan<'a>(
     view: &'a SetView,
     progress: &'a SetProgress,
@@ -23,7 +23,7 @@ pub(crate) fn plan<'a>(
 ) -> Vec<(&'a ChildFact, DeleteReason)> {
     let mut machines = members::eligible(view, progress);
     let surplus = members::surplus(view, progress);
-    // Most sets are as they should be, and are not sorted.
+    // Most sets have the wanted number, and are not sorted.
     if surplus > 0 {
         machines.sort_by_cached_key(|machine| order::place(machine, now));
     }
@@ -63,7 +63,7 @@ pub(crate) fn next(
     (!effects.is_empty()).then_some(effects)
 }
 
-/// What went wrong with deletions.
+/// Adds the failures of deletions.
 pub(crate) fn tell(progress: &SetProgress, troubles: &mut SetErrors) {
     for (_, result) in progress.deleted.values() {
         match result {

@@ -1,4 +1,4 @@
-//! Failed Machines that are kept although nobody asked, so that somebody can look at them: as many as the set says.
+//! Preserves failed Machines without a request, so that somebody can look at them: as many as the set's limit.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
-/// What the Machine's own annotation wishes, as far as this pass has changed it.
+/// Returns the request of the Machine's own annotation, with the change of this reconcile.
 pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &SetProgress) -> Option<&'a str> {
     match progress.kept.get(&machine.uid) {
         Some((PreserveChange::Begin, Ok(()))) => Some(AUTO_PRESERVED),
@@ -21,18 +21,18 @@ pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &SetProgress) -> Option
     }
 }
 
-/// The wish should have been written and was not: what becomes of the Machine is not known.
+/// Returns whether a change of the request failed: the Machine's preservation is unknown.
 pub(crate) fn is_unwritten(machine: &ChildFact, progress: &SetProgress) -> bool {
     matches!(progress.kept.get(&machine.uid), Some((_, Err(_))))
 }
 
-/// Those that are kept in this way.
+/// Returns the number that is preserved in this way.
 pub(crate) fn count(view: &SetView, progress: &SetProgress) -> usize {
     let machines = members::living(view, progress);
     machines.into_iter().filter(|machine| wish(machine, progress) == Some(AUTO_PRESERVED)).count()
 }
 
-/// The next batch, from how it was before this pass.
+/// Returns the next batch, from the state before this reconcile.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
@@ -52,7 +52,7 @@ pub(crate) fn next(
     (!effects.is_empty()).then_some(effects)
 }
 
-/// All changes that the facts ask for.
+/// Returns all changes that the facts require.
 pub(crate) fn changes<'a>(
     view: &'a SetView,
     progress: &'a SetProgress,
@@ -74,7 +74,7 @@ pub(crate) fn changes<'a>(
     failed.into_iter().map(|machine| (machine, PreserveChange::Begin)).collect()
 }
 
-/// It has failed, and nobody has said anything about keeping it, neither on it nor on its Node, whose word would count.
+/// Returns whether it has failed without any preservation request on it or on its Node.
 fn is_to_be_asked_for(machine: &ChildFact) -> bool {
     let own = machine.preserve_wish.as_deref().unwrap_or_default();
     let says_something = !own.is_empty() && is_known(own);

@@ -1,25 +1,25 @@
-//! Which Machine of a set goes first when there are too many.
+//! Decides which Machine of a set is deleted first when there are too many.
 //!
-//! The set decides by it; its deployment has to know, or it could not say what a smaller set costs.
+//! The set decides by it; its deployment needs it to know the cost of a smaller set.
 
 use jiff::Timestamp;
 
 use crate::value::id::Name;
 use crate::value::phase::Phase;
 
-/// Of Machines that go first, and at once where the autoscaler has chosen them.
+/// The priority of Machines that are deleted first, and at once if the autoscaler has marked them.
 pub const FIRST_PRIORITY: i64 = 1;
 
-/// What decides about one Machine.
+/// The facts that rank one Machine.
 #[derive(Clone, Copy, Debug)]
 pub struct RemovalCandidate<'a> {
-    /// Until when it is kept, and whether by itself and not because somebody asked. `None` when it is not kept at the moment.
+    /// Until when it is preserved, and whether automatically. `None` when it is not preserved now.
     pub kept: Option<(Timestamp, bool)>,
-    /// A smaller one goes first.
+    /// A lower one is deleted first.
     pub priority: i64,
     /// When it was marked for deletion.
     pub marked_at: Option<Timestamp>,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
     /// When it was made.
     pub created: Timestamp,
@@ -28,7 +28,8 @@ pub struct RemovalCandidate<'a> {
 }
 
 impl RemovalCandidate<'_> {
-    /// Who has the least goes first. Whom somebody asked to keep is kept longest; no two Machines are equal.
+    /// Returns the rank: the least is deleted first. Machines that are preserved by request stay longest; no two
+    /// Machines are equal.
     pub fn place(&self) -> impl Ord + use<> {
         let keeping = self.kept.map(|(until, is_automatic)| (!is_automatic, until));
         let mark = (self.marked_at.is_none(), self.marked_at);
@@ -36,7 +37,7 @@ impl RemovalCandidate<'_> {
     }
 }
 
-/// The less a Machine does, the sooner it goes.
+/// Ranks by phase: the less a Machine is in use, the sooner it is deleted.
 fn rank(phase: Phase) -> u8 {
     match phase {
         Phase::Terminating

@@ -1,4 +1,4 @@
-//! Whose Machines are whose.
+//! Adoption and release of Machines.
 
 use expect_test::expect;
 

@@ -73,7 +73,7 @@ fn variants() -> Vec<fn(&mut SetView)> {
     ]
 }
 
-/// What writes of one's own may come to: what else goes wrong ends in the same way.
+/// The possible results of writes; other failures end in the same way.
 fn results() -> impl Iterator<Item = Result<(), ActError>> {
     [Ok(()), Err(ActError::Conflict)].into_iter()
 }
@@ -137,8 +137,8 @@ struct Seen {
     keeps: BTreeMap<PreserveChange, usize>,
 }
 
-/// Each batch in each of its outcomes: those of one batch go alike, so that the number of passes stays within reach, and a
-/// batch in which only the first goes wrong is among them.
+/// Each batch in each of its outcomes: those of one batch go alike, so that the number of passes stays within reach,
+/// and a batch in which only the first goes wrong is among them.
 fn search(view: &SetView, progress: &SetProgress, batches: usize, seen: &mut Seen) {
     let now = seconds(1_000);
     match step(view, progress, now) {

@@ -1,4 +1,4 @@
-//! What a set hands down to its Machines.
+//! Settings that a set copies to its Machines.
 
 use expect_test::expect;
 

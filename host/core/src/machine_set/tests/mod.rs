@@ -44,10 +44,11 @@ use super::{
 
 use facts::child;
 
-/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other questions.
+/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other
+/// questions.
 const BATCHES_PER_PASS: usize = 32;
 
-/// One pass: what is known, when, and what the world answers. What is not told answers well.
+/// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed.
 #[derive(Clone)]
 struct Case {
     view: SetView,

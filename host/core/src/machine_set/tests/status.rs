@@ -1,4 +1,4 @@
-//! What the status says.
+//! The status of a set.
 
 use crate::machine::OperationFact;
 use crate::machine_set::{MachineOwner, SetReason, SetStatus};

@@ -1,5 +1,5 @@
-//! A world for one set: an API server with its history, caches that are behind, requests that get lost or arrive late, a host
-//! that dies.
+//! A world for one set: an API server with its history, caches that are behind, requests that get lost or arrive late,
+//! a host that dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ impl Chance {
     }
 }
 
-/// What may go wrong.
+/// The faults of the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
     /// Nothing, and caches are at most a little behind.
@@ -44,7 +44,7 @@ pub(super) enum Weather {
     Lying,
 }
 
-/// What a host may do without.
+/// The safety measures that a test can switch off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
     /// Names that tell nothing.
@@ -69,7 +69,7 @@ pub(super) struct World {
     bug: Option<Bug>,
     pub(super) chance: Chance,
     pub(super) weather: Weather,
-    /// What the API server has, and all that it ever told watchers.
+    /// The objects of the API server, and all events that it sent.
     pub(super) machines: Cache,
     history: Vec<(Name, Option<ChildFact>)>,
     sets: Vec<SetFact>,
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// What the Machine's own passes do about it. They read the same cache.
+    /// Simulates the Machine's own reconciles. They read the same cache.
     fn live(&mut self, name: &Name) {
         let machine = self.machines[name].clone();
         let is_seen = self.cache.get(name).is_some_and(|seen| seen.is_going() == machine.is_going());
@@ -441,7 +441,7 @@ impl World {
         panic!("no rest: {:#?} {}", self.set(), self.tell());
     }
 
-    /// What the API server and the host have, and how it came about.
+    /// Returns the state of the API server and of the host, and its history.
     fn tell(&self) -> String {
         let list = |machines: &Cache| {
             let all = machines.values().map(|machine| (machine.ordinal, machine.phase, machine.is_deleting));

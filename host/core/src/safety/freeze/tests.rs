@@ -230,8 +230,9 @@ fn looks() -> impl Strategy<Value = Vec<(ServerCheck, i64)>> {
 }
 
 proptest! {
-    /// Whatever is seen in whatever order: a good look with caches that have caught up finds the gate open; a gate is shut only
-    /// for a reason that a look of its time has shown; it opens only by a good look; and each opening but the first is a thaw.
+    /// Whatever is seen in whatever order: a good look with caches that have caught up finds the gate open; a gate is
+    /// shut only for a reason that a look of its time has shown; it opens only by a good look; and each opening but the
+    /// first is a thaw.
     #[test]
     fn the_gate_follows_what_is_seen(looks in looks()) {
         let mut freeze = Freeze::starting(at(10_000));

@@ -1,4 +1,4 @@
-//! How many may be away.
+//! The limit of Machines that may be away.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::str::FromStr;
 /// How many Machines of a group may be replaced at a time: a number, or a share of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplacementLimit {
-    /// So many. None at all: nothing is replaced because it is unhealthy.
+    /// A number. Zero: no unhealthy Machine is replaced.
     Machines(u32),
-    /// So many of a hundred, rounded down, but at least one unless it is nothing.
+    /// A percentage, rounded down, but at least one unless it is zero.
     Percent(u32),
 }
 
-/// A text that is no limit.
+/// An invalid limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number such as 3 nor a share such as 20% up to 100%")]
 pub struct ReplacementLimitError(String);
@@ -21,7 +21,7 @@ impl ReplacementLimit {
     /// One after the other.
     pub const ONE: Self = Self::Machines(1);
 
-    /// How many these are, of a group of so many.
+    /// Returns the number for a group of this size.
     pub fn of(self, members: usize) -> usize {
         match self {
             Self::Machines(machines) => usize::try_from(machines).unwrap_or(usize::MAX),

@@ -195,7 +195,7 @@ fn zone(standings: &[MemberState]) -> Meltdown {
     meltdown
 }
 
-/// What the zone says of the first Machine's failing: `silent`, `others`, both or nothing.
+/// The zone's objection to the first Machine's failure: `silent`, `others`, both or none.
 fn speaks(meltdown: &mut Meltdown) -> String {
     speaks_at(meltdown, at(0))
 }
@@ -400,8 +400,9 @@ proptest! {
         }
     }
 
-    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow, loses the
-    /// news of the cache for a while and starts anew itself: whatever it does when, no more are away because of it than may be.
+    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow,
+    /// loses the news of the cache for a while and starts anew itself: whatever it does when, no more are away because
+    /// of it than may be.
     #[test]
     fn never_are_more_machines_failed_and_started_anew_at_a_time_than_the_limit_says(
         places in 1..4_u32,

@@ -94,7 +94,7 @@ fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
         (vm("vm-x", "", Some("uid-m")), &made, second.clone()),
         (vm("vm-x", "m", None), &made, second.clone()),
         (vm("vm-x", "m", Some("uid-earlier")), &made, second),
-        // Nobody's.
+        // It has no Machine any more.
         (vm("vm-x", "gone", Some("uid-gone")), &made, VmOwnership::Orphan),
         (vm("vm-x", "gone", Some("uid-gone")), &unmade, VmOwnership::Orphan),
         // It proves nothing.
@@ -411,8 +411,8 @@ fn a_vm_that_becomes_nobodys_begins_with_its_evidence_again() {
 }
 
 proptest! {
-    /// Against a count by hand: whatever rounds there are, a VM is deleted only when every Machine that could be its own is
-    /// absent from this round, and enough earlier rounds, in which it was listed without a break, were apart.
+    /// Against a count by hand: whatever rounds there are, a VM is deleted only when every Machine that could be its
+    /// own is absent from this round, and enough earlier rounds, in which it was listed without a break, were apart.
     #[test]
     fn nothing_is_deleted_without_its_evidence(
         rounds in proptest::collection::vec((1..9_i64, 0..3_usize, any::<bool>()), 1..40),

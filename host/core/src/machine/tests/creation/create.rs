@@ -85,7 +85,7 @@ fn a_newborn_needs_neither_a_mark_nor_a_look() {
             again at once
         "#]],
     );
-    // What somebody has noted on it outweighs what this process remembers.
+    // A note on the Machine outweighs the memory of this process.
     let traced =
         newborn.with(|view| view.machine.create_intent = Some(crate::machine::tests::facts::intent(0)));
     assert!(traced.tell().starts_with("act probe-vm\n"));

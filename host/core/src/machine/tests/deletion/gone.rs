@@ -1,4 +1,4 @@
-//! What proves that a VM is gone, and for how long it is looked for.
+//! The proof that a VM is gone, and how long it is queried.
 
 use expect_test::expect;
 use jiff::SignedDuration;

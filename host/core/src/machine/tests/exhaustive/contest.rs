@@ -1,4 +1,5 @@
-//! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to either.
+//! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to
+//! either.
 
 use crate::machine::ownership::conflict::NodeNameHolder;
 use crate::value::id::ObjectKey;

@@ -30,7 +30,7 @@ fn pod(name: &str) -> PodFact {
     }
 }
 
-/// What may come of each step of a drain.
+/// The possible outcomes of each step of a drain.
 pub(super) fn outcomes(effect: &drain::DrainEffect) -> Vec<MachineOutcome> {
     let refused = || ActError::Denied { message: "so it is".into() };
     let throttled = || ActError::Throttled { after: Some(SignedDuration::from_secs(3)) };
@@ -142,7 +142,7 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
         view.drain.unlisted_since = is_attached.is_none().then(|| seconds(150));
         view.drain.node = NodeState::default();
     });
-    // What the cloud answers is told apart elsewhere.
+    // Another test distinguishes the answers of the cloud.
     let seen = explore_in(&World::new(Depth::Kinds).with_pods().with_a_quiet_cloud(), cases);
     for reason in [
         MachineReason::PreDrainHooks,

@@ -96,7 +96,7 @@ fn calls<T>(
     answers.into_iter().map(Ok).chain(errors).map(outcome).collect()
 }
 
-/// What may come of an effect.
+/// The possible outcomes of an effect.
 struct World {
     outcomes: BTreeMap<&'static str, Vec<MachineOutcome>>,
     /// A Node may have pods.
@@ -302,7 +302,7 @@ fn targets(cases: &[Case], nodes: &[NodeFact]) -> Vec<Case> {
     each_view(cases, &targets, |view, target| view.target = target)
 }
 
-/// What an earlier pass has left.
+/// The state that an earlier reconcile has left.
 fn traces(cases: &[Case]) -> Vec<Case> {
     let operations = [
         None,

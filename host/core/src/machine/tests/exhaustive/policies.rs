@@ -69,8 +69,8 @@ fn cases() -> Vec<Case> {
     })
 }
 
-/// Whatever is said, no pass asks for a reboot without its permit or of a Machine that has failed, and no answer makes the next
-/// pass come at once.
+/// Whatever is said, no pass asks for a reboot without its permit or of a Machine that has failed, and no answer makes
+/// the next pass come at once.
 #[test]
 fn what_policies_say_is_sound_in_every_situation() {
     let held = each_view(&cases(), &opinions(), |view, said| view.policies.opinions = said);

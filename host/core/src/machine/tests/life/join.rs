@@ -363,7 +363,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
         again at the next resync
     "#]],
     );
-    // Who has joined is judged by its health, and what is held is not done.
+    // A Machine that has joined is judged by its health, and blocked effects are not done.
     for case in [
         running().with(taken(NodeNameHolder::Staying)),
         unknown().with(taken(NodeNameHolder::Staying)),

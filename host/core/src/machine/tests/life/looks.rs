@@ -216,7 +216,7 @@ fn attack_a_look_before_a_create_that_a_person_must_mend_never_has_the_machine_r
     let text = late().on(refused()).tell();
     assert!(text.contains("act probe-vm\nCreationFailed: ") && !text.contains("create-vm"), "{text}");
     assert!(!text.contains("phase Failed") && !text.contains("Failed,"), "{text}");
-    // What says nothing of a VM counts against the time that it has.
+    // Answers that say nothing of a VM count against its time.
     let text = late().on(MachineOutcome::ProbeVm(Err(guest(Code::PermissionDenied)))).tell();
     assert!(text.contains("phase Failed") || text.contains("Failed,"), "{text}");
 }
