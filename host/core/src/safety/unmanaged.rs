@@ -30,7 +30,7 @@ pub struct UnmanagedNodeFact {
 
 /// The action on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeAction {
+pub enum UnmanagedNodeAction {
     /// Nothing.
     Rest,
     /// It has no Machine: add the annotation, and remove our finalizer.
@@ -77,7 +77,7 @@ impl UnmanagedNodes {
         nodes: &[UnmanagedNodeFact],
         rule: &UnmanagedRule,
         now: Timestamp,
-    ) -> Vec<(NodeName, NodeAction)> {
+    ) -> Vec<(NodeName, UnmanagedNodeAction)> {
         let is_stray = |node: &&UnmanagedNodeFact| {
             let is_old = now.duration_since(node.created) >= rule.minimum_age;
             node.machines.is_empty() && if node.is_deleting { node.has_finalizer } else { is_old }
@@ -94,16 +94,18 @@ impl UnmanagedNodes {
             seen.is_some_and(|since| now.duration_since(*since) >= rule.spacing)
         };
         let verdict = |node: &UnmanagedNodeFact| match (node.machines.as_slice(), node.is_deleting) {
-            ([], true) if node.has_finalizer && is_sure(node) => NodeAction::Release,
-            ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => NodeAction::Mark,
+            ([], true) if node.has_finalizer && is_sure(node) => UnmanagedNodeAction::Release,
+            ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => {
+                UnmanagedNodeAction::Mark
+            }
             // The reconciles of these Machines report a conflict; a mark would be wrong.
-            ([_, ..], false) if node.is_marked => NodeAction::Unmark,
-            (_, _) => NodeAction::Rest,
+            ([_, ..], false) if node.is_marked => UnmanagedNodeAction::Unmark,
+            (_, _) => UnmanagedNodeAction::Rest,
         };
         nodes
             .iter()
             .map(|node| (node.name.clone(), verdict(node)))
-            .filter(|(_, v)| *v != NodeAction::Rest)
+            .filter(|(_, v)| *v != UnmanagedNodeAction::Rest)
             .collect()
     }
 }
@@ -132,7 +134,7 @@ mod tests {
     }
 
     /// The action on the Node, when it was found the same half an hour and again a minute before.
-    fn settled(node: &UnmanagedNodeFact) -> NodeAction {
+    fn settled(node: &UnmanagedNodeFact) -> UnmanagedNodeAction {
         let mut strays = UnmanagedNodes::default();
         for second in [0, 1_800] {
             strays.look(std::slice::from_ref(node), &RULE, at(second));
@@ -140,8 +142,8 @@ mod tests {
         one(strays.look(std::slice::from_ref(node), &RULE, at(1_860)))
     }
 
-    fn one(found: Vec<(NodeName, NodeAction)>) -> NodeAction {
-        found.into_iter().next().map_or(NodeAction::Rest, |(_, verdict)| verdict)
+    fn one(found: Vec<(NodeName, UnmanagedNodeAction)>) -> UnmanagedNodeAction {
+        found.into_iter().next().map_or(UnmanagedNodeAction::Rest, |(_, verdict)| verdict)
     }
 
     #[test]
@@ -164,12 +166,12 @@ mod tests {
                         let node =
                             UnmanagedNodeFact { is_deleting, is_marked, has_finalizer, ..node(machines) };
                         let expected = match (machines.len(), is_deleting) {
-                            (0, true) if has_finalizer => NodeAction::Release,
-                            (_, true) => NodeAction::Rest,
-                            (0, false) if is_marked && !has_finalizer => NodeAction::Rest,
-                            (0, false) => NodeAction::Mark,
-                            (_, false) if is_marked => NodeAction::Unmark,
-                            (_, false) => NodeAction::Rest,
+                            (0, true) if has_finalizer => UnmanagedNodeAction::Release,
+                            (_, true) => UnmanagedNodeAction::Rest,
+                            (0, false) if is_marked && !has_finalizer => UnmanagedNodeAction::Rest,
+                            (0, false) => UnmanagedNodeAction::Mark,
+                            (_, false) if is_marked => UnmanagedNodeAction::Unmark,
+                            (_, false) => UnmanagedNodeAction::Rest,
                         };
                         assert_eq!(settled(&node), expected, "{node:?}");
                     }
@@ -182,11 +184,15 @@ mod tests {
     fn a_node_is_marked_only_at_a_second_look_and_not_before_its_time() {
         let mut strays = UnmanagedNodes::default();
         let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
-        assert_eq!(look(60), NodeAction::Rest);
-        assert_eq!(look(1_199), NodeAction::Rest);
-        assert_eq!(look(1_200), NodeAction::Rest, "old enough from here on: the first look that counts");
-        assert_eq!(look(1_259), NodeAction::Rest);
-        assert_eq!(look(1_260), NodeAction::Mark);
+        assert_eq!(look(60), UnmanagedNodeAction::Rest);
+        assert_eq!(look(1_199), UnmanagedNodeAction::Rest);
+        assert_eq!(
+            look(1_200),
+            UnmanagedNodeAction::Rest,
+            "old enough from here on: the first look that counts"
+        );
+        assert_eq!(look(1_259), UnmanagedNodeAction::Rest);
+        assert_eq!(look(1_260), UnmanagedNodeAction::Mark);
     }
 
     #[test]
@@ -198,20 +204,20 @@ mod tests {
         };
         assert_eq!(
             look(&UnmanagedNodeFact { is_deleting: false, ..going.clone() }, 10),
-            NodeAction::Rest,
+            UnmanagedNodeAction::Rest,
             "young"
         );
-        assert_eq!(look(&going, 60), NodeAction::Rest, "the first look that counts");
-        assert_eq!(look(&going, 119), NodeAction::Rest);
-        assert_eq!(look(&going, 120), NodeAction::Release);
+        assert_eq!(look(&going, 60), UnmanagedNodeAction::Rest, "the first look that counts");
+        assert_eq!(look(&going, 119), UnmanagedNodeAction::Rest);
+        assert_eq!(look(&going, 120), UnmanagedNodeAction::Release);
         assert_eq!(
             look(&UnmanagedNodeFact { machines: vec!["a".into()], ..going.clone() }, 150),
-            NodeAction::Rest
+            UnmanagedNodeAction::Rest
         );
-        assert_eq!(look(&going, 180), NodeAction::Rest, "a Machine was there in between");
-        assert_eq!(look(&going, 240), NodeAction::Release);
+        assert_eq!(look(&going, 180), UnmanagedNodeAction::Rest, "a Machine was there in between");
+        assert_eq!(look(&going, 240), UnmanagedNodeAction::Release);
         let of_others = UnmanagedNodeFact { has_finalizer: false, ..going };
-        assert_eq!(look(&of_others, 300), NodeAction::Rest, "others hold it");
+        assert_eq!(look(&of_others, 300), UnmanagedNodeAction::Rest, "others hold it");
         assert!(strays.is_empty(), "nobody waits for us");
     }
 
@@ -219,19 +225,25 @@ mod tests {
     fn a_machine_that_turns_up_in_between_and_another_node_of_that_name_begin_anew() {
         let mut strays = UnmanagedNodes::default();
         let mut look = |node: UnmanagedNodeFact, second| one(strays.look(&[node], &RULE, at(second)));
-        assert_eq!(look(node(&[]), 2_000), NodeAction::Rest);
-        assert_eq!(look(node(&["a"]), 2_060), NodeAction::Rest);
-        assert_eq!(look(node(&[]), 2_120), NodeAction::Rest);
-        assert_eq!(look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_180), NodeAction::Rest);
-        assert_eq!(look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_240), NodeAction::Mark);
+        assert_eq!(look(node(&[]), 2_000), UnmanagedNodeAction::Rest);
+        assert_eq!(look(node(&["a"]), 2_060), UnmanagedNodeAction::Rest);
+        assert_eq!(look(node(&[]), 2_120), UnmanagedNodeAction::Rest);
+        assert_eq!(
+            look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_180),
+            UnmanagedNodeAction::Rest
+        );
+        assert_eq!(
+            look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_240),
+            UnmanagedNodeAction::Mark
+        );
     }
 
     #[test]
     fn a_clock_that_was_set_back_begins_anew() {
         let mut strays = UnmanagedNodes::default();
         let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
-        assert_eq!(look(9_000), NodeAction::Rest);
-        assert_eq!(look(2_000), NodeAction::Rest);
-        assert_eq!(look(2_060), NodeAction::Mark);
+        assert_eq!(look(9_000), UnmanagedNodeAction::Rest);
+        assert_eq!(look(2_000), UnmanagedNodeAction::Rest);
+        assert_eq!(look(2_060), UnmanagedNodeAction::Mark);
     }
 }

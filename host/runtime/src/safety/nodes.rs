@@ -9,7 +9,9 @@ use kube::{Api, ResourceExt};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
-use machinist_core::safety::unmanaged::{NodeAction, UnmanagedNodeFact, UnmanagedNodes, UnmanagedRule};
+use machinist_core::safety::unmanaged::{
+    UnmanagedNodeAction, UnmanagedNodeFact, UnmanagedNodes, UnmanagedRule,
+};
 use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
@@ -56,16 +58,16 @@ async fn look(watch: &Watch, rule: &UnmanagedRule, strays: &mut UnmanagedNodes) 
     let facts = doubtful(&watch.world.machines.all(), &nodes.all());
     let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
-    let farewell = |verdict: &NodeAction| match verdict {
-        NodeAction::Mark => Some(Farewell::Mark),
-        NodeAction::Release => Some(Farewell::Release),
-        NodeAction::Rest | NodeAction::Unmark => None,
+    let farewell = |verdict: &UnmanagedNodeAction| match verdict {
+        UnmanagedNodeAction::Mark => Some(Farewell::Mark),
+        UnmanagedNodeAction::Release => Some(Farewell::Release),
+        UnmanagedNodeAction::Rest | UnmanagedNodeAction::Unmark => None,
     };
     let to_let_go: Vec<(&NodeName, Farewell)> =
         verdicts.iter().filter_map(|(name, verdict)| Some((name, farewell(verdict)?))).collect();
     let_go(watch, &to_let_go).await;
     for (name, verdict) in &verdicts {
-        if *verdict == NodeAction::Unmark {
+        if *verdict == UnmanagedNodeAction::Unmark {
             unmark(watch, name).await;
         }
     }

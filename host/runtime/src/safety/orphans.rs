@@ -14,8 +14,7 @@ use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
 use machinist_core::safety::listing::{ListingTrust, Trust};
 use machinist_core::safety::orphans::{
-    ClassListing, Findings, KnownMachines, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwnership,
-    standing,
+    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, standing,
 };
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};
@@ -334,7 +333,7 @@ impl Search {
         let nodes = || on_nodes(&self.watch.world);
         let kin = || self.seen.kin();
         let cached = if are_all_plain {
-            KnownMachines::default()
+            VmOwners::default()
         } else {
             owners::cached(machines).with_kin(kin()).with_nodes(nodes())
         };

@@ -47,7 +47,7 @@ pub enum NodeNameHolder {
 
 /// A Machine that names a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeCandidate {
+pub struct NamingMachine {
     /// Which.
     pub key: ObjectKey,
     /// When it was created.
@@ -71,7 +71,7 @@ pub struct NodeOwnership {
 
 impl NodeOwnership {
     /// Compares the VMs of the Node and of this Machine by their ids.
-    fn vms(&self, claimant: &NodeCandidate) -> SameVm {
+    fn vms(&self, claimant: &NamingMachine) -> SameVm {
         SameVm::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
     }
 }
@@ -88,15 +88,15 @@ pub enum NodeOwner {
 }
 
 /// Returns the owner of a Node that `own` and the others name. At most one of them gets it.
-pub fn whose(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]) -> NodeOwner {
+pub fn whose(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> NodeOwner {
     if let (Some(of_node), SameVm::Different) = (&node.provider_id, node.vms(own)) {
         return NodeOwner::Foreign(of_node.clone());
     }
-    let may_be = |claimant: &&NodeCandidate| node.vms(claimant) != SameVm::Different;
-    let others: Vec<&NodeCandidate> = others.iter().filter(may_be).collect();
+    let may_be = |claimant: &&NamingMachine| node.vms(claimant) != SameVm::Different;
+    let others: Vec<&NamingMachine> = others.iter().filter(may_be).collect();
     let mut keys: Vec<ObjectKey> = others.iter().map(|other| other.key.clone()).collect();
     keys.sort();
-    let all: Vec<&NodeCandidate> = others.into_iter().chain([own]).collect();
+    let all: Vec<&NamingMachine> = others.into_iter().chain([own]).collect();
     match owner(node, &all) {
         Some(owner) if owner.key == own.key => NodeOwner::Own(keys),
         Some(_) => NodeOwner::Contested(keys),
@@ -115,27 +115,27 @@ pub fn whose(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]
 /// Returns whether the Node belongs to another Machine than `own`: by its provider id, or if that is unclear, by its
 /// label, which names a Machine that does not name the Node. A Node of another VM with the label of `own` contradicts
 /// itself, and proves nothing.
-pub fn is_anothers(node: &NodeOwnership, own: &NodeCandidate, others: &[NodeCandidate]) -> bool {
-    let is_marked = |claimant: &NodeCandidate| node.mark.as_deref() == Some(claimant.key.name.as_str());
+pub fn is_anothers(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> bool {
+    let is_marked = |claimant: &NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
     match whose(node, own, others) {
         NodeOwner::Own(_) => false,
         NodeOwner::Foreign(_) => !is_marked(own),
         NodeOwner::Contested(_) => {
-            let is_proven = |claimant: &NodeCandidate| node.vms(claimant) == SameVm::Same;
+            let is_proven = |claimant: &NamingMachine| node.vms(claimant) == SameVm::Same;
             let all = || others.iter().chain([own]);
             node.mark.is_some() && !all().any(is_marked) && !all().any(is_proven)
         }
     }
 }
 
-fn owner<'a>(node: &NodeOwnership, all: &[&'a NodeCandidate]) -> Option<&'a NodeCandidate> {
-    let is_proven = |claimant: &&&NodeCandidate| node.vms(claimant) == SameVm::Same;
-    let proven: Vec<&NodeCandidate> = all.iter().filter(is_proven).copied().collect();
+fn owner<'a>(node: &NodeOwnership, all: &[&'a NamingMachine]) -> Option<&'a NamingMachine> {
+    let is_proven = |claimant: &&&NamingMachine| node.vms(claimant) == SameVm::Same;
+    let proven: Vec<&NamingMachine> = all.iter().filter(is_proven).copied().collect();
     if let [only] = proven.as_slice() {
         return Some(only);
     }
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
-    let is_marked = |claimant: &&&NodeCandidate| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    let is_marked = |claimant: &&&NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
     }

@@ -12,7 +12,7 @@ use crate::value::same_vm::vm_name;
 
 /// The identity of a Machine, to find its VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownMachine {
+pub struct VmOwner {
     /// Its name.
     pub name: Name,
     /// Its uid.
@@ -23,10 +23,10 @@ pub struct KnownMachine {
 
 /// The Machines that are there.
 #[derive(Clone, Debug, Default)]
-pub struct KnownMachines {
+pub struct VmOwners {
     by_vm: BTreeMap<ProviderId, Name>,
-    by_uid: BTreeMap<Uid, KnownMachine>,
-    by_name: BTreeMap<Name, KnownMachine>,
+    by_uid: BTreeMap<Uid, VmOwner>,
+    by_name: BTreeMap<Name, VmOwner>,
     has_unmade: bool,
     kin: Option<SeenUids>,
     on_nodes: BTreeSet<String>,
@@ -38,9 +38,9 @@ pub struct KnownMachines {
 #[derive(Clone, Debug, Default)]
 pub struct SeenUids(pub BTreeSet<Uid>);
 
-impl KnownMachines {
+impl VmOwners {
     /// Returns all Machines. A Machine that is left out loses its VM.
-    pub fn new(machines: impl IntoIterator<Item = KnownMachine>) -> Self {
+    pub fn new(machines: impl IntoIterator<Item = VmOwner>) -> Self {
         let mut owners = Self::default();
         for machine in machines {
             match &machine.provider_id {
@@ -103,7 +103,7 @@ pub enum VmOwnership {
 }
 
 /// Returns the owner of this VM.
-pub fn standing(vm: &Listed, owners: &KnownMachines) -> VmOwnership {
+pub fn standing(vm: &Listed, owners: &VmOwners) -> VmOwnership {
     if owners.have(&vm.provider_id) {
         return VmOwnership::Owned;
     }
@@ -112,8 +112,8 @@ pub fn standing(vm: &Listed, owners: &KnownMachines) -> VmOwnership {
     // a uid by name.
     let namesake = by_uid.or_else(|| owners.by_name.get(&vm.machine_name));
     match namesake {
-        Some(KnownMachine { provider_id: None, .. }) => VmOwnership::Owned,
-        Some(KnownMachine { name, provider_id: Some(has), .. }) => {
+        Some(VmOwner { provider_id: None, .. }) => VmOwnership::Owned,
+        Some(VmOwner { name, provider_id: Some(has), .. }) => {
             let has_node = owners.has_node(&vm.provider_id);
             VmOwnership::Second { machine: name.clone(), has: has.clone(), has_node }
         }

@@ -29,8 +29,8 @@ fn orphan(id: &str) -> Listed {
     Listed { created_at: Some(at(-1_000)), ..vm(id, "gone", Some("uid-gone")) }
 }
 
-fn owner(name: &str, uid: &str, id: Option<&str>) -> KnownMachine {
-    KnownMachine { name: name.into(), uid: uid.into(), provider_id: id.map(ProviderId::from) }
+fn owner(name: &str, uid: &str, id: Option<&str>) -> VmOwner {
+    VmOwner { name: name.into(), uid: uid.into(), provider_id: id.map(ProviderId::from) }
 }
 
 fn listing(class: &str, vms: &[Listed]) -> ClassListing {
@@ -48,13 +48,13 @@ fn the_more_vms_there_are_the_less_often_something_that_happens_makes_them_be_li
 /// The memory of a process, and the round that it makes.
 struct Watch {
     sightings: Sightings,
-    owners: KnownMachines,
+    owners: VmOwners,
     rule: OrphanRule,
 }
 
 impl Watch {
-    fn new(owners: impl IntoIterator<Item = KnownMachine>) -> Self {
-        Self { sightings: Sightings::default(), owners: KnownMachines::new(owners), rule: RULE }
+    fn new(owners: impl IntoIterator<Item = VmOwner>) -> Self {
+        Self { sightings: Sightings::default(), owners: VmOwners::new(owners), rule: RULE }
     }
 
     fn round(&mut self, listings: &[ClassListing], classes: &[&str], minute: i64) -> Findings {
@@ -104,7 +104,7 @@ fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
         (vm("vm-x", "", None), &made, VmOwnership::Foreign),
     ];
     for (vm, owner, expected) in rows {
-        assert_eq!(standing(&vm, &KnownMachines::new([owner.clone()])), expected, "{vm:?} {owner:?}");
+        assert_eq!(standing(&vm, &VmOwners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
     }
 }
 
@@ -160,10 +160,10 @@ fn a_machine_that_turns_up_begins_everything_anew() {
     let vms = [orphan("vm-x")];
     watch.see(&vms, 0);
     watch.see(&vms, 5);
-    watch.owners = KnownMachines::new([owner("gone", "uid-gone", Some("vm-x"))]);
+    watch.owners = VmOwners::new([owner("gone", "uid-gone", Some("vm-x"))]);
     assert!(watch.see(&vms, 10).is_empty());
     assert!(watch.sightings.is_empty());
-    watch.owners = KnownMachines::default();
+    watch.owners = VmOwners::default();
     for minute in [15, 20] {
         assert!(watch.see(&vms, minute).is_empty());
     }
@@ -269,7 +269,7 @@ fn planes_of((own, ours): (usize, &str), (others, theirs): (usize, &str)) -> (Wa
     let name = |number| format!("{ours}-{number}");
     let owners = (0..own).map(|at| owner(&name(at), &format!("uid-{at}"), Some(&format!("own-{at}"))));
     let mut watch = Watch::new([]);
-    watch.owners = KnownMachines::new(owners).with_kin(SeenUids::default());
+    watch.owners = VmOwners::new(owners).with_kin(SeenUids::default());
     let owned = (0..own).map(|at| vm(&format!("own-{at}"), &name(at), Some(&format!("uid-{at}"))));
     let foreign = (0..others).map(|number| Listed {
         created_at: Some(at(-1_000)),
@@ -403,7 +403,7 @@ fn a_vm_that_becomes_nobodys_begins_with_its_evidence_again() {
     for minute in [0, 5] {
         watch.round(&[listing(&vms)], &["a"], minute);
     }
-    watch.owners = KnownMachines::new([]);
+    watch.owners = VmOwners::new([]);
     let minutes = [10, 15, 20].map(|minute| {
         watch.round(&[listing(std::slice::from_ref(&second))], &["a"], minute).candidates.len()
     });
@@ -421,7 +421,7 @@ proptest! {
         let (mut now, mut counted) = (0, Vec::<i64>::new());
         for (passed, shown, has_machine) in rounds {
             now += passed;
-            watch.owners = KnownMachines::new(has_machine.then(|| owner("gone", "uid-gone", None)));
+            watch.owners = VmOwners::new(has_machine.then(|| owner("gone", "uid-gone", None)));
             let listings = match shown {
                 0 => vec![listing("a", &[])],
                 1 => vec![listing("a", &[orphan("vm-x")])],

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::machine::ownership::conflict::{
-    NodeCandidate, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, whose,
+    NamingMachine, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, whose,
 };
 use machinist_core::machine::{MachineConditionKind, MachineFact, NodePresence, TargetFact};
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
@@ -53,7 +53,7 @@ pub(crate) struct Claims {
 
 /// `others`: Machines that name the same Node or store the same provider id.
 pub(crate) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &[ObjectKey]) -> Claims {
-    let claimants: Vec<NodeCandidate> = others.iter().filter_map(|key| claimant(world, key)).collect();
+    let claimants: Vec<NamingMachine> = others.iter().filter_map(|key| claimant(world, key)).collect();
     let rivals = rivals_for_vm(machine, fact, &claimants);
     let Some(nodes) = world.nodes.as_ref() else {
         return Claims { target: TargetFact::None, node: None, rivals };
@@ -101,13 +101,13 @@ impl Judged {
         world: &World,
         fact: &MachineFact,
         node: Arc<Node>,
-        own: &NodeCandidate,
-        claimants: Vec<NodeCandidate>,
+        own: &NamingMachine,
+        claimants: Vec<NamingMachine>,
     ) -> Self {
         let claim =
             NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
         let all = with_hidden(world, (&fact.key, fact.node_name.as_ref()), &node, claimants);
-        let leaves = |other: &NodeCandidate| {
+        let leaves = |other: &NamingMachine| {
             let is_of_vm = SameVm::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == SameVm::Same;
             other.is_deleting && (is_of_vm || claim.mark.as_deref() == Some(other.key.name.as_str()))
         };
@@ -121,9 +121,9 @@ impl Judged {
     }
 }
 
-fn rivals_for_vm(machine: &Machine, fact: &MachineFact, claimants: &[NodeCandidate]) -> OwnershipConflict {
+fn rivals_for_vm(machine: &Machine, fact: &MachineFact, claimants: &[NamingMachine]) -> OwnershipConflict {
     let of_vm = |is_deleting: bool| {
-        let is_it = |claimant: &&NodeCandidate| {
+        let is_it = |claimant: &&NamingMachine| {
             SameVm::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
                 && claimant.is_deleting == is_deleting
         };
@@ -167,8 +167,8 @@ fn with_hidden(
     world: &World,
     (own, node_name): (&ObjectKey, Option<&NodeName>),
     node: &Node,
-    claimants: Vec<NodeCandidate>,
-) -> Vec<NodeCandidate> {
+    claimants: Vec<NamingMachine>,
+) -> Vec<NamingMachine> {
     let name = node.metadata.name.as_deref();
     let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
     let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
@@ -191,13 +191,13 @@ fn with_hidden(
     all
 }
 
-fn claimant(world: &World, key: &ObjectKey) -> Option<NodeCandidate> {
+fn claimant(world: &World, key: &ObjectKey) -> Option<NamingMachine> {
     world.machines.get(key).map(|machine| claimant_of(key, &machine))
 }
 
-fn claimant_of(key: &ObjectKey, machine: &Machine) -> NodeCandidate {
+fn claimant_of(key: &ObjectKey, machine: &Machine) -> NamingMachine {
     let meta = &machine.metadata;
-    NodeCandidate {
+    NamingMachine {
         key: key.clone(),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         provider_id: machine.provider_id().map(ProviderId::new),

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::machine::node::health::HealthProblem;
-use crate::machine::ownership::conflict::{NodeCandidate, NodeOwner, NodeOwnership, is_anothers, whose};
+use crate::machine::ownership::conflict::{NamingMachine, NodeOwner, NodeOwnership, is_anothers, whose};
 use crate::machine::{
     MachineEffect, MachineOutcome, MachineProgress, MachineStep, NodePresence, TargetFact, invariants,
     invariants::MachineViolation, step,
@@ -38,10 +38,10 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
     for of_node in ids {
         for mark in [None, Some("a"), Some("b"), Some("gone")] {
             for code in 0..ids.len().pow(3) * 8 {
-                let claimants: Vec<NodeCandidate> = names
+                let claimants: Vec<NamingMachine> = names
                     .iter()
                     .enumerate()
-                    .map(|(at, name)| NodeCandidate {
+                    .map(|(at, name)| NamingMachine {
                         key: key(name),
                         created: seconds(0),
                         provider_id: ids[code / 8 / ids.len().pow(at as u32) % ids.len()].map(Into::into),
@@ -51,22 +51,22 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                     .collect();
                 let node =
                     NodeOwnership { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
-                let owners: Vec<&NodeCandidate> = claimants
+                let owners: Vec<&NamingMachine> = claimants
                     .iter()
                     .filter(|own| {
-                        let others: Vec<NodeCandidate> =
+                        let others: Vec<NamingMachine> =
                             claimants.iter().filter(|other| other != own).cloned().collect();
                         matches!(whose(&node, own, &others), NodeOwner::Own(_))
                     })
                     .collect();
                 assert!(owners.len() <= 1, "{node:?} {claimants:?}: {owners:?}");
                 let vm = |id: Option<&str>| id.map(|id| id.rsplit('/').next().unwrap().to_owned());
-                let is_proven = |one: &NodeCandidate| {
+                let is_proven = |one: &NamingMachine| {
                     of_node.is_some()
                         && vm(one.provider_id.as_ref().map(crate::value::id::ProviderId::as_str))
                             == vm(of_node)
                 };
-                let proven: Vec<&NodeCandidate> = claimants.iter().filter(|one| is_proven(one)).collect();
+                let proven: Vec<&NamingMachine> = claimants.iter().filter(|one| is_proven(one)).collect();
                 if let [only] = proven.as_slice() {
                     assert_eq!(owners, [*only], "{node:?}");
                 }
@@ -86,7 +86,7 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
 #[test]
 fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
     let told = |of_node: &str, own: &str, mark: Option<&str>| {
-        let claimant = |name: &str, id: &str| NodeCandidate {
+        let claimant = |name: &str, id: &str| NamingMachine {
             key: key(name),
             created: seconds(0),
             provider_id: Some(id.into()),
@@ -110,7 +110,7 @@ fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
 
 #[test]
 fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines() {
-    let own = |has_joined| NodeCandidate {
+    let own = |has_joined| NamingMachine {
         key: key("a"),
         created: seconds(0),
         provider_id: Some("aws:///eu-1/i-1".into()),
