@@ -9,16 +9,16 @@
 //! | `backoff` | the pauses of a watch that failed |
 //! | `refresh` | lists everything again after an outage |
 //! | `node_index` | finds Nodes by VM and by Machine |
-//! | `departed` | objects that an API server reported as gone and that the cache still shows |
+//! | `deleted` | objects that an API server reported as gone and that the cache still shows |
 
 mod backoff;
-pub(crate) mod departed;
+pub(crate) mod deleted;
 mod feed;
 pub(crate) mod node_index;
 mod refresh;
 mod store;
 
-pub(crate) use backoff::{Watch, backoff};
+pub(crate) use backoff::{WatchedKind, backoff};
 pub(crate) use feed::{Change, feed};
 pub(crate) use refresh::Refresh;
 pub(crate) use store::{Store, StoreReader};

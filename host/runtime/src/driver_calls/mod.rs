@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `recorded` | writes each call into the history, counts it, and frees the place of its pass |
 //! | `led` | ends a call when this process stops leading |
-//! | `call_rooms` | limits how many Machines of a cloud account are in calls |
+//! | `call_slots` | limits how many Machines of a cloud account are in calls |
 //! | `cloud_account` | which classes share a cloud account |
 //! | `class_secrets` | the Secrets that a class may use |
 //! | `capacity` | classes that the cloud has no capacity for |
@@ -16,14 +16,14 @@
 //! | `history` | the last calls for each Machine |
 //! | `insight` | answers operators who ask about one Machine |
 
-pub(crate) mod call_rooms;
+pub(crate) mod call_recorder;
+pub(crate) mod call_slots;
 pub(crate) mod capacity;
-pub(crate) mod class_secrets;
+pub(crate) mod class_checks;
 pub(crate) mod cloud_account;
 pub(crate) mod creates;
 pub(crate) mod deletion_requests;
-pub mod history;
-pub mod insight;
-pub(crate) mod led;
-pub(crate) mod recorded;
+pub(crate) mod driver_choice;
+pub(crate) mod leader_only;
+pub(crate) mod slots;
 pub(crate) mod unstarted;

@@ -16,34 +16,35 @@ use tracing::{Instrument, info, info_span};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
-use crate::drain::{self, Drainer, Turn, VolumeDriver};
-use crate::event_loop::Kind;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
+use crate::context::Context;
+use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
+use crate::key::Kind;
+use crate::state::TenantState;
 
-use super::facts::observe::Observed;
+use super::facts::observe::ObservedMachine;
 use super::node;
-use super::pass::Memory;
+use super::reconcile::ReconcileState;
 use super::request::{UserData, request};
-use super::token::{self, TokenKnown};
+use super::token::{self, BootstrapToken};
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
 
 /// What came of an effect.
-pub(super) struct Done {
+pub(super) struct EffectResult {
     pub(super) outcome: Outcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
-    pub(super) token: Option<TokenKnown>,
+    pub(super) token: Option<BootstrapToken>,
     /// The VM, when it is stored from now on.
     pub(super) provider_id: Option<ProviderId>,
     /// The drain's turn, when it has begun.
-    pub(super) turn: Option<Turn>,
+    pub(super) drain_slot: Option<DrainSlot>,
 }
 
-impl Done {
+impl EffectResult {
     fn call(outcome: Outcome) -> Self {
-        Self { outcome, wrote: None, token: None, provider_id: None, turn: None }
+        Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
     }
 
     fn write(
@@ -59,71 +60,73 @@ impl Done {
 
 /// Does it, unless leadership is lost or the gate is shut.
 pub(super) async fn perform(
-    world: &World,
+    tenant: &TenantState,
     context: &Context,
-    observed: &Observed,
-    memory: &Memory,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
     effect: &Effect,
-) -> Done {
+) -> EffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
-            return Done::call(forbidden(effect, "this process does not lead"));
+            return EffectResult::call(forbidden(effect, "this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
-        if !permits(context.hold.borrow().gate, effect.kind(&observed.view.machine)) {
-            return Done::call(forbidden(effect, "dangerous work is held"));
+        if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
+            return EffectResult::call(forbidden(effect, "dangerous work is held"));
         }
-        led(world, context, observed, memory, effect).await
+        perform_allowed(tenant, context, observed, state, effect).await
     }
     .instrument(span)
     .await
 }
 
-async fn led(
-    world: &World,
+async fn perform_allowed(
+    tenant: &TenantState,
     context: &Context,
-    observed: &Observed,
-    memory: &Memory,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
     effect: &Effect,
-) -> Done {
-    let cluster = &world.settings.cluster;
-    let request = |user_data| request(observed, cluster, user_data, memory.token.as_deref());
+) -> EffectResult {
+    let cluster = &tenant.settings.cluster;
+    let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
     match effect {
-        Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
+        Effect::Claim => EffectResult::write(add_finalizer(context, observed).await, Outcome::Claim),
         Effect::NoteIntent => {
-            let by = world.creates.identity();
-            Done::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+            let by = tenant.creates.identity();
+            EffectResult::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
         }
         Effect::CloseIntent => {
-            Done::write(close_intent(context, observed, memory).await, Outcome::CloseIntent)
+            EffectResult::write(close_intent(context, observed, state).await, Outcome::CloseIntent)
         }
-        Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
-            Ok(token) => Done { token: Some(token), ..Done::call(Outcome::EnsureToken(Ok(()))) },
-            Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
+        Effect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
+            Ok(token) => {
+                EffectResult { token: Some(token), ..EffectResult::call(Outcome::EnsureToken(Ok(()))) }
+            }
+            Err(error) => EffectResult::call(Outcome::EnsureToken(Err(error))),
         },
         Effect::ForgetToken => {
-            Done::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
+            EffectResult::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
         }
         Effect::ProbeVm => {
             let began = context.clock.now();
-            let answer = ask(request(UserData::Hidden), |request| world.drivers.get_status(request)).await;
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.get_status(request)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
-            world.orders.looked(&machine.key, &machine.uid, class.as_ref(), &answer, began);
+            tenant.deletion_requests.probed(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
                 Ok(_) => Looked::Found,
                 Err(error) if is_not_found(error) => Looked::Missing,
                 Err(_) => Looked::Unknown,
             };
-            world.looks().looked(&machine.key, looked, context.clock.now());
-            Done::call(Outcome::ProbeVm(answer))
+            tenant.looks().looked(&machine.key, looked, context.clock.now());
+            EffectResult::call(Outcome::ProbeVm(answer))
         }
         Effect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
-            world.newborns.asked(&observed.view.machine.uid);
+            tenant.unstarted.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
-            let noted = (!keeps_keys(observed)).then(|| world.creates.begin(uid, clock));
-            let answer = ask(request(UserData::Sent), |request| world.drivers.create(request)).await;
+            let noted = (!has_idempotency_keys(observed)).then(|| tenant.creates.begin(uid, clock));
+            let answer = ask(request(UserData::Sent), |request| tenant.drivers.create(request)).await;
             if let Some(noted) = noted {
                 noted.answered(&answer);
             }
@@ -133,92 +136,109 @@ async fn led(
             if let Some(class) = observed.machine.spec.class.name.as_deref() {
                 let namespace = observed.machine.metadata.namespace.as_deref().unwrap_or_default();
                 let is_there =
-                    |class: &Name| world.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
-                world.capacity.heard(class, &answer, is_there, context.clock.now());
+                    |class: &Name| tenant.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
+                tenant.capacity.observe(class, &answer, is_there, context.clock.now());
             }
-            Done::call(Outcome::CreateVm(answer))
+            EffectResult::call(Outcome::CreateVm(answer))
         }
         Effect::InitializeVm => {
             let answer = ask(request(UserData::Sent), |mut request| {
                 // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
-                request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
-                world.drivers.initialize(request)
+                request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
+                tenant.drivers.initialize(request)
             });
-            Done::call(Outcome::InitializeVm(answer.await))
+            EffectResult::call(Outcome::InitializeVm(answer.await))
         }
         Effect::AskPolicies => {
-            let opinions = match &observed.inquiry {
-                Some(inquiry) => world.policies.ask(inquiry, context.clock.now()).await,
+            let opinions = match &observed.policy_query {
+                Some(policy_query) => tenant.policies.ask(policy_query, context.clock.now()).await,
                 None => Vec::new(),
             };
-            Done::call(Outcome::AskPolicies(Ok(opinions)))
+            EffectResult::call(Outcome::AskPolicies(Ok(opinions)))
         }
         Effect::NoteReboot(reboots) => {
             let change = MetaChange {
                 annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
                 ..MetaChange::default()
             };
-            Done::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+            EffectResult::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
         }
         Effect::RebootVm => {
-            let answer = ask(request(UserData::Hidden), |request| world.drivers.reboot(request)).await;
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
-            Done::call(Outcome::RebootVm(answer))
+            EffectResult::call(Outcome::RebootVm(answer))
         }
         Effect::DeleteVm => {
-            let answer = ask(request(UserData::Hidden), |request| world.drivers.delete(request)).await;
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
             // From its answer on: a look that was begun before says nothing of it.
             let machine = &observed.view.machine;
-            world.orders.ordered(&machine.key, &machine.uid, &answer, context.clock.now());
+            tenant.deletion_requests.requested(&machine.key, &machine.uid, &answer, context.clock.now());
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
             }
-            Done::call(Outcome::DeleteVm(answer))
+            EffectResult::call(Outcome::DeleteVm(answer))
         }
         Effect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
-            let recorded = record_vm(context, observed, memory, mark, provider_id, node_name.as_ref()).await;
+            let recorded = record_vm(context, observed, state, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
-                world.creates.forget(&observed.view.machine.uid);
+                tenant.creates.forget(&observed.view.machine.uid);
             }
-            Done { provider_id: Some(provider_id.clone()), ..Done::write(recorded, Outcome::RecordVm) }
+            EffectResult {
+                provider_id: Some(provider_id.clone()),
+                ..EffectResult::write(recorded, Outcome::RecordVm)
+            }
         }
         Effect::SyncNode { node, change } => {
-            Done::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
+            EffectResult::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
         }
-        Effect::DeleteNode { node, uid } => {
-            Done::write(node::delete(context, observed, node, uid).await.map(|()| None), Outcome::DeleteNode)
+        Effect::DeleteNode { node, uid } => EffectResult::write(
+            node::delete(context, observed, node, uid).await.map(|()| None),
+            Outcome::DeleteNode,
+        ),
+        Effect::ReleaseFinalizer => {
+            EffectResult::write(remove_finalizer(context, observed).await, Outcome::ReleaseFinalizer)
         }
-        Effect::ReleaseFinalizer => Done::write(release(context, observed).await, Outcome::ReleaseFinalizer),
         Effect::WriteMachine(change) => {
-            Done::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
+            EffectResult::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
         }
-        Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
-        Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
-        Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
+        Effect::DeleteMachine => {
+            EffectResult::write(delete_machine(context, observed).await, Outcome::DeleteMachine)
+        }
+        Effect::Cordon { node } => {
+            EffectResult::write(node::cordon(context, observed, node).await, Outcome::Cordon)
+        }
+        Effect::NoteHooks => EffectResult::write(note_hooks(context, observed).await, Outcome::NoteHooks),
         Effect::AskPermit(question) => {
-            let permit = world.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
-            Done::call(Outcome::AskPermit(Ok(permit)))
+            let permit = tenant.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
+            EffectResult::call(Outcome::AskPermit(Ok(permit)))
         }
         Effect::ExtendToken { until } => {
-            Done::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
+            EffectResult::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
         }
-        Effect::WriteCapacity { node, resources } => Done::write(
+        Effect::WriteCapacity { node, resources } => EffectResult::write(
             node::write_capacity(context, observed, node, resources).await,
             Outcome::WriteCapacity,
         ),
         Effect::Drain(effect) => {
             let choice = &observed.choice;
-            let volumes =
-                VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
-            let drainer =
-                Drainer { machine: &observed.view.machine.key, volumes, has_turn: memory.turn.is_some() };
-            let (outcome, turn) = drain::perform(world, context, &drainer, effect).await;
-            Done { turn, ..Done::call(Outcome::Drain(outcome)) }
+            let volumes = VolumeDriver {
+                drivers: &*tenant.drivers,
+                provider: &choice.provider,
+                pin: choice.pin_for(&observed.view.driver),
+            };
+            let drainer = Drainer {
+                machine: &observed.view.machine.key,
+                volumes,
+                has_slot: state.drain_slot.is_some(),
+            };
+            let (outcome, drain_slot) =
+                drain::perform(context, tenant.drains.as_deref(), &drainer, effect).await;
+            EffectResult { drain_slot, ..EffectResult::call(Outcome::Drain(outcome)) }
         }
-        Effect::SetNodeCondition { node, condition } => Done::write(
+        Effect::SetNodeCondition { node, condition } => EffectResult::write(
             node::set_condition(context, observed, node, condition).await,
             Outcome::SetNodeCondition,
         ),
@@ -233,7 +253,7 @@ async fn ask<'a, T>(
     call(request?).await
 }
 
-fn class_name(observed: &Observed) -> Option<Name> {
+fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
 }
 
@@ -270,9 +290,7 @@ fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
     }
 }
 
-pub(super) type Wrote = Result<Option<(Kind, String)>, ActError>;
-
-async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> Wrote {
+async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
@@ -284,7 +302,7 @@ async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> 
 
 /// The list of finalizers is written whole, so it must be the list that was seen. That the write succeeds also proves
 /// that nobody put our finalizer on before: this pass is the first.
-async fn claim(context: &Context, observed: &Observed) -> Wrote {
+async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
     if !finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
@@ -298,21 +316,21 @@ async fn claim(context: &Context, observed: &Observed) -> Wrote {
 }
 
 /// A Machine without a priority gets the default one, as others expect to find one.
-fn default_priority(observed: &Observed) -> Option<Value> {
+fn default_priority(observed: &ObservedMachine) -> Option<Value> {
     let priority = json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
     (!observed.view.machine.has_priority).then_some(priority)
 }
 
-async fn note_intent(context: &Context, observed: &Observed, by: &str) -> Wrote {
+async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) -> WriteOutcome {
     let note = json!({ CREATE_INTENT: context.clock.now().to_string(), CREATE_INTENT_BY: by });
     let metadata = Metadata::of(&observed.machine.metadata).with("annotations", note);
     patch_machine(context, observed, metadata.patch()).await
 }
 
 /// Only on the version that is known: a request that is late must not take off the note of a later create.
-async fn close_intent(context: &Context, observed: &Observed, memory: &Memory) -> Wrote {
+async fn close_intent(context: &Context, observed: &ObservedMachine, state: &ReconcileState) -> WriteOutcome {
     let meta = &observed.machine.metadata;
-    let version = memory.wrote_last(Kind::Machine).or(meta.resource_version.as_deref());
+    let version = state.wrote_last(Kind::Machine).or(meta.resource_version.as_deref());
     let metadata =
         Metadata::of(meta).with("resourceVersion", json!(version)).with("annotations", no_intent());
     patch_machine(context, observed, metadata.patch()).await
@@ -323,7 +341,7 @@ fn no_intent() -> Value {
     json!({ CREATE_INTENT: null, CREATE_INTENT_BY: null })
 }
 
-fn keeps_keys(observed: &Observed) -> bool {
+fn has_idempotency_keys(observed: &ObservedMachine) -> bool {
     match &observed.view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => {
             driver.capabilities.idempotency_key
@@ -332,7 +350,7 @@ fn keeps_keys(observed: &Observed) -> bool {
     }
 }
 
-async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
+async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let since = machinist_api::value::time(context.clock.now());
     let metadata = Metadata::of(&observed.machine.metadata)
         .with("annotations", json!({ names::annotations::PRE_TERMINATE_SINCE: since }));
@@ -342,15 +360,15 @@ async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
 /// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
 async fn record_vm(
     context: &Context,
-    observed: &Observed,
-    memory: &Memory,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
     mark: Option<&str>,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
-) -> Wrote {
+) -> WriteOutcome {
     // The VM is known: its create needs no note any more.
-    let is_noted = observed.view.machine.create_intent.is_some() || !keeps_keys(observed);
-    let until = memory.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
+    let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
+    let until = state.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
     let mark = mark.filter(|_| observed.view.marks.of_machine.is_none());
     let mark = mark.map(|mark| json!({ names::annotations::CLUSTER_MARK: mark }));
     let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];
@@ -367,7 +385,7 @@ async fn record_vm(
     patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
 }
 
-async fn write_machine(context: &Context, observed: &Observed, change: &MetaChange) -> Wrote {
+async fn write_machine(context: &Context, observed: &ObservedMachine, change: &MetaChange) -> WriteOutcome {
     let metadata = Metadata::of(&observed.machine.metadata)
         .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
         .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
@@ -375,7 +393,7 @@ async fn write_machine(context: &Context, observed: &Observed, change: &MetaChan
 }
 
 /// Only this Machine, not a later one of its name. Its finalizer keeps it until all that it stands for is gone.
-async fn delete_machine(context: &Context, observed: &Observed) -> Wrote {
+async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
@@ -385,7 +403,7 @@ async fn delete_machine(context: &Context, observed: &Observed) -> Wrote {
     gone_is_done(deleted).map(|()| None)
 }
 
-async fn release(context: &Context, observed: &Observed) -> Wrote {
+async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let finalizers: Vec<&String> =
         meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE).collect();

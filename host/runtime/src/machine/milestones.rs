@@ -9,11 +9,11 @@ use machinist_core::value::phase::Phase;
 
 use crate::metrics::{Milestone, Pool, deployment_of};
 
-use super::facts::observe::Observed;
+use super::facts::observe::ObservedMachine;
 
 /// By the outcome of an effect that took so long.
 pub(super) fn of_outcome(
-    observed: &Observed,
+    observed: &ObservedMachine,
     outcome: &Outcome,
     took: SignedDuration,
     now: Timestamp,
@@ -32,7 +32,11 @@ pub(super) fn of_outcome(
 }
 
 /// By how a pass concludes.
-pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion, now: Timestamp) -> Vec<Milestone> {
+pub(super) fn of_conclusion(
+    observed: &ObservedMachine,
+    conclusion: &Conclusion,
+    now: Timestamp,
+) -> Vec<Milestone> {
     let mut reached = Vec::new();
     let note = conclusion.status.operation.as_ref().map(|operation| &operation.note);
     if let Some(Note::Joined { took }) = note {
@@ -53,7 +57,7 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion, now: T
 }
 
 /// When the drain began that has come to its end, unless an earlier pass has seen that end.
-fn drain_began(observed: &Observed) -> Option<Timestamp> {
+fn drain_began(observed: &ObservedMachine) -> Option<Timestamp> {
     let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let kind = ConditionKind::Drained.as_str();
     match own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == kind)) {
@@ -64,7 +68,7 @@ fn drain_began(observed: &Observed) -> Option<Timestamp> {
 }
 
 /// The Machines that this one is compared with; `None` when it belongs to no MachineDeployment.
-pub(super) fn pool(observed: &Observed) -> Option<Pool> {
+pub(super) fn pool(observed: &ObservedMachine) -> Option<Pool> {
     let deployment = deployment_of(&observed.view.machine.key, &observed.machine)?;
     let template = observed.class.as_ref().and_then(|class| class.node_template.as_ref());
     let instance_type = template.and_then(|template| template.instance_type.clone());

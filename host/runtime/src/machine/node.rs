@@ -15,11 +15,12 @@ use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::event_loop::Kind;
-use crate::tenant::context::Context;
+use crate::context::Context;
+use crate::key::Kind;
 
-use super::act::{Wrote, gone_is_done};
-use super::facts::observe::Observed;
+use super::act::gone_is_done;
+use super::facts::observe::ObservedMachine;
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
 
 /// How often a kubelet may be faster than one write; the next pass tries again.
@@ -33,10 +34,10 @@ fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
 /// Labels, annotations and taints.
 pub(super) async fn sync(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     name: &NodeName,
     change: &NodeChange,
-) -> Wrote {
+) -> WriteOutcome {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
     let mut annotations: Map<String, Value> =
         change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
@@ -67,7 +68,7 @@ pub(super) async fn sync(
 
 /// The list of taints is written whole, so only over the one that was seen. Kubelets write their Nodes all the time: that anything
 /// else has changed is no conflict.
-async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Value) -> Wrote {
+async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Value) -> WriteOutcome {
     let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     let mut version = seen.metadata.resource_version.clone();
     for _ in 0..ATTEMPTS {
@@ -93,7 +94,7 @@ async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Va
 /// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
 pub(super) async fn delete(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     name: &NodeName,
     uid: &Uid,
 ) -> Result<(), ActError> {
@@ -144,10 +145,10 @@ async fn without_finalizer(api: &Api<Node>, seen: &Node) -> Result<(), ActError>
 /// Resources of the Node's capacity, which is a part of its status.
 pub(super) async fn write_capacity(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     name: &NodeName,
     resources: &BTreeMap<String, Option<String>>,
-) -> Wrote {
+) -> WriteOutcome {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
     let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "capacity": resources }));
     let params = PatchParams::apply(FIELD_MANAGER);
@@ -157,7 +158,7 @@ pub(super) async fn write_capacity(
 }
 
 /// No more pods come onto the Node.
-pub(super) async fn cordon(context: &Context, observed: &Observed, name: &NodeName) -> Wrote {
+pub(super) async fn cordon(context: &Context, observed: &ObservedMachine, name: &NodeName) -> WriteOutcome {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
     let patch = Metadata::of(&node.metadata).patch_with_spec(&json!({ "unschedulable": true }));
     patch_node(context, name, patch).await
@@ -166,10 +167,10 @@ pub(super) async fn cordon(context: &Context, observed: &Observed, name: &NodeNa
 /// The API server puts it among the others, so that a kubelet that writes its own at the same time is no conflict.
 pub(super) async fn set_condition(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     name: &NodeName,
     condition: &NodeConditionWrite,
-) -> Wrote {
+) -> WriteOutcome {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
     let mut seen = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let old = seen.find(|old| old.type_ == condition.kind);
@@ -198,7 +199,7 @@ fn condition_value(old: Option<&NodeCondition>, new: &NodeConditionWrite, now: T
     })
 }
 
-async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> Wrote {
+async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> WriteOutcome {
     let params = PatchParams::apply(FIELD_MANAGER);
     let patched =
         within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Strategic(patch))).await?;

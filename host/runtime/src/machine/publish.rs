@@ -13,20 +13,20 @@ use machinist_core::scheduling::retry;
 use machinist_core::value::phase::Phase;
 use serde_json::{Map, Value, json};
 
-use crate::driver_calls::insight::Said;
+use crate::context::Context;
+use crate::machine_query::ReadyCondition;
 use crate::objects::conditions::{MESSAGE_BYTES, READY, condition, is_same, is_same_text, merged};
-use crate::objects::status_write::{Published, StatusOf, send};
-use crate::tenant::context::Context;
+use crate::objects::status_write::{Published, StatusTarget, send};
 
 use super::drain_status;
-use super::facts::observe::Observed;
-use super::status_message::sentence;
+use super::facts::observe::ObservedMachine;
+use super::status_message::status_message;
 use super::vm_status;
 
 /// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     conclusion: &Conclusion,
     written: Option<&str>,
     jitter: f64,
@@ -35,8 +35,8 @@ pub(super) async fn publish(
         return Published::Nothing;
     }
     // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
-    if !permits(context.hold.borrow().gate, conclusion.status.kind()) {
-        return Published::Held;
+    if !permits(context.gate_state.borrow().gate, conclusion.status.kind()) {
+        return Published::Frozen;
     }
     if observed.machine.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
         context.own_status.was_seen();
@@ -50,13 +50,14 @@ pub(super) async fn publish(
     let version = written.or(meta.resource_version.as_deref());
     let is_kept =
         |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    let object = StatusOf { own_status: &context.own_status, api: &api, seen: meta, version, keeps: is_kept };
+    let object =
+        StatusTarget { own_status: &context.own_status, api: &api, seen: meta, version, keeps: is_kept };
     send(object, status, conclusion.wake).await
 }
 
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
 fn status_patch(
-    observed: &Observed,
+    observed: &ObservedMachine,
     conclusion: &Conclusion,
     now: Timestamp,
     jitter: f64,
@@ -124,17 +125,17 @@ fn current_status(
 }
 
 fn last_operation(
-    observed: &Observed,
+    observed: &ObservedMachine,
     current: &MachineStatus,
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
-    let description = sentence(&operation.note, observed.view.machine.key.name.as_str());
+    let description = status_message(&operation.note, observed.view.machine.key.name.as_str());
     let code = operation.code.map(machinist_core::driver::error::Code::name);
     let last = &current.last_operation;
-    let said = last.description.as_deref().unwrap_or_default();
-    let is_same = is_same_text(said, &description, repeats(observed, conclusion))
+    let current_description = last.description.as_deref().unwrap_or_default();
+    let is_same = is_same_text(current_description, &description, repeats(observed, conclusion))
         && last.error_code.as_deref() == code
         && observed
             .view
@@ -154,7 +155,7 @@ fn last_operation(
 }
 
 /// Something was tried, has failed, and is tried again: in this pass, or in one before whose end it awaits.
-pub(super) fn repeats(observed: &Observed, conclusion: &Conclusion) -> bool {
+pub(super) fn repeats(observed: &ObservedMachine, conclusion: &Conclusion) -> bool {
     match conclusion.wake {
         Wake::Retry { .. } => true,
         Wake::Look(_) => observed.view.failures > 0,
@@ -163,7 +164,7 @@ pub(super) fn repeats(observed: &Observed, conclusion: &Conclusion) -> bool {
 }
 
 /// Verbatim copies of the Node's conditions.
-fn conditions(observed: &Observed, change: &StatusChange) -> Option<Value> {
+fn conditions(observed: &ObservedMachine, change: &StatusChange) -> Option<Value> {
     if !change.copies_conditions {
         return None;
     }
@@ -175,7 +176,7 @@ fn changed_text(current: Option<&str>, wanted: Option<&str>) -> Option<Value> {
     wanted.filter(|wanted| current.unwrap_or_default() != *wanted).map(|wanted| json!(wanted))
 }
 
-fn addresses(observed: &Observed, change: &StatusChange) -> Option<Value> {
+fn addresses(observed: &ObservedMachine, change: &StatusChange) -> Option<Value> {
     let wanted = change.addresses.as_ref().filter(|wanted| **wanted != observed.view.machine.addresses)?;
     let one = |address: &machinist_core::driver::Address| json!({ "type": address.kind, "address": address.address });
     Some(Value::Array(wanted.iter().map(one).collect()))
@@ -183,7 +184,7 @@ fn addresses(observed: &Observed, change: &StatusChange) -> Option<Value> {
 
 /// `status.machinist`: why, for which generation, and until when.
 fn own(
-    observed: &Observed,
+    observed: &ObservedMachine,
     current: &MachineStatus,
     conclusion: &Conclusion,
     now: Timestamp,
@@ -217,7 +218,7 @@ fn own(
     };
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
-    let is_told = |new: &Condition| {
+    let is_reported = |new: &Condition| {
         let repeats = new.type_ == READY && repeats(observed, conclusion);
         old.conditions.iter().any(|old| is_same(old, new, repeats))
     };
@@ -226,10 +227,10 @@ fn own(
             || new.reason == in_place::DRAINING
             || new.reason == preserve::DRAINING
     };
-    let tells_drain = changed.iter().filter(is_of_drain).any(|new| !is_told(new));
-    let drain = drain(old, conclusion, tells_drain, now);
+    let reports_drain = changed.iter().filter(is_of_drain).any(|new| !is_reported(new));
+    let drain = drain(old, conclusion, reports_drain, now);
     let vm = conclusion.status.vm.as_ref().map(vm_status::of).or_else(|| old.vm.clone());
-    let is_same = changed.iter().all(is_told)
+    let is_same = changed.iter().all(is_reported)
         && is_counted
         && old.failure_domain == domain
         && old.vm == vm
@@ -256,14 +257,19 @@ fn own(
 }
 
 /// What the next passes of a drain must know, when this one has something to say of it.
-fn drain(old: &OwnMachineStatus, conclusion: &Conclusion, is_told: bool, now: Timestamp) -> Option<Value> {
+fn drain(
+    old: &OwnMachineStatus,
+    conclusion: &Conclusion,
+    is_reported: bool,
+    now: Timestamp,
+) -> Option<Value> {
     let memory = conclusion.status.drain_memory.as_ref();
-    if !is_told && memory.is_none() {
+    if !is_reported && memory.is_none() {
         return None;
     }
     let known = drain_status::memory(old);
     let told_at = old.drain.as_ref().and_then(|drain| drain.told_at.as_ref()).map(|time| time.0);
-    let told_at = if is_told { Some(now) } else { told_at };
+    let told_at = if is_reported { Some(now) } else { told_at };
     let status = drain_status::status(memory.unwrap_or(&known), told_at);
     // A list that is left out would stay as it is.
     Some(json!({ "toldAt": status.told_at, "volumes": status.volumes }))
@@ -295,8 +301,8 @@ fn readiness(reason: Reason) -> &'static str {
 }
 
 /// The condition Ready for who asks this process, also where the CRDs drop it.
-pub(super) fn said(conclusion: &Conclusion, now: Timestamp) -> Said {
-    Said {
+pub(super) fn ready_condition(conclusion: &Conclusion, now: Timestamp) -> ReadyCondition {
+    ReadyCondition {
         status: readiness(conclusion.reason).to_owned(),
         reason: conclusion.reason.as_str().to_owned(),
         message: crate::events::clip(&conclusion.message, MESSAGE_BYTES),

@@ -1,14 +1,14 @@
 //! What a driver is told about a Machine.
 
-use machinist_api::{MachineClass, names};
+use machinist_api::names;
 use machinist_core::driver::error::Refusal;
 use machinist_core::driver::user_data;
-use machinist_core::driver::{ClassSpec, HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
-use machinist_core::machine::{DriverFact, SecretFact};
-use machinist_core::value::id::{ClassName, Name, Namespace, Uid};
+use machinist_core::driver::{HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::machine::SecretFact;
+use machinist_core::value::id::{Name, Namespace, Uid};
 
-use super::facts::driver_choice::Choice;
-use super::facts::observe::Observed;
+use super::facts::observe::ObservedMachine;
+use crate::driver_calls::driver_choice::class_spec;
 
 /// A request about the Machine. The driver may send user data only when it boots a VM with this call. In each call the host hides
 /// user data from it, rendered with the bootstrap token where that is known, since a cloud may show to one call what another
@@ -17,7 +17,7 @@ use super::facts::observe::Observed;
 /// # Errors
 /// When the class may not use its Secrets: nothing is asked of anybody then.
 pub(super) fn request(
-    observed: &Observed,
+    observed: &ObservedMachine,
     cluster: &str,
     user_data: UserData,
     token: Option<&str>,
@@ -71,20 +71,4 @@ pub(super) enum UserData {
     Sent,
     /// It is only looked for in what comes back.
     Hidden,
-}
-
-/// What a driver is told about a class, when the driver is there like this.
-pub(crate) fn class_spec(class: Option<&MachineClass>, choice: &Choice, driver: &DriverFact) -> ClassSpec {
-    ClassSpec {
-        name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
-        provider: choice.provider.clone(),
-        spec: class
-            .and_then(|class| class.provider_spec.as_ref())
-            .map_or_else(|| "null".to_owned(), ToString::to_string),
-        node_template: class
-            .and_then(|class| class.node_template.as_ref())
-            .and_then(|template| serde_json::to_string(template).ok()),
-        zones: Vec::new(),
-        driver_digest: choice.pin_for(driver),
-    }
 }

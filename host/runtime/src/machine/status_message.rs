@@ -4,7 +4,7 @@ use machinist_api::compat::{Deleting, Sentence};
 use machinist_core::machine::{DeletionNote, Note};
 
 /// The sentence, in the words that other programs know.
-pub(super) fn sentence(note: &Note, machine: &str) -> String {
+pub(super) fn status_message(note: &Note, machine: &str) -> String {
     match note {
         Note::Creating => Sentence::Creating.to_string(),
         Note::Created => Sentence::Created.to_string(),
@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn deletions_speak_in_the_words_that_others_look_for() {
-        let told: Vec<String> = all().into_iter().map(|note| sentence(&Note::Deleting(note), "m")).collect();
+        let texts: Vec<String> =
+            all().into_iter().map(|note| status_message(&Note::Deleting(note), "m")).collect();
         let expected = [
             "Set machine status to termination. Now, getting VM Status",
             "Error while getting VM status: E. Set machine status to termination. Now, getting VM Status",
@@ -115,13 +116,13 @@ mod tests {
             "No node object found for m. Initiate machine object finalizer removal",
             "Label \"node\" not present on machine m. Initiate machine object finalizer removal",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]
     fn each_sentence_names_the_stage_that_its_note_means() {
         for note in all() {
-            let text = sentence(&Note::Deleting(note.clone()), "m");
+            let text = status_message(&Note::Deleting(note.clone()), "m");
             assert!(text.ends_with(marker(note.next())), "{text}");
             assert_eq!(stage_left_at(&text), note.next(), "{text}");
         }

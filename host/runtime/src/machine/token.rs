@@ -17,11 +17,11 @@ use serde_json::json;
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{FIELD_MANAGER, TOKEN_OWNER};
-use crate::tenant::context::Context;
-use crate::tenant::settings::Settings;
+use crate::context::Context;
+use crate::settings::Settings;
 
 use super::act::gone_is_done;
-use super::facts::observe::Observed;
+use super::facts::observe::ObservedMachine;
 
 /// Where Kubernetes looks for bootstrap tokens.
 const NAMESPACE: &str = "kube-system";
@@ -30,7 +30,7 @@ const NAMESPACE: &str = "kube-system";
 const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
 
 /// A token, and until when it is valid.
-pub(super) struct TokenKnown {
+pub(super) struct BootstrapToken {
     pub(super) text: String,
     pub(super) until: jiff::Timestamp,
 }
@@ -45,8 +45,8 @@ fn secrets(context: &Context) -> Result<Api<Secret>, ActError> {
 pub(super) async fn ensure(
     context: &Context,
     settings: &Settings,
-    observed: &Observed,
-) -> Result<TokenKnown, ActError> {
+    observed: &ObservedMachine,
+) -> Result<BootstrapToken, ActError> {
     let api = secrets(context)?;
     let machine = &observed.view.machine;
     let now = context.clock.now();
@@ -79,7 +79,7 @@ pub(super) async fn ensure(
             ..Secret::default()
         };
         match within_deadline(api.create(&PostParams::default(), &secret)).await {
-            Ok(_) => return Ok(TokenKnown { text: wanted.token.reveal(), until: expires }),
+            Ok(_) => return Ok(BootstrapToken { text: wanted.token.reveal(), until: expires }),
             Err(ActError::Conflict) => {}
             Err(error) => return Err(error),
         }
@@ -100,21 +100,21 @@ async fn existing(
     attempt: u32,
     now: jiff::Timestamp,
     wanted: jiff::Timestamp,
-) -> Result<Option<TokenKnown>, ActError> {
+) -> Result<Option<BootstrapToken>, ActError> {
     let secret = within_deadline(api.get(name)).await?;
     let fields: BTreeMap<String, Vec<u8>> =
         secret.data.clone().unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
     let owner = owner_of(&secret);
     match on_existing(ExistingSecret { owner, fields: &fields }, uid, attempt, now, wanted) {
         Existing::Keep { token } => {
-            Ok(Some(TokenKnown { text: token.reveal(), until: ends_at(&fields).unwrap_or(now) }))
+            Ok(Some(BootstrapToken { text: token.reveal(), until: ends_at(&fields).unwrap_or(now) }))
         }
         Existing::Extend { token, expires } => {
-            match put_off(api, &secret, expires).await {
-                Ok(()) => Ok(Some(TokenKnown { text: token.reveal(), until: expires })),
+            match extend_expiry(api, &secret, expires).await {
+                Ok(()) => Ok(Some(BootstrapToken { text: token.reveal(), until: expires })),
                 // It is good for as long as it is, and the Machine may be quick.
                 Err(ActError::Denied { message }) => match ends_at(&fields).filter(|end| *end > now) {
-                    Some(end) => Ok(Some(TokenKnown { text: token.reveal(), until: end })),
+                    Some(end) => Ok(Some(BootstrapToken { text: token.reveal(), until: end })),
                     None => Err(ActError::Denied { message }),
                 },
                 Err(error) => Err(error),
@@ -132,7 +132,7 @@ async fn existing(
 /// Puts off the end of the Machine's token, if it has one. A token that is gone is not made anew: the VM has its value.
 pub(super) async fn extend(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedMachine,
     until: jiff::Timestamp,
 ) -> Result<(), ActError> {
     let api = secrets(context)?;
@@ -141,7 +141,7 @@ pub(super) async fn extend(
         let name = secret_name(&id(uid, attempt));
         match within_deadline(api.get_opt(name.as_str())).await? {
             Some(secret) if owner_of(&secret) == Some(uid.as_str()) => {
-                return gone_is_done(put_off(&api, &secret, until).await);
+                return gone_is_done(extend_expiry(&api, &secret, until).await);
             }
             // The Machine's own may be under a later id, when this one was another's as it was made.
             Some(_) | None => {}
@@ -153,7 +153,7 @@ pub(super) async fn extend(
 /// Writes the expiry, and nothing else: the value is in the user data of a create that may have happened. Accounts of
 /// machine-controller-manager may create and delete such Secrets and not change them, for which the Secret is replaced by one with the
 /// same id and value: for a moment there is none, and a kubelet that asks just then asks again.
-async fn put_off(api: &Api<Secret>, seen: &Secret, until: jiff::Timestamp) -> Result<(), ActError> {
+async fn extend_expiry(api: &Api<Secret>, seen: &Secret, until: jiff::Timestamp) -> Result<(), ActError> {
     let name = seen.metadata.name.as_deref().unwrap_or_default();
     let patch = json!({
         "metadata": { "uid": seen.metadata.uid },
@@ -201,7 +201,7 @@ fn ends_at(fields: &BTreeMap<String, Vec<u8>>) -> Option<jiff::Timestamp> {
 
 /// Deletes the Machine's token, and no other's. Two requests as a rule: what has the first id may belong to another Machine, so it is
 /// looked at before it is deleted.
-pub(super) async fn forget(context: &Context, observed: &Observed) -> Result<(), ActError> {
+pub(super) async fn forget(context: &Context, observed: &ObservedMachine) -> Result<(), ActError> {
     let api = secrets(context)?;
     let uid = &observed.view.machine.uid;
     for attempt in 0..ATTEMPTS {

@@ -11,57 +11,70 @@ use tracing::{Instrument, info_span};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::event_loop::Kind;
+use crate::context::Context;
+use crate::key::Kind;
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
+use crate::state::TenantState;
 
 use super::names::{NAMES, UPDATED};
-use super::observe::{Observed, controller};
+use super::observe::{ObservedDeployment, controller};
 use super::{node, selector, sets, template};
 
 /// What came of an effect, and the version that it wrote.
-pub(super) type Acted = Result<(Done, Option<(Kind, String)>), ActError>;
+pub(super) type DeploymentEffectResult = Result<(Done, Option<(Kind, String)>), ActError>;
 
 /// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(world: &World, context: &Context, observed: &Observed, effect: &Effect) -> Acted {
+pub(super) async fn perform(
+    tenant: &TenantState,
+    context: &Context,
+    observed: &ObservedDeployment,
+    effect: &Effect,
+) -> DeploymentEffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
             return Err(ActError::Forbidden { reason: "this process does not lead" });
         }
         // Again, since it may have been shut after the facts were taken.
-        if !permits(context.hold.borrow().gate, effect.kind()) {
+        if !permits(context.gate_state.borrow().gate, effect.kind()) {
             return Err(ActError::Forbidden { reason: "dangerous work is held" });
         }
-        led(world, context, observed, effect).await
+        perform_allowed(tenant, context, observed, effect).await
     }
     .instrument(span)
     .await
 }
 
-async fn led(world: &World, context: &Context, observed: &Observed, effect: &Effect) -> Acted {
+async fn perform_allowed(
+    tenant: &TenantState,
+    context: &Context,
+    observed: &ObservedDeployment,
+    effect: &Effect,
+) -> DeploymentEffectResult {
     let wrote = match effect {
         Effect::CreateSet(set) => return sets::create(context, observed, set).await,
         Effect::WriteDeployment(change) => write_deployment(context, observed, change).await,
         Effect::AdoptSet(set) => sets::adopt(context, observed, set).await,
         Effect::ReleaseSet(set) => sets::release(context, observed, set).await,
         Effect::WriteSet { set, change } => sets::write(context, observed, set, change).await,
-        Effect::DeleteSet(set) => sets::delete(world, context, observed, set).await,
+        Effect::DeleteSet(set) => sets::delete(tenant, context, observed, set).await,
         Effect::WriteMachine { machine, change } => write_machine(context, observed, machine, change).await,
         Effect::WriteNode { node, change } => node::write(context, observed, node, change).await,
     };
     wrote.map(|wrote| (Done::Done, wrote))
 }
 
-pub(super) type Wrote = Result<Option<(Kind, String)>, ActError>;
-
 /// Deployments of the observed one's namespace.
-pub(super) fn deployments(context: &Context, observed: &Observed) -> Api<MachineDeployment> {
+pub(super) fn deployments(context: &Context, observed: &ObservedDeployment) -> Api<MachineDeployment> {
     Api::namespaced(context.control.clone(), observed.view.deployment.key.namespace.as_str())
 }
 
-async fn write_deployment(context: &Context, observed: &Observed, change: &DeploymentChange) -> Wrote {
+async fn write_deployment(
+    context: &Context,
+    observed: &ObservedDeployment,
+    change: &DeploymentChange,
+) -> WriteOutcome {
     let meta = &observed.deployment.metadata;
     let patch = deployment_patch(observed, change)?;
     let params = PatchParams::apply(FIELD_MANAGER);
@@ -75,7 +88,7 @@ async fn write_deployment(context: &Context, observed: &Observed, change: &Deplo
     }
 }
 
-fn deployment_patch(observed: &Observed, change: &DeploymentChange) -> Result<Value, ActError> {
+fn deployment_patch(observed: &ObservedDeployment, change: &DeploymentChange) -> Result<Value, ActError> {
     let meta = &observed.deployment.metadata;
     let finalizers = change.finalizer.map(|is_wanted| {
         let others = meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE);
@@ -101,10 +114,10 @@ fn deployment_patch(observed: &Observed, change: &DeploymentChange) -> Result<Va
 
 async fn write_machine(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedDeployment,
     key: &MachineKey,
     change: &MachineChange,
-) -> Wrote {
+) -> WriteOutcome {
     let seen = observed.machines.get(&key.name);
     let seen = seen.filter(|machine| machine.metadata.uid.as_deref() == Some(key.uid.as_str()));
     let machine = seen.ok_or(ActError::Gone)?;
@@ -116,7 +129,11 @@ async fn write_machine(
     Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
 }
 
-fn machine_patch(observed: &Observed, machine: &Machine, change: &MachineChange) -> Result<Value, ActError> {
+fn machine_patch(
+    observed: &ObservedDeployment,
+    machine: &Machine,
+    change: &MachineChange,
+) -> Result<Value, ActError> {
     let meta = &machine.metadata;
     let metadata = Metadata::of(meta);
     Ok(match change {

@@ -3,36 +3,36 @@
 use machinist_core::machine::Wake;
 use machinist_core::machine_deployment::{Conclusion, Note, Reason};
 
-use crate::events::{About, News};
+use crate::events::{About, Event};
 use crate::objects::conditions::{MESSAGE_BYTES, READY};
 
-use super::observe::Observed;
+use super::observe::ObservedDeployment;
 
 /// Everything.
-pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec<News> {
+pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &Conclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
-    let told = |note: &Note| News {
+    let action_event = |note: &Note| Event {
         severity: note.kind.severity(),
-        is_deed: true,
-        ..News::normal(about(), "deed", note.kind.as_str(), note.message.clone())
+        is_action: true,
+        ..Event::normal(about(), "deed", note.kind.as_str(), note.message.clone())
     };
-    let mut news: Vec<News> = conclusion.notes.iter().map(told).collect();
-    news.push(state(observed, conclusion, about()));
-    news
+    let mut events: Vec<Event> = conclusion.notes.iter().map(action_event).collect();
+    events.push(state(observed, conclusion, about()));
+    events
 }
 
-fn state(observed: &Observed, conclusion: &Conclusion, about: About) -> News {
+fn state(observed: &ObservedDeployment, conclusion: &Conclusion, about: About) -> Event {
     let status = observed.deployment.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
     let stored = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == READY));
     let reason = conclusion.reason.as_str();
     let message = crate::events::clip(&conclusion.message, MESSAGE_BYTES);
-    News {
+    Event {
         severity: conclusion.reason.severity(),
         repeats: matches!(conclusion.wake, Wake::Retry { .. }),
         is_known: stored.is_some_and(|stored| stored.reason == reason && stored.message == message),
         is_implied: is_in_between(conclusion.reason),
-        ..News::normal(about, "state", reason, conclusion.message.clone())
+        ..Event::normal(about, "state", reason, conclusion.message.clone())
     }
 }
 

@@ -11,7 +11,7 @@ use machinist_core::machine_deployment::{
 use machinist_core::value::id::{Name, NodeName, Uid};
 use machinist_core::value::phase::Phase;
 
-use crate::machine::phase_of;
+use crate::fields::phase_of;
 
 use super::names::{UPDATED, YES};
 
@@ -41,20 +41,20 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
         is_labelled_updated: label(names::labels::UPDATE_RESULT).is_some_and(|value| value == UPDATED),
         is_unreadable: false,
         hash: label(names::labels::TEMPLATE_HASH).cloned(),
-        is_wished: is_wished(machine, node),
+        is_wished: wants_preservation(machine, node),
         node: node.map(self::node),
     }
 }
 
 /// Somebody wishes that it is kept when it fails.
-fn is_wished(machine: &Machine, node: Option<&Node>) -> bool {
+fn wants_preservation(machine: &Machine, node: Option<&Node>) -> bool {
     let annotation =
         |meta: &ObjectMeta, key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).cloned();
     let own = annotation(&machine.metadata, names::annotations::PRESERVE);
-    let heeded = annotation(&machine.metadata, names::annotations::LAST_APPLIED_NODE_PRESERVE);
+    let applied = annotation(&machine.metadata, names::annotations::LAST_APPLIED_NODE_PRESERVE);
     let of_node =
         node.map(|node| annotation(&node.metadata, names::annotations::PRESERVE).unwrap_or_default());
-    let wish = preservation::effective(own.as_deref(), of_node.as_deref(), heeded.as_deref());
+    let wish = preservation::effective(own.as_deref(), of_node.as_deref(), applied.as_deref());
     matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
 }
 
@@ -89,8 +89,8 @@ pub(super) fn node(node: &Node) -> NodeFact {
 fn stage(node: &Node) -> Option<UpdateStage> {
     use names::node_conditions as words;
     let conditions = node.status.as_ref()?.conditions.as_ref()?;
-    let told = conditions.iter().find(|condition| condition.type_ == words::IN_PLACE_UPDATE)?;
-    match told.reason.as_deref()? {
+    let read = conditions.iter().find(|condition| condition.type_ == words::IN_PLACE_UPDATE)?;
+    match read.reason.as_deref()? {
         words::CANDIDATE_FOR_UPDATE => Some(UpdateStage::Candidate),
         words::SELECTED_FOR_UPDATE => Some(UpdateStage::Selected),
         words::DRAIN_SUCCESSFUL | words::READY_FOR_UPDATE => Some(UpdateStage::HandedOver),
@@ -128,30 +128,30 @@ mod tests {
 
     #[test]
     fn how_far_an_update_in_place_is_follows_from_the_condition_of_the_node() {
-        let told = |reason: &str| {
+        let read = |reason: &str| {
             let condition = json!({ "type": "InPlaceUpdate", "status": "True", "reason": reason });
             node_of(json!({ "metadata": {}, "status": { "conditions": [condition] } })).stage
         };
-        assert_eq!(told("CandidateForUpdate"), Some(UpdateStage::Candidate));
-        assert_eq!(told("ReadyForUpdate"), Some(UpdateStage::HandedOver));
-        assert_eq!(told("UpdateFailed"), Some(UpdateStage::Failed));
-        assert_eq!(told("Whatever"), None);
+        assert_eq!(read("CandidateForUpdate"), Some(UpdateStage::Candidate));
+        assert_eq!(read("ReadyForUpdate"), Some(UpdateStage::HandedOver));
+        assert_eq!(read("UpdateFailed"), Some(UpdateStage::Failed));
+        assert_eq!(read("Whatever"), None);
     }
 
     #[test]
     fn a_word_that_nobody_knows_is_a_failed_update() {
-        let told = |word: &str| {
+        let read = |word: &str| {
             node_of(json!({ "metadata": { "labels": { names::labels::UPDATE_RESULT: word } } })).update
         };
         assert_eq!(
-            (told("successful"), told("done")),
+            (read("successful"), read("done")),
             (Some(UpdateResult::Successful), Some(UpdateResult::Failed))
         );
     }
 
     #[test]
     fn marks_and_priorities_that_cannot_be_read_count_as_none() {
-        let told = |priority: &str, mark: &str| {
+        let read = |priority: &str, mark: &str| {
             let annotations = json!({
                 names::annotations::PRIORITY: priority, names::annotations::MARKED_FOR_DELETION_TIME: mark,
             });
@@ -159,13 +159,13 @@ mod tests {
             (fact.priority, fact.marked_at.map(|at| at.to_string()))
         };
         let at = "2026-01-01T00:00:00Z";
-        assert_eq!(told(" 1 ", at), (1, Some(at.to_owned())));
-        assert_eq!(told("first", "soon"), (3, None));
+        assert_eq!(read(" 1 ", at), (1, Some(at.to_owned())));
+        assert_eq!(read("first", "soon"), (3, None));
     }
 
     #[test]
     fn a_machine_that_says_so_in_its_phase_is_going() {
-        let told = json!({ "metadata": {}, "status": { "currentStatus": { "phase": "Terminating" } } });
-        assert!(machine_of(told).is_deleting);
+        let read = json!({ "metadata": {}, "status": { "currentStatus": { "phase": "Terminating" } } });
+        assert!(machine_of(read).is_deleting);
     }
 }

@@ -20,12 +20,11 @@ mod members;
 mod names;
 mod node;
 mod observe;
-mod pass;
 mod publish;
+mod reconcile;
 mod selector;
 mod sets;
 mod status;
-pub(crate) mod strategy;
 mod template;
 
 use std::collections::BTreeMap;
@@ -34,18 +33,18 @@ use machinist_core::value::id::{ObjectKey, Uid};
 
 use crate::machine::SharedNodes;
 
-pub(crate) use pass::run;
+pub(crate) use reconcile::run;
 pub use template::fact as template_fact;
 
 /// Who concerns a deployment, as the indexes know it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Family {
+pub(crate) struct OwnerTree {
     /// Sets that it controls, and those without a controller that its selector selects.
     pub sets: Vec<ObjectKey>,
     /// Machines of these sets, by the uid of the set.
     pub machines: BTreeMap<Uid, Vec<ObjectKey>>,
     /// Other deployments of the namespace.
-    pub rivals: Vec<ObjectKey>,
+    pub other_deployments: Vec<ObjectKey>,
     /// Nodes that several Machines name.
     pub shared_nodes: SharedNodes,
 }

@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::event_loop::Kind;
+use crate::context::Context;
+use crate::key::Kind;
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
-use crate::tenant::context::Context;
 
-use super::act::Wrote;
 use super::members;
 use super::names::YES;
-use super::observe::Observed;
+use super::observe::ObservedDeployment;
 
 /// How often a kubelet may be faster than one write; the next pass tries again.
 const ATTEMPTS: usize = 3;
@@ -29,10 +29,10 @@ const ATTEMPTS: usize = 3;
 /// than what the decision was about is no conflict.
 pub(super) async fn write(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedDeployment,
     name: &NodeName,
     change: &NodeChange,
-) -> Wrote {
+) -> WriteOutcome {
     let seen = observed.nodes.get(name).ok_or(ActError::Gone)?;
     let target =
         context.target.clone().ok_or(ActError::Forbidden { reason: "there is no target cluster" })?;

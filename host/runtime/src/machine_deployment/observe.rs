@@ -19,17 +19,17 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
 use machinist_core::value::selector::Labels;
 
+use crate::fields::strategy;
 use crate::machine::{SharedNodes, own_node};
-use crate::machine_deployment::strategy;
 use crate::objects::selection;
-use crate::tenant::world::World;
+use crate::state::TenantState;
 
 use super::names::{NAMES, ORPHAN};
 use super::status::number;
-use super::{Family, members, selector, status, template};
+use super::{OwnerTree, members, selector, status, template};
 
 /// The facts of a pass, and the objects that they were taken from: writes are built from these, not from a second look.
-pub(super) struct Observed {
+pub(super) struct ObservedDeployment {
     pub(super) view: DeploymentView,
     pub(super) deployment: Arc<MachineDeployment>,
     /// Its template as its sets get it: without what cannot be understood.
@@ -40,25 +40,30 @@ pub(super) struct Observed {
 }
 
 /// `None` when the deployment is not there any more.
-pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Family) -> Option<Observed> {
-    let deployment = world.deployments.get(key)?;
+pub(super) fn observe(
+    tenant: &TenantState,
+    gate: Gate,
+    key: &ObjectKey,
+    owner_tree: &OwnerTree,
+) -> Option<ObservedDeployment> {
+    let deployment = tenant.deployments.get(key)?;
     let uid = Uid::new(deployment.metadata.uid.as_deref().unwrap_or_default());
-    let is_gone = |uid: Option<&str>| world.departed.contains(uid);
-    let sets: BTreeMap<Name, Arc<MachineSet>> = family
+    let is_gone = |uid: Option<&str>| tenant.deleted.contains(uid);
+    let sets: BTreeMap<Name, Arc<MachineSet>> = owner_tree
         .sets
         .iter()
-        .filter_map(|set| Some((set.name.clone(), world.sets.get(set)?)))
+        .filter_map(|set| Some((set.name.clone(), tenant.sets.get(set)?)))
         .filter(|(_, set)| concerns(&deployment, &uid, set) && !is_gone(set.metadata.uid.as_deref()))
         .collect();
-    let machines: BTreeMap<Name, Arc<Machine>> = family
+    let machines: BTreeMap<Name, Arc<Machine>> = owner_tree
         .machines
         .values()
         .flatten()
-        .filter_map(|machine| Some((machine.name.clone(), world.machines.get(machine)?)))
+        .filter_map(|machine| Some((machine.name.clone(), tenant.machines.get(machine)?)))
         .filter(|(_, machine)| !is_gone(machine.metadata.uid.as_deref()))
         .collect();
-    let unreadable = unreadable_machines(world, key);
-    let nodes = nodes(world, &family.shared_nodes, &machines, &unreadable);
+    let unreadable = unreadable_machines(tenant, key);
+    let nodes = nodes(tenant, &owner_tree.shared_nodes, &machines, &unreadable);
     let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
     for (name, machine) in &machines {
         // By what the cache shows, which may be ahead of the indexes.
@@ -78,21 +83,21 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         let machines = by_set.remove(&uid_of(&set.metadata)).unwrap_or_default();
         set_fact(&deployment, &uid, set, machines)
     };
-    let (template, problems) = handed_down(&deployment);
+    let (template, problems) = inherited_template(&deployment);
     let view = DeploymentView {
         deployment: deployment_fact(key, &deployment, &template, problems),
         sets: sets.values().map(set_fact).collect(),
-        unreadable_sets: unreadable_sets(world, key, &uid),
-        overlapping: overlapping(world, &deployment, &family.rivals),
+        unreadable_sets: unreadable_sets(tenant, key, &uid),
+        overlapping: overlapping(tenant, &deployment, &owner_tree.other_deployments),
         gate,
         settings: Settings {
-            holds_autoscaler: world.settings.holds_autoscaler,
-            has_target: world.nodes.is_some(),
+            holds_autoscaler: tenant.settings.holds_autoscaler,
+            has_target: tenant.nodes.is_some(),
         },
         names: &NAMES,
     };
     let nodes = nodes.into_values().map(|node| (NodeName::new(node_name(&node)), node)).collect();
-    Some(Observed { view, deployment, template, sets, machines, nodes })
+    Some(ObservedDeployment { view, deployment, template, sets, machines, nodes })
 }
 
 /// It controls the set, or might adopt it.
@@ -105,21 +110,21 @@ fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool
 }
 
 /// Machines that cannot be decoded, by name. There are hardly ever any.
-fn unreadable_machines(world: &World, key: &ObjectKey) -> BTreeMap<Name, Machine> {
+fn unreadable_machines(tenant: &TenantState, key: &ObjectKey) -> BTreeMap<Name, Machine> {
     let all =
-        world.machines.unreadable().into_iter().filter(|(machine, _)| machine.namespace == key.namespace);
-    all.map(|(machine, meta)| (machine.name, crate::machine_set::unreadable(world, &meta))).collect()
+        tenant.machines.unreadable().into_iter().filter(|(machine, _)| machine.namespace == key.namespace);
+    all.map(|(machine, meta)| (machine.name, crate::machine_set::unreadable(tenant, &meta))).collect()
 }
 
 /// Sets that the deployment controls and that cannot be decoded.
-fn unreadable_sets(world: &World, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
-    let all = world.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
+fn unreadable_sets(tenant: &TenantState, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
+    let all = tenant.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
     all.filter(|(_, meta)| owner(meta, uid) == Owner::This).map(|(set, _)| set.name).collect()
 }
 
 /// Nodes by the names of their Machines. A Node that is another Machine's, of this deployment or not, is nobody's here.
 fn nodes(
-    world: &World,
+    tenant: &TenantState,
     shared: &SharedNodes,
     machines: &BTreeMap<Name, Arc<Machine>>,
     unreadable: &BTreeMap<Name, Machine>,
@@ -131,7 +136,7 @@ fn nodes(
     let mut taken = BTreeSet::new();
     let mut found = BTreeMap::new();
     for (name, machine) in by_age {
-        if let Some(node) = own_node(world, shared, machine)
+        if let Some(node) = own_node(tenant, shared, machine)
             && taken.insert(node_name(&node).to_owned())
         {
             found.insert(name.to_string(), node);
@@ -146,12 +151,13 @@ fn node_name(node: &Node) -> &str {
 
 /// The template as sets get it, and what is wrong with what is left out. The annotation goes to sets as it is, which
 /// look at it themselves before it reaches a Machine.
-fn handed_down(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
+fn inherited_template(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
     let template = &deployment.spec.template;
-    let (spec, mut problems) = crate::objects::inherited::understood(&template.spec, "spec.template.spec.");
-    let found_out =
+    let (spec, mut problems) =
+        crate::objects::inherited::valid_settings(&template.spec, "spec.template.spec.");
+    let timeout =
         crate::objects::inherited::effective_creation_timeout(deployment.metadata.annotations.as_ref());
-    problems.extend(found_out.err());
+    problems.extend(timeout.err());
     (MachineTemplate { metadata: template.metadata.clone(), spec }, problems)
 }
 
@@ -210,14 +216,18 @@ fn zone(name: &str) -> Option<TimeZone> {
 }
 
 /// Other deployments that select Machines of this one's template, or whose template this one selects.
-fn overlapping(world: &World, deployment: &MachineDeployment, rivals: &[ObjectKey]) -> Vec<Name> {
+fn overlapping(
+    tenant: &TenantState,
+    deployment: &MachineDeployment,
+    other_deployments: &[ObjectKey],
+) -> Vec<Name> {
     let selects = |one: &MachineDeployment, other: &MachineDeployment| {
         selector::selects(one.spec.selector.as_ref(), &template_labels(&other.spec.template))
     };
-    let overlaps = |rival: &MachineDeployment| selects(rival, deployment) || selects(deployment, rival);
-    let found = rivals.iter().filter_map(|key| Some((key, world.deployments.get(key)?)));
+    let overlaps = |other: &MachineDeployment| selects(other, deployment) || selects(deployment, other);
+    let found = other_deployments.iter().filter_map(|key| Some((key, tenant.deployments.get(key)?)));
     let mut names: Vec<Name> =
-        found.filter(|(_, rival)| overlaps(rival)).map(|(key, _)| key.name.clone()).collect();
+        found.filter(|(_, other)| overlaps(other)).map(|(key, _)| key.name.clone()).collect();
     names.sort();
     names
 }
@@ -264,7 +274,7 @@ fn set_status(set: &MachineSet) -> SetStatusFact {
         condition.type_ == names::conditions::REPLICA_FAILURE && condition.status == "True"
     });
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let frozen = status.conditions.iter().find(|told| is_frozen(told));
+    let frozen = status.conditions.iter().find(|condition| is_frozen(condition));
     let failed = status.failed_machines.iter().filter_map(|machine| machine.name.as_deref());
     SetStatusFact {
         replicas: number(status.replicas),
@@ -277,8 +287,8 @@ fn set_status(set: &MachineSet) -> SetStatusFact {
     }
 }
 
-fn is_frozen(told: &MachineSetCondition) -> bool {
-    told.type_ == names::conditions::FROZEN && told.status == "True"
+fn is_frozen(condition: &MachineSetCondition) -> bool {
+    condition.type_ == names::conditions::FROZEN && condition.status == "True"
 }
 
 fn says_frozen(set: &MachineSet) -> bool {

@@ -9,11 +9,11 @@ use machinist_core::machine_deployment::{Conclusion, Condition, Note, NoteKind, 
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use serde_json::{Map, Value, json};
 
+use crate::context::Context;
 use crate::objects::conditions::{self, MESSAGE_BYTES, READY};
-use crate::objects::status_write::{Published, StatusOf, send};
-use crate::tenant::context::Context;
+use crate::objects::status_write::{Published, StatusTarget, send};
 
-use super::observe::Observed;
+use super::observe::ObservedDeployment;
 use super::status::kind;
 
 /// Our condition on the last wish for an earlier template.
@@ -22,15 +22,15 @@ const ROLLED_BACK: &str = "RolledBack";
 /// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedDeployment,
     conclusion: &Conclusion,
     written: Option<&str>,
 ) -> Published {
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
-    if !permits(context.hold.borrow().gate, EffectKind::StatusWrite) {
-        return Published::Held;
+    if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
+        return Published::Frozen;
     }
     let is_kept =
         |object: &MachineDeployment| object.status.as_ref().is_some_and(|status| status.machinist.is_some());
@@ -44,7 +44,7 @@ pub(super) async fn publish(
     let meta = &observed.deployment.metadata;
     let api = super::act::deployments(context, observed);
     let version = written.or(meta.resource_version.as_deref());
-    let object = StatusOf {
+    let object = StatusTarget {
         own_status: &context.own_deployment_status,
         api: &api,
         seen: meta,
@@ -55,20 +55,24 @@ pub(super) async fn publish(
 }
 
 /// A merge patch of what differs, empty when nothing does. Times alone are no difference.
-fn status_patch(observed: &Observed, conclusion: &Conclusion, now: Timestamp) -> Map<String, Value> {
+fn status_patch(
+    observed: &ObservedDeployment,
+    conclusion: &Conclusion,
+    now: Timestamp,
+) -> Map<String, Value> {
     let (before, wanted) = (&observed.view.deployment.status, &conclusion.status);
     let mut patch = Map::new();
     if numbers(before) != numbers(wanted) {
         patch.extend(numbers(wanted));
     }
-    let is_said = before.conditions.len() == wanted.conditions.len()
+    let are_conditions_same = before.conditions.len() == wanted.conditions.len()
         && before.conditions.iter().zip(&wanted.conditions).all(|(before, wanted)| is_same(before, wanted));
-    if !is_said {
+    if !are_conditions_same {
         patch.insert("conditions".to_owned(), all_conditions(observed, wanted));
     }
     let failed = failed_machines(observed, wanted);
-    let told = observed.deployment.status.as_ref().map(|status| status.failed_machines.as_slice());
-    if without_times(told.unwrap_or_default()) != without_times(&failed) {
+    let reported = observed.deployment.status.as_ref().map(|status| status.failed_machines.as_slice());
+    if without_times(reported.unwrap_or_default()) != without_times(&failed) {
         patch.insert("failedMachines".to_owned(), json!(failed));
     }
     if let Some(own) = own(observed, conclusion, now) {
@@ -102,10 +106,10 @@ fn is_same(before: &Condition, wanted: &Condition) -> bool {
 }
 
 /// The list is written whole: those of others stand first, as they are.
-fn all_conditions(observed: &Observed, wanted: &Status) -> Value {
-    let told = observed.deployment.status.iter().flat_map(|status| &status.conditions);
+fn all_conditions(observed: &ObservedDeployment, wanted: &Status) -> Value {
+    let reported = observed.deployment.status.iter().flat_map(|status| &status.conditions);
     let of_others =
-        told.filter(|condition| kind(&condition.type_).is_none()).map(|condition| json!(condition));
+        reported.filter(|condition| kind(&condition.type_).is_none()).map(|condition| json!(condition));
     let ours = wanted.conditions.iter().map(|condition| {
         json!({
             "type": condition.kind.as_str(),
@@ -120,7 +124,7 @@ fn all_conditions(observed: &Observed, wanted: &Status) -> Value {
 }
 
 /// As their sets show them.
-fn failed_machines(observed: &Observed, wanted: &Status) -> Vec<MachineSummary> {
+fn failed_machines(observed: &ObservedDeployment, wanted: &Status) -> Vec<MachineSummary> {
     let shown = wanted.failed_machines.iter().filter_map(|failed| {
         let set = observed.sets.get(&failed.set)?.status.as_ref()?;
         let is_it = |machine: &&MachineSummary| machine.name.as_deref() == Some(failed.machine.as_str());
@@ -139,23 +143,24 @@ fn without_times(machines: &[MachineSummary]) -> Vec<MachineSummary> {
 }
 
 /// `status.machinist`: why it is as it is, and for which generation.
-fn own(observed: &Observed, conclusion: &Conclusion, now: Timestamp) -> Option<Value> {
+fn own(observed: &ObservedDeployment, conclusion: &Conclusion, now: Timestamp) -> Option<Value> {
     let empty = OwnStatus::default();
     let status = observed.deployment.status.as_ref();
     let old = status.and_then(|status| status.machinist.as_ref()).unwrap_or(&empty);
     let generation = observed.deployment.metadata.generation;
     let is_ready = if conclusion.reason == Reason::Complete { "True" } else { "False" };
-    let said = (conclusion.reason.as_str(), conclusion.message.as_str());
-    let ready = conditions::condition(&old.conditions, (READY, is_ready), said, generation, now);
+    let reason_and_message = (conclusion.reason.as_str(), conclusion.message.as_str());
+    let ready =
+        conditions::condition(&old.conditions, (READY, is_ready), reason_and_message, generation, now);
     let rolled_back = rolled_back(conclusion).map(|(status, note)| {
-        let said = (note.kind.as_str(), note.message.as_str());
-        conditions::condition(&old.conditions, (ROLLED_BACK, status), said, generation, now)
+        let reason_and_message = (note.kind.as_str(), note.message.as_str());
+        conditions::condition(&old.conditions, (ROLLED_BACK, status), reason_and_message, generation, now)
     });
-    let told: Vec<_> = [Some(ready), rolled_back].into_iter().flatten().collect();
-    if conditions::are_told(&old.conditions, &told) && old.observed_generation == generation {
+    let reported: Vec<_> = [Some(ready), rolled_back].into_iter().flatten().collect();
+    if conditions::are_unchanged(&old.conditions, &reported) && old.observed_generation == generation {
         return None;
     }
-    let conditions = conditions::merged(&old.conditions, &told);
+    let conditions = conditions::merged(&old.conditions, &reported);
     Some(json!({ "conditions": conditions, "observedGeneration": generation }))
 }
 

@@ -57,21 +57,22 @@ mod tests {
     #[test]
     fn a_selector_is_held_against_the_template() {
         let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
-        let told = |value| fact(Some(&selector(value)), &labels);
+        let fact_of = |value| fact(Some(&selector(value)), &labels);
         assert_eq!(fact(None, &labels), SelectorFact::Missing);
-        assert_eq!(told(json!({})), SelectorFact::Everything);
-        assert_eq!(told(json!({ "matchLabels": { "pool": "a" } })), SelectorFact::Selects);
-        assert_eq!(told(json!({ "matchLabels": { "pool": "b" } })), SelectorFact::Misses);
-        let odd = told(json!({ "matchExpressions": [{ "key": "pool", "operator": "Is", "values": ["a"] }] }));
-        assert!(matches!(odd, SelectorFact::Invalid(why) if why.contains("Is")));
+        assert_eq!(fact_of(json!({})), SelectorFact::Everything);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "a" } })), SelectorFact::Selects);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "b" } })), SelectorFact::Misses);
+        let invalid =
+            fact_of(json!({ "matchExpressions": [{ "key": "pool", "operator": "Is", "values": ["a"] }] }));
+        assert!(matches!(invalid, SelectorFact::Invalid(why) if why.contains("Is")));
     }
 
     #[test]
     fn what_cannot_be_understood_and_what_is_empty_selects_nobody_elses_objects() {
         let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
         assert!(!selects(None, &labels) && !selects(Some(&selector(json!({}))), &labels));
-        let odd = selector(json!({ "matchExpressions": [{ "key": "pool", "operator": "In" }] }));
-        assert!(!selects(Some(&odd), &labels));
+        let invalid = selector(json!({ "matchExpressions": [{ "key": "pool", "operator": "In" }] }));
+        assert!(!selects(Some(&invalid), &labels));
         assert!(selects(Some(&selector(json!({ "matchLabels": { "pool": "a" } }))), &labels));
     }
 

@@ -15,25 +15,29 @@ use serde_json::{Map, Value, json};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::event_loop::Kind;
+use crate::context::Context;
+use crate::key::Kind;
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
+use crate::state::TenantState;
 
-use super::act::{Acted, Wrote, deployments};
+use super::act::{DeploymentEffectResult, deployments};
 use super::names::NAMES;
-use super::observe::{Observed, controller};
+use super::observe::{ObservedDeployment, controller};
 use super::{selector, template};
 
 /// The server gives up a creation after this, so that none arrives after its deployment is gone.
 const CREATION_SECONDS: u32 = 10;
 
-fn api(context: &Context, observed: &Observed) -> Api<MachineSet> {
+fn api(context: &Context, observed: &ObservedDeployment) -> Api<MachineSet> {
     Api::namespaced(context.control.clone(), observed.view.deployment.key.namespace.as_str())
 }
 
 /// The set as it was seen. Another one of its name is not it.
-pub(super) fn observed<'a>(observed: &'a Observed, key: &SetKey) -> Result<&'a Arc<MachineSet>, ActError> {
+pub(super) fn observed<'a>(
+    observed: &'a ObservedDeployment,
+    key: &SetKey,
+) -> Result<&'a Arc<MachineSet>, ActError> {
     let seen = observed.sets.get(&key.name);
     seen.filter(|set| set.metadata.uid.as_deref() == Some(key.uid.as_str())).ok_or(ActError::Gone)
 }
@@ -51,7 +55,11 @@ pub(super) fn reference(kind: &str, meta: &ObjectMeta) -> OwnerReference {
 }
 
 /// Makes a set. Where its name is taken, by whom.
-pub(super) async fn create(context: &Context, observed: &Observed, wanted: &NewSet) -> Acted {
+pub(super) async fn create(
+    context: &Context,
+    observed: &ObservedDeployment,
+    wanted: &NewSet,
+) -> DeploymentEffectResult {
     let set = made_of(observed, wanted);
     let namespace = observed.view.deployment.key.namespace.as_str();
     let posted = within_deadline(async {
@@ -82,7 +90,7 @@ fn post(namespace: &str, set: &MachineSet) -> Result<http::Request<Vec<u8>>, kub
     Ok(request)
 }
 
-fn taken(observed: &Observed, set: &MachineSet) -> TakenBy {
+fn taken(observed: &ObservedDeployment, set: &MachineSet) -> TakenBy {
     let uid = observed.view.deployment.uid.as_str();
     TakenBy {
         is_own: controller(&set.metadata).is_some_and(|owner| owner.uid == uid),
@@ -91,7 +99,7 @@ fn taken(observed: &Observed, set: &MachineSet) -> TakenBy {
     }
 }
 
-fn made_of(observed: &Observed, wanted: &NewSet) -> MachineSet {
+fn made_of(observed: &ObservedDeployment, wanted: &NewSet) -> MachineSet {
     let (meta, spec) = (&observed.deployment.metadata, &observed.deployment.spec);
     let hash = (NAMES.template_hash.to_owned(), wanted.hash.clone());
     let mut selector = spec.selector.clone().unwrap_or_default();
@@ -121,7 +129,7 @@ fn made_of(observed: &Observed, wanted: &NewSet) -> MachineSet {
 }
 
 /// Whoever is being deleted, or is another one of the name, adopts nothing, whatever the cache says.
-pub(super) async fn adopt(context: &Context, seen: &Observed, key: &SetKey) -> Wrote {
+pub(super) async fn adopt(context: &Context, seen: &ObservedDeployment, key: &SetKey) -> WriteOutcome {
     let set = observed(seen, key)?;
     let name = seen.view.deployment.key.name.as_str();
     let live = within_deadline(deployments(context, seen).get_metadata_opt(name)).await?;
@@ -139,7 +147,7 @@ pub(super) async fn adopt(context: &Context, seen: &Observed, key: &SetKey) -> W
 }
 
 /// The deployment controls it no more.
-pub(super) async fn release(context: &Context, seen: &Observed, key: &SetKey) -> Wrote {
+pub(super) async fn release(context: &Context, seen: &ObservedDeployment, key: &SetKey) -> WriteOutcome {
     let set = observed(seen, key)?;
     let owners = set.metadata.owner_references.iter().flatten();
     let uid = seen.view.deployment.uid.as_str();
@@ -147,14 +155,24 @@ pub(super) async fn release(context: &Context, seen: &Observed, key: &SetKey) ->
     own(context, seen, set, &owners).await
 }
 
-async fn own(context: &Context, seen: &Observed, set: &MachineSet, owners: &[OwnerReference]) -> Wrote {
+async fn own(
+    context: &Context,
+    seen: &ObservedDeployment,
+    set: &MachineSet,
+    owners: &[OwnerReference],
+) -> WriteOutcome {
     let meta = &set.metadata;
     let metadata = Metadata::of(meta).in_version(meta).with("ownerReferences", json!(owners));
     patch(context, seen, meta, metadata.patch()).await
 }
 
 /// Writes what differs.
-pub(super) async fn write(context: &Context, seen: &Observed, key: &SetKey, change: &SetChange) -> Wrote {
+pub(super) async fn write(
+    context: &Context,
+    seen: &ObservedDeployment,
+    key: &SetKey,
+    change: &SetChange,
+) -> WriteOutcome {
     let set = observed(seen, key)?;
     let meta = &set.metadata;
     let metadata = Metadata::of(meta)
@@ -167,7 +185,7 @@ pub(super) async fn write(context: &Context, seen: &Observed, key: &SetKey, chan
     patch(context, seen, meta, value).await
 }
 
-fn spec_patch(seen: &Observed, set: &MachineSet, change: &SetChange) -> Map<String, Value> {
+fn spec_patch(seen: &ObservedDeployment, set: &MachineSet, change: &SetChange) -> Map<String, Value> {
     let mut spec = Map::new();
     let mut of_template = Map::new();
     if let Some((_, replicas)) = change.replicas {
@@ -205,7 +223,12 @@ fn spec_patch(seen: &Observed, set: &MachineSet, change: &SetChange) -> Map<Stri
     spec
 }
 
-async fn patch(context: &Context, seen: &Observed, meta: &ObjectMeta, patch: Value) -> Wrote {
+async fn patch(
+    context: &Context,
+    seen: &ObservedDeployment,
+    meta: &ObjectMeta,
+    patch: Value,
+) -> WriteOutcome {
     let name = meta.name.as_deref().unwrap_or_default();
     let params = PatchParams::apply(FIELD_MANAGER);
     let patched = within_deadline(api(context, seen).patch(name, &params, &Patch::Merge(patch))).await?;
@@ -213,7 +236,12 @@ async fn patch(context: &Context, seen: &Observed, meta: &ObjectMeta, patch: Val
 }
 
 /// Only this set. One that was superfluous must still be as it was seen; with its deployment it goes in any case.
-pub(super) async fn delete(world: &World, context: &Context, seen: &Observed, key: &SetKey) -> Wrote {
+pub(super) async fn delete(
+    tenant: &TenantState,
+    context: &Context,
+    seen: &ObservedDeployment,
+    key: &SetKey,
+) -> WriteOutcome {
     let meta = &observed(seen, key)?.metadata;
     let is_whole = seen.view.deployment.deletion.is_some();
     let version = meta.resource_version.clone().filter(|_| !is_whole);
@@ -222,25 +250,25 @@ pub(super) async fn delete(world: &World, context: &Context, seen: &Observed, ke
     match within_deadline(api(context, seen).delete(key.name.as_str(), &params)).await {
         // The answer of a deletion that ended at once tells no version of its end: its event tells it.
         Ok(answer) => {
-            let held = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
-            if held.is_none() {
-                departed(world, seen, key);
+            let remaining = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
+            if remaining.is_none() {
+                note_deleted(tenant, seen, key);
             }
-            Ok(held.map(|set| (Kind::Set, set.resource_version().unwrap_or_default())))
+            Ok(remaining.map(|set| (Kind::Set, set.resource_version().unwrap_or_default())))
         }
         Err(error) => {
             if error == ActError::Gone {
-                departed(world, seen, key);
+                note_deleted(tenant, seen, key);
             }
             Err(error)
         }
     }
 }
 
-fn departed(world: &World, seen: &Observed, key: &SetKey) {
+fn note_deleted(tenant: &TenantState, seen: &ObservedDeployment, key: &SetKey) {
     let set = ObjectKey { namespace: seen.view.deployment.key.namespace.clone(), name: key.name.clone() };
-    let cached = || world.sets.get(&set).and_then(|object| object.metadata.uid.clone());
-    world.departed.left(&key.uid, || cached().as_deref() == Some(key.uid.as_str()));
+    let cached = || tenant.sets.get(&set).and_then(|object| object.metadata.uid.clone());
+    tenant.deleted.add(&key.uid, || cached().as_deref() == Some(key.uid.as_str()));
 }
 
 #[cfg(test)]

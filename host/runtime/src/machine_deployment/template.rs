@@ -7,7 +7,7 @@ use machinist_api::{MachineSpec, names};
 use machinist_core::machine::template::Template;
 use serde_json::{Map, Value, json};
 
-use crate::objects::inherited::{in_one_writing, understood};
+use crate::objects::inherited::{normalized, valid_settings};
 use crate::objects::merge::difference;
 
 /// A template in the form in which it is compared.
@@ -23,7 +23,7 @@ pub fn fact(template: &MachineTemplate) -> Template {
         class_name: text(&class.name),
         class_kind: text(&class.kind),
         provider_id: text(&template.spec.provider_id),
-        handed_on: texts(&settings(&in_one_writing(&template.spec))),
+        handed_on: texts(&settings(&normalized(&template.spec))),
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Val
 /// The patch that puts the template of a set in place of another. The label of its hash is the set's alone, and what
 /// cannot be understood does not come back.
 pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Option<Value> {
-    let (spec, _) = understood(&to.spec, "");
+    let (spec, _) = valid_settings(&to.spec, "");
     let mut to = MachineTemplate { metadata: to.metadata.clone(), spec };
     if let Some(metadata) = &mut to.metadata
         && let Some(labels) = metadata.0.get_mut("labels").and_then(Value::as_object_mut)

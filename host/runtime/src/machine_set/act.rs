@@ -18,21 +18,22 @@ use tracing::{Instrument, info_span};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::event_loop::Kind;
+use crate::context::Context;
+use crate::key::Kind;
+use crate::objects::WriteOutcome;
 use crate::objects::metadata::Metadata;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
+use crate::state::TenantState;
 
 use super::body;
 use super::listing::list;
-use super::observe::{self, Observed};
+use super::observe::{self, ObservedSet};
 
 /// How long the server may try to make a Machine: what it has not begun by then it does not begin any more. Below the time
 /// after which the next pass, or the next leader, believes that nothing arrives any more ([`machinist_core::scheduling::barrier::LANDING`]).
 const CREATION_SECONDS: u32 = 10;
 
 /// What came of an effect.
-pub(super) struct Done {
+pub(super) struct SetEffectResult {
     pub(super) outcome: Outcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
@@ -40,26 +41,24 @@ pub(super) struct Done {
     pub(super) listed: Option<(BTreeMap<Uid, Arc<Machine>>, String)>,
 }
 
-impl Done {
-    fn look(outcome: Outcome) -> Self {
+impl SetEffectResult {
+    fn of(outcome: Outcome) -> Self {
         Self { outcome, wrote: None, listed: None }
     }
 
-    fn write(result: Wrote, outcome: impl FnOnce(Result<(), ActError>) -> Outcome) -> Self {
+    fn write(result: WriteOutcome, outcome: impl FnOnce(Result<(), ActError>) -> Outcome) -> Self {
         match result {
-            Ok(wrote) => Self { wrote, ..Self::look(outcome(Ok(()))) },
-            Err(error) => Self::look(outcome(Err(error))),
+            Ok(wrote) => Self { wrote, ..Self::of(outcome(Ok(()))) },
+            Err(error) => Self::of(outcome(Err(error))),
         }
     }
 }
 
-type Wrote = Result<Option<(Kind, String)>, ActError>;
-
 /// What the effects of one pass are built from.
-pub(super) struct Scene<'a> {
-    pub(super) world: &'a World,
+pub(super) struct EffectContext<'a> {
+    pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
-    pub(super) observed: &'a Observed,
+    pub(super) observed: &'a ObservedSet,
     /// The Machines as they are known best.
     pub(super) machines: &'a BTreeMap<Uid, Arc<Machine>>,
     /// The set as this pass has written it, or as it was observed.
@@ -67,17 +66,17 @@ pub(super) struct Scene<'a> {
 }
 
 /// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(scene: &Scene<'_>, effect: &Effect) -> Done {
+pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &Effect) -> SetEffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
-        if !*scene.context.leads.borrow() {
-            return Done::look(refused(effect, "this process does not lead"));
+        if !*effect_context.context.leads.borrow() {
+            return SetEffectResult::of(refused(effect, "this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
-        if !permits(scene.context.hold.borrow().gate, effect.kind()) {
-            return Done::look(refused(effect, "dangerous work is held"));
+        if !permits(effect_context.context.gate_state.borrow().gate, effect.kind()) {
+            return SetEffectResult::of(refused(effect, "dangerous work is held"));
         }
-        led(scene, effect).await
+        perform_allowed(effect_context, effect).await
     }
     .instrument(span)
     .await
@@ -88,57 +87,65 @@ fn refused(effect: &Effect, reason: &'static str) -> Outcome {
     effect.failed(ActError::Forbidden { reason })
 }
 
-async fn led(scene: &Scene<'_>, effect: &Effect) -> Done {
+async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &Effect) -> SetEffectResult {
     match effect {
-        Effect::Claim => Done::write(scene.claim().await, Outcome::Claim),
-        Effect::ReleaseFinalizer => Done::write(scene.release_finalizer().await, Outcome::ReleaseFinalizer),
-        Effect::ListMachines => match list(&scene.lenient_machines_api()).await {
+        Effect::Claim => SetEffectResult::write(effect_context.add_finalizer().await, Outcome::Claim),
+        Effect::ReleaseFinalizer => {
+            SetEffectResult::write(effect_context.remove_finalizer().await, Outcome::ReleaseFinalizer)
+        }
+        Effect::ListMachines => match list(&effect_context.lenient_machines_api()).await {
             Ok(listing) => {
-                let (facts, machines) =
-                    observe::listed(scene.world, scene.observed, listing.machines, listing.unreadable);
+                let (facts, machines) = observe::listed(
+                    effect_context.tenant,
+                    effect_context.observed,
+                    listing.machines,
+                    listing.unreadable,
+                );
                 let listed = Some((machines, listing.version));
-                Done { listed, ..Done::look(Outcome::ListMachines(Ok(facts))) }
+                SetEffectResult { listed, ..SetEffectResult::of(Outcome::ListMachines(Ok(facts))) }
             }
-            Err(error) => Done::look(Outcome::ListMachines(Err(error))),
+            Err(error) => SetEffectResult::of(Outcome::ListMachines(Err(error))),
         },
-        Effect::LookAtSet => Done::look(Outcome::LookAtSet(scene.look_at_set().await)),
+        Effect::LookAtSet => SetEffectResult::of(Outcome::LookAtSet(effect_context.get_set().await)),
         Effect::LookAtMachine { name } => {
-            Done::look(Outcome::LookAtMachine(name.clone(), scene.look_at_machine(name).await))
+            SetEffectResult::of(Outcome::LookAtMachine(name.clone(), effect_context.get_machine(name).await))
         }
         Effect::Adopt(machine) => {
-            let wrote = scene.own(machine, true).await;
-            Done::write(wrote, |result| Outcome::Adopt(machine.uid.clone(), result))
+            let wrote = effect_context.set_owner(machine, true).await;
+            SetEffectResult::write(wrote, |result| Outcome::Adopt(machine.uid.clone(), result))
         }
         Effect::Release(machine) => {
-            let wrote = scene.own(machine, false).await;
-            Done::write(wrote, |result| Outcome::Release(machine.uid.clone(), result))
+            let wrote = effect_context.set_owner(machine, false).await;
+            SetEffectResult::write(wrote, |result| Outcome::Release(machine.uid.clone(), result))
         }
         Effect::Preserve(machine, keep) => {
-            let wrote = scene.preserve(machine, *keep).await;
-            Done::write(wrote, |result| Outcome::Preserve(machine.uid.clone(), *keep, result))
+            let wrote = effect_context.preserve(machine, *keep).await;
+            SetEffectResult::write(wrote, |result| Outcome::Preserve(machine.uid.clone(), *keep, result))
         }
         Effect::Sync(machine, parts) => {
-            let spec = match (scene.machines.get(&machine.uid), &scene.observed.template) {
+            let spec = match (effect_context.machines.get(&machine.uid), &effect_context.observed.template) {
                 (Some(object), Some(template)) => body::sync(object, template, parts),
                 (None, _) | (_, None) => json!({}),
             };
             let patch = Metadata::of(&meta_of(machine)).patch_with_spec(&spec);
-            let wrote = scene.patch_machine(machine, patch).await;
-            Done::write(wrote, |result| Outcome::Sync(machine.uid.clone(), result))
+            let wrote = effect_context.patch_machine(machine, patch).await;
+            SetEffectResult::write(wrote, |result| Outcome::Sync(machine.uid.clone(), result))
         }
         Effect::Create { name, ordinal, birth, class } => {
-            let wrote = scene.create(name, *ordinal, *birth, class.as_ref()).await;
-            Done::write(wrote, |result| Outcome::Create(*ordinal, name.clone(), result))
+            let wrote = effect_context.create(name, *ordinal, *birth, class.as_ref()).await;
+            SetEffectResult::write(wrote, |result| Outcome::Create(*ordinal, name.clone(), result))
         }
         Effect::Delete(machine, why) => {
-            let wrote = scene.delete(machine, *why).await;
-            Done::write(wrote, |result| Outcome::Delete(machine.uid.clone(), *why, result))
+            let wrote = effect_context.delete(machine, *why).await;
+            SetEffectResult::write(wrote, |result| Outcome::Delete(machine.uid.clone(), *why, result))
         }
-        Effect::WriteSet(change) => Done::write(scene.write_set(change).await, Outcome::WriteSet),
+        Effect::WriteSet(change) => {
+            SetEffectResult::write(effect_context.write_set(change).await, Outcome::WriteSet)
+        }
     }
 }
 
-impl Scene<'_> {
+impl EffectContext<'_> {
     fn namespace(&self) -> &str {
         self.set.namespace.as_deref().unwrap_or_default()
     }
@@ -155,14 +162,14 @@ impl Scene<'_> {
         Api::namespaced(self.context.control.clone(), self.namespace())
     }
 
-    async fn patch_set(&self, patch: Value) -> Wrote {
+    async fn patch_set(&self, patch: Value) -> WriteOutcome {
         let name = self.set.name.as_deref().unwrap_or_default();
         let params = PatchParams::apply(FIELD_MANAGER);
         let patched = within_deadline(self.sets_api().patch(name, &params, &Patch::Merge(patch))).await?;
         Ok(Some((Kind::Set, patched.resource_version().unwrap_or_default())))
     }
 
-    async fn patch_machine(&self, machine: &MachineRef, patch: Value) -> Wrote {
+    async fn patch_machine(&self, machine: &MachineRef, patch: Value) -> WriteOutcome {
         let params = PatchParams::apply(FIELD_MANAGER);
         let request = self.machines_api();
         let patched =
@@ -171,14 +178,14 @@ impl Scene<'_> {
     }
 
     /// The list of finalizers is written whole, so it must be the list that was seen.
-    async fn claim(&self) -> Wrote {
+    async fn add_finalizer(&self) -> WriteOutcome {
         let mut finalizers = self.set.finalizers.clone().unwrap_or_default();
         finalizers.push(names::finalizers::MACHINE.to_owned());
         let metadata = Metadata::of(self.set).in_version(self.set).with("finalizers", json!(finalizers));
         self.patch_set(metadata.patch()).await
     }
 
-    async fn release_finalizer(&self) -> Wrote {
+    async fn remove_finalizer(&self) -> WriteOutcome {
         let finalizers = self.set.finalizers.iter().flatten();
         let others: Vec<&String> = finalizers.filter(|name| *name != names::finalizers::MACHINE).collect();
         let metadata = Metadata::of(self.set).in_version(self.set).with("finalizers", json!(others));
@@ -190,7 +197,7 @@ impl Scene<'_> {
     }
 
     /// On the version that was observed: what is closed is never opened again by a pass that has not seen it.
-    async fn write_set(&self, change: &MetaChange) -> Wrote {
+    async fn write_set(&self, change: &MetaChange) -> WriteOutcome {
         let metadata = Metadata::of(self.set)
             .in_version(self.set)
             .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
@@ -198,7 +205,7 @@ impl Scene<'_> {
         self.patch_set(metadata.patch()).await
     }
 
-    async fn look_at_set(&self) -> Result<SetLook, ActError> {
+    async fn get_set(&self) -> Result<SetLook, ActError> {
         let name = self.set.name.as_deref().unwrap_or_default();
         let look = within_deadline(self.sets_api().get_metadata_opt(name)).await?.ok_or(ActError::Gone)?;
         Ok(SetLook {
@@ -207,7 +214,7 @@ impl Scene<'_> {
         })
     }
 
-    async fn look_at_machine(&self, name: &Name) -> Result<TakenBy, ActError> {
+    async fn get_machine(&self, name: &Name) -> Result<TakenBy, ActError> {
         let look = within_deadline(self.machines_api().get_metadata_opt(name.as_str())).await?;
         let look = look.ok_or(ActError::Gone)?;
         let mut owners = look.metadata.owner_references.iter().flatten();
@@ -217,7 +224,7 @@ impl Scene<'_> {
     }
 
     /// Puts the set on the owners of a Machine, or takes it off. The list is written whole, so it must be the one that was seen.
-    async fn own(&self, machine: &MachineRef, owns: bool) -> Wrote {
+    async fn set_owner(&self, machine: &MachineRef, owns: bool) -> WriteOutcome {
         let object = self.machines.get(&machine.uid).ok_or(ActError::Gone)?;
         let owners = serde_json::to_value(&object.metadata.owner_references).unwrap_or_default();
         let mut owners: Vec<Value> = owners.as_array().cloned().unwrap_or_default();
@@ -231,7 +238,7 @@ impl Scene<'_> {
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn preserve(&self, machine: &MachineRef, keep: Keep) -> Wrote {
+    async fn preserve(&self, machine: &MachineRef, keep: Keep) -> WriteOutcome {
         let wish = match keep {
             Keep::Begin => json!(AUTO_PRESERVED),
             Keep::End => Value::Null,
@@ -241,24 +248,25 @@ impl Scene<'_> {
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn create(&self, name: &Name, ordinal: u32, birth: Birth, class: Option<&Name>) -> Wrote {
+    async fn create(&self, name: &Name, ordinal: u32, birth: Birth, class: Option<&Name>) -> WriteOutcome {
         let Some(template) = &self.observed.template else {
             return Err(ActError::Invalid { message: "spec.template is missing".to_owned() });
         };
         let body = body::machine(&self.observed.set, &body::of_class(template, class), name, ordinal, birth);
-        let request = creation(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
+        let request =
+            create_request(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
         let key = ObjectKey::new(self.namespace(), name.as_str());
-        let expected = (birth == Birth::Claimed).then(|| self.world.newborns.expect(key));
+        let expected = (birth == Birth::Claimed).then(|| self.tenant.unstarted.expect(key));
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
         if let Some(expected) = expected {
-            expected.made(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
+            expected.created(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
         }
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }
 
     /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case. A Machine that the
     /// server has no more, or that has gone at once, is not asked about again while the cache shows it.
-    async fn delete(&self, machine: &MachineRef, why: Why) -> Wrote {
+    async fn delete(&self, machine: &MachineRef, why: Why) -> WriteOutcome {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());
         let resource_version = match why {
@@ -269,27 +277,27 @@ impl Scene<'_> {
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         match within_deadline(self.machines_api().delete(machine.name.as_str(), &params)).await {
             Ok(answer) => {
-                let held = answer.left().filter(|object| object.metadata.deletion_timestamp.is_some());
-                if held.is_none() {
-                    self.departed(machine);
+                let remaining = answer.left().filter(|object| object.metadata.deletion_timestamp.is_some());
+                if remaining.is_none() {
+                    self.note_deleted(machine);
                 }
-                Ok(held
+                Ok(remaining
                     .and_then(|object| object.metadata.resource_version)
                     .map(|version| (Kind::Machine, version)))
             }
             Err(error) => {
                 if error == ActError::Gone {
-                    self.departed(machine);
+                    self.note_deleted(machine);
                 }
                 Err(error)
             }
         }
     }
 
-    fn departed(&self, machine: &MachineRef) {
+    fn note_deleted(&self, machine: &MachineRef) {
         let key = ObjectKey::new(self.namespace(), machine.name.as_str());
-        let cached = || self.world.machines.get(&key).and_then(|object| object.metadata.uid.clone());
-        self.world.departed.left(&machine.uid, || cached().as_deref() == Some(machine.uid.as_str()));
+        let cached = || self.tenant.machines.get(&key).and_then(|object| object.metadata.uid.clone());
+        self.tenant.deleted.add(&machine.uid, || cached().as_deref() == Some(machine.uid.as_str()));
     }
 }
 
@@ -298,7 +306,7 @@ fn meta_of(machine: &MachineRef) -> ObjectMeta {
 }
 
 /// A request to make a Machine that the server gives up in time. The client has no parameter for that.
-fn creation(namespace: &str, body: &Value) -> Result<http::Request<Vec<u8>>, String> {
+fn create_request(namespace: &str, body: &Value) -> Result<http::Request<Vec<u8>>, String> {
     let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
     let request = Request::new(Machine::url_path(&(), Some(namespace)));
     let mut request =
@@ -316,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_asked_for_with_a_time_after_which_the_server_does_not_begin() {
-        let request = creation("shoot", &json!({ "a": 1 })).unwrap();
+        let request = create_request("shoot", &json!({ "a": 1 })).unwrap();
         let uri = request.uri().to_string();
         assert!(uri.starts_with("/apis/machine.sapcloud.io/v1alpha1/namespaces/shoot/machines?"), "{uri}");
         assert!(uri.contains("fieldManager=machinist") && uri.ends_with("&timeout=10s"), "{uri}");

@@ -9,7 +9,7 @@ use machinist_core::machine_set::{Birth, Part};
 use machinist_core::value::id::Name;
 use serde_json::{Map, Value, json};
 
-use crate::objects::{inherited as handed_down, merge};
+use crate::objects::{inherited, merge};
 
 use super::machine_fact::{configuration, node_template};
 
@@ -17,12 +17,12 @@ use super::machine_fact::{configuration, node_template};
 /// there already.
 ///
 /// Leaves out values that cannot be parsed, and reports them.
-pub(super) fn handed_down(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
+pub(super) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
     let Some(template) = &set.spec.template else { return (None, Vec::new()) };
-    let (mut spec, mut problems) = handed_down::understood(&template.spec, "spec.template.spec.");
+    let (mut spec, mut problems) = inherited::valid_settings(&template.spec, "spec.template.spec.");
     spec.provider_id = None;
     let annotations = set.metadata.annotations.as_ref();
-    match handed_down::effective_creation_timeout(annotations) {
+    match inherited::effective_creation_timeout(annotations) {
         Ok(None) => {}
         Ok(timeout) => spec.creation_timeout = timeout,
         Err(problem) => problems.push(problem),
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_machine_is_born_with_all_that_its_first_pass_would_write() {
         let (set, name) = (set(), Name::new("pool-1"));
-        let template = handed_down(&set).0.unwrap();
+        let template = machine_template(&set).0.unwrap();
         let body = machine(&set, &template, &name, 4, Birth::Claimed);
         let metadata = &body["metadata"];
         assert_eq!(metadata["labels"], json!({ "a": "1" }));
@@ -178,7 +178,7 @@ mod tests {
         let mut set = set();
         let annotations = set.metadata.annotations.as_mut().unwrap();
         annotations.insert(names::annotations::EFFECTIVE_CREATION_TIMEOUT.to_owned(), "20min".to_owned());
-        let (template, problems) = handed_down(&set);
+        let (template, problems) = machine_template(&set);
         assert_eq!(template.unwrap().spec.creation_timeout.as_deref(), Some("20m0s"));
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("annotation node.machine.sapcloud.io/effective"), "{problems:?}");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_handed_down_takes_away_what_the_template_has_no_more() {
-        let template = handed_down(&set()).0.unwrap();
+        let template = machine_template(&set()).0.unwrap();
         let machine: Machine = serde_json::from_value(json!({ "spec": {
             "class": { "kind": "AWSMachineClass", "name": "small" },
             "creationTimeout": "20m",

@@ -5,18 +5,18 @@ use machinist_api::names;
 use machinist_core::machine::{Severity, Wake};
 use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Reason, Why};
 
-use crate::events::{About, News};
+use crate::events::{About, Event};
 use crate::metrics::{Milestone, Pool};
 use crate::objects::conditions::{MESSAGE_BYTES, READY};
 
-use super::observe::Observed;
+use super::observe::ObservedSet;
 
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
 
 /// What the effects of a pass come to.
 #[derive(Default)]
-pub(super) struct Deeds {
+pub(super) struct Actions {
     made: Vec<String>,
     deleted: Vec<String>,
     /// Of these, because they had been unhealthy for too long.
@@ -24,7 +24,7 @@ pub(super) struct Deeds {
     freeze: Option<bool>,
 }
 
-impl Deeds {
+impl Actions {
     /// Remembers an effect that users see.
     pub(super) fn note(&mut self, effect: &Effect, outcome: &Outcome) {
         match (effect, outcome) {
@@ -44,9 +44,10 @@ impl Deeds {
 
     /// What of it is counted.
     pub(super) fn counted(&self, conclusion: &Conclusion) -> Vec<(Option<Pool>, Milestone)> {
-        let frozen = conclusion.status.conditions.iter().find(|told| told.kind == ConditionKind::Frozen);
+        let frozen =
+            conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::Frozen);
         let freeze = self.freeze.map(|freezes| match (freezes, frozen) {
-            (true, frozen) => Milestone::SetFrozen(frozen.map_or("", |told| told.reason)),
+            (true, frozen) => Milestone::SetFrozen(frozen.map_or("", |condition| condition.reason)),
             (false, _) => Milestone::SetThawed,
         });
         let stale = std::iter::repeat_n(Milestone::StaleDeleted, self.stale);
@@ -54,25 +55,26 @@ impl Deeds {
     }
 
     /// One Event for all Machines that were made, one for all that were deleted, one when the freeze changed.
-    pub(super) fn told(self, observed: &Observed, conclusion: &Conclusion) -> Vec<News> {
+    pub(super) fn into_events(self, observed: &ObservedSet, conclusion: &Conclusion) -> Vec<Event> {
         let about = || About::of("MachineSet", &observed.set.metadata);
         let counted = |reason: &'static str, done: &str, machines: &[String]| {
-            (!machines.is_empty()).then(|| News {
-                is_deed: true,
-                ..News::normal(about(), reason, reason, format!("{done} {}", list(machines)))
+            (!machines.is_empty()).then(|| Event {
+                is_action: true,
+                ..Event::normal(about(), reason, reason, format!("{done} {}", list(machines)))
             })
         };
         let made = counted(names::events::SUCCESSFUL_CREATE, "created", &self.made);
         let deleted = counted(names::events::SUCCESSFUL_DELETE, "deleted", &self.deleted);
         let freeze = self.freeze.map(|freezes| {
-            let frozen = conclusion.status.conditions.iter().find(|told| told.kind == ConditionKind::Frozen);
+            let frozen =
+                conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::Frozen);
             let (reason, message) = if freezes {
-                let message = frozen.map(|told| told.message.clone()).unwrap_or_default();
+                let message = frozen.map(|condition| condition.message.clone()).unwrap_or_default();
                 (names::events::FROZE_SET, message)
             } else {
                 (names::events::UNFROZE_SET, "Machines are created again".to_owned())
             };
-            News { is_deed: true, ..News::normal(about(), "freeze", reason, message) }
+            Event { is_action: true, ..Event::normal(about(), "freeze", reason, message) }
         });
         [made, deleted, freeze].into_iter().flatten().collect()
     }
@@ -89,25 +91,26 @@ fn list(machines: &[String]) -> String {
 }
 
 /// Why the set is as it is, and which of its conditions have changed.
-pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec<News> {
+pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &Conclusion) -> Vec<Event> {
     let about = || About::of("MachineSet", &observed.set.metadata);
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
     let message = crate::events::clip(&conclusion.message, MESSAGE_BYTES);
     let has_reason = stored.is_some_and(|stored| stored.reason == reason);
-    let mut news = vec![News {
+    let mut events = vec![Event {
         severity: conclusion.reason.severity(),
         repeats: matches!(conclusion.wake, Wake::Retry { .. }),
         is_known: has_reason && stored.is_some_and(|stored| stored.message == message),
         is_implied: is_in_between(conclusion.reason),
-        ..News::normal(about(), "state", reason, conclusion.message.clone())
+        ..Event::normal(about(), "state", reason, conclusion.message.clone())
     }];
-    let failure = conclusion.status.conditions.iter().find(|told| told.kind == ConditionKind::ReplicaFailure);
+    let failure =
+        conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::ReplicaFailure);
     // By the names that others count; the state says the same.
-    news.extend(failure.map(|failure| News {
+    events.extend(failure.map(|failure| Event {
         severity: Severity::Warning,
         repeats: true,
-        ..News::normal(about(), "failure", failure.reason, failure.message.clone())
+        ..Event::normal(about(), "failure", failure.reason, failure.message.clone())
     }));
     for condition in &conclusion.status.own_conditions {
         let before = self::stored(observed, condition.kind.as_str());
@@ -115,12 +118,12 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         if before.is_none_or(|before| before.status != status || before.message != condition.message) {
             let severity =
                 if condition.status == condition.kind.bad() { Severity::Warning } else { Severity::Normal };
-            let news_of =
-                News::normal(about(), condition.kind.as_str(), condition.reason, condition.message.clone());
-            news.push(News { severity, ..news_of });
+            let event =
+                Event::normal(about(), condition.kind.as_str(), condition.reason, condition.message.clone());
+            events.push(Event { severity, ..event });
         }
     }
-    news
+    events
 }
 
 /// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the rest.
@@ -152,7 +155,7 @@ fn is_in_between(reason: Reason) -> bool {
     }
 }
 
-fn stored<'a>(observed: &'a Observed, kind: &str) -> Option<&'a Condition> {
+fn stored<'a>(observed: &'a ObservedSet, kind: &str) -> Option<&'a Condition> {
     let own = observed.set.status.as_ref()?.machinist.as_ref()?;
     own.conditions.iter().find(|condition| condition.type_ == kind)
 }

@@ -12,7 +12,7 @@ use crate::client::errors::within_deadline;
 const PAGE: u32 = 500;
 
 /// The Machines of a namespace, and the version that they are of.
-pub(super) struct Listing {
+pub(super) struct MachineListing {
     pub(super) machines: Vec<Machine>,
     /// Those that cannot be decoded: they are there, and nothing else is known of them.
     pub(super) unreadable: Vec<ObjectMeta>,
@@ -21,7 +21,7 @@ pub(super) struct Listing {
 
 /// Without a version in the request, which makes the server look at what is stored and not at what it remembers. All pages
 /// are of the version of the first. A Machine that cannot be decoded harms only itself.
-pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<Listing, ActError> {
+pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<MachineListing, ActError> {
     let (mut machines, mut unreadable) = (Vec::new(), Vec::new());
     let mut params = ListParams::default().limit(PAGE);
     loop {
@@ -36,7 +36,7 @@ pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<Listing
             Some(token) => params = params.continue_token(&token),
             None => {
                 let version = page.metadata.resource_version.unwrap_or_default();
-                return Ok(Listing { machines, unreadable, version });
+                return Ok(MachineListing { machines, unreadable, version });
             }
         }
     }

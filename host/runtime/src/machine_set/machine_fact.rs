@@ -14,25 +14,26 @@ use machinist_core::value::id::{Name, ObjectKey, Uid};
 use machinist_core::value::phase::{OperationState, OperationType};
 use serde_json::Value;
 
-use crate::machine::{SharedNodes, operation_of, own_node, phase_of};
+use crate::fields::{operation_of, phase_of};
+use crate::machine::{SharedNodes, own_node};
 use crate::objects::selection::labels_of;
-use crate::objects::{inherited as handed_down, merge};
-use crate::tenant::world::World;
+use crate::objects::{inherited, merge};
+use crate::state::TenantState;
 
 /// A Machine whose metadata is all that can be read: as it was when it could be, and as its metadata says. The facts of
 /// its Node are left out, and nothing is handed down to it.
-pub(crate) fn unreadable(world: &World, meta: &ObjectMeta) -> Machine {
+pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let name = meta.name.as_deref().unwrap_or_default();
-    let copy = world.machines.get(&ObjectKey::new(namespace, name));
+    let copy = tenant.machines.get(&ObjectKey::new(namespace, name));
     let copy = copy.filter(|copy| copy.metadata.uid == meta.uid);
     let (spec, status) = copy.map(|copy| (copy.spec.clone(), copy.status.clone())).unwrap_or_default();
     Machine { metadata: meta.clone(), spec, status }
 }
 
-/// The facts of one Machine. `template` is what the set hands down, see [`super::body::handed_down`].
+/// The facts of one Machine. `template` is what the set hands down, see [`super::body::inherited`].
 pub(super) fn fact(
-    world: &World,
+    tenant: &TenantState,
     shared: &SharedNodes,
     set: &MachineSet,
     template: Option<&MachineTemplate>,
@@ -62,10 +63,10 @@ pub(super) fn fact(
             .and_then(|text| text.parse().ok()),
         is_updated_in_place: labels
             .get(names::labels::UPDATE_RESULT)
-            .is_some_and(|told| told == "successful"),
+            .is_some_and(|result| result == "successful"),
         preserve_wish: annotation(names::annotations::PRESERVE),
         is_unreadable: false,
-        node_preserve_wish: node_wish(world, shared, machine),
+        node_preserve_wish: node_wish(tenant, shared, machine),
         node_wish_heeded: annotation(names::annotations::LAST_APPLIED_NODE_PRESERVE),
         preserved_until: status
             .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
@@ -95,8 +96,8 @@ fn owner(meta: &ObjectMeta, set: &Uid) -> Owner {
 }
 
 /// What the Node's annotation wishes; empty for nothing, `None` without a Node. One that is another Machine's is none.
-fn node_wish(world: &World, shared: &SharedNodes, machine: &Machine) -> Option<String> {
-    let node = own_node(world, shared, machine)?;
+fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<String> {
+    let node = own_node(tenant, shared, machine)?;
     let annotations = node.metadata.annotations.as_ref();
     Some(annotations.and_then(|all| all.get(names::annotations::PRESERVE)).cloned().unwrap_or_default())
 }
@@ -109,7 +110,7 @@ fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<Part> {
             node_templates_differ(has.node_template.as_ref(), wanted.node_template.as_ref()),
         ),
         // The same time in another writing is no difference: nothing is written for it.
-        (Part::Configuration, configuration(&handed_down::in_one_writing(has)) != configuration(wanted)),
+        (Part::Configuration, configuration(&inherited::normalized(has)) != configuration(wanted)),
         (Part::ClassKind, has.class.kind != wanted.class.kind),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()

@@ -17,15 +17,15 @@ mod events;
 mod listing;
 mod machine_fact;
 mod observe;
-mod pass;
 mod publish;
+mod reconcile;
 
 use machinist_core::value::id::ObjectKey;
 
 use crate::machine::SharedNodes;
 
 pub(crate) use machine_fact::unreadable;
-pub(crate) use pass::run;
+pub(crate) use reconcile::run;
 
 /// Machines that concern a set, as the indexes know them.
 #[derive(Clone, Debug, Default)]

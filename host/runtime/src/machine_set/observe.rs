@@ -19,10 +19,12 @@ use machinist_core::value::selector::Selector;
 
 use crate::client::field_manager::DISRUPTION;
 use crate::driver_calls::capacity;
-use crate::machine::{Choice, SharedNodes, class_fact, operation_of};
-use crate::machine_deployment::strategy;
+use crate::driver_calls::driver_choice::DriverChoice;
+use crate::fields::operation_of;
+use crate::fields::strategy;
+use crate::machine::{SharedNodes, class_fact};
 use crate::objects::selection::{self, labels_of};
-use crate::tenant::world::World;
+use crate::state::TenantState;
 
 use super::{Members, body, machine_fact as child};
 
@@ -39,7 +41,7 @@ static NAMES: SetNames = SetNames {
 const ORPHAN: &str = "orphan";
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
-pub(super) struct Observed {
+pub(super) struct ObservedSet {
     pub(super) view: SetView,
     pub(super) set: Arc<MachineSet>,
     /// What it hands down.
@@ -51,75 +53,75 @@ pub(super) struct Observed {
 
 /// `None` when the set is not there any more. `members` are the Machines that it may control.
 pub(super) fn observe(
-    world: &World,
+    tenant: &TenantState,
     gate: Gate,
     key: &ObjectKey,
     members: &Members,
     freshness: Freshness,
-) -> Option<Observed> {
-    let set = world.sets.get(key)?;
-    let (template, problems) = body::handed_down(&set);
+) -> Option<ObservedSet> {
+    let set = tenant.sets.get(key)?;
+    let (template, problems) = body::machine_template(&set);
     let fact = SetFact { problems, ..set_fact(key, &set) };
     let selector = match &fact.selector {
         SelectorFact::Given(selector) => Some(selector),
         SelectorFact::Missing | SelectorFact::Invalid(_) => None,
     };
     let mut machines: BTreeMap<ObjectKey, Arc<Machine>> =
-        members.machines.iter().filter_map(|key| Some((key.clone(), world.machines.get(key)?))).collect();
+        members.machines.iter().filter_map(|key| Some((key.clone(), tenant.machines.get(key)?))).collect();
     machines.retain(|_, machine| concerns(&set, selector, machine));
     // Machines of others that its selector selects are none of the members, and it has to say so.
     if let Some(selector) = selector {
         let namespace = &key.namespace;
         machines.extend(
-            world
+            tenant
                 .machines
                 .select(|key, machine| &key.namespace == namespace && selects(selector, &machine.metadata)),
         );
     }
-    machines.retain(|_, machine| !world.departed.contains(machine.metadata.uid.as_deref()));
+    machines.retain(|_, machine| !tenant.deleted.contains(machine.metadata.uid.as_deref()));
     // The copy of a Machine that cannot be decoded says what was, also of its owner.
-    let undecoded: BTreeMap<ObjectKey, Arc<ObjectMeta>> = world.machines.unreadable().into_iter().collect();
+    let undecoded: BTreeMap<ObjectKey, Arc<ObjectMeta>> = tenant.machines.unreadable().into_iter().collect();
     machines.retain(|key, _| !undecoded.contains_key(key));
-    let unreadable = unreadable(world, key, &set, undecoded);
+    let unreadable = unreadable(tenant, key, &set, undecoded);
     machines.extend(unreadable.iter().map(|(key, machine)| (key.clone(), machine.clone())));
     let fact_of = |(key, machine): (&ObjectKey, &Arc<Machine>)| {
-        let fact = child::fact(world, &members.shared_nodes, &set, template.as_ref(), machine);
+        let fact = child::fact(tenant, &members.shared_nodes, &set, template.as_ref(), machine);
         if unreadable.contains_key(key) { left_alone(fact) } else { fact }
     };
     let class_name = template.as_ref().and_then(|template| template.spec.class.name.as_deref());
-    let deployment = deployment_of(world, key, &set);
+    let deployment = deployment_of(tenant, key, &set);
     let view = SetView {
         machines: machines.iter().map(fact_of).collect(),
-        class: class(world, key, class_name),
+        class: class(tenant, key, class_name),
         alternatives: capacity::alternatives(
-            &world.capacity,
+            &tenant.capacity,
             &set,
             deployment.as_deref(),
             class_name,
-            |name| matches!(class(world, key, Some(name)), ClassFact::Ready(_)),
+            |name| matches!(class(tenant, key, Some(name)), ClassFact::Ready(_)),
         ),
-        deployment: deployment.as_deref().map(|deployment| limit(world, deployment)),
-        permits: deployment.as_deref().map(|deployment| permits(world, deployment)).unwrap_or_default(),
+        deployment: deployment.as_deref().map(|deployment| limit(tenant, deployment)),
+        permits: deployment.as_deref().map(|deployment| permits(tenant, deployment)).unwrap_or_default(),
         gate,
         freshness,
-        settings: world.settings.sets,
+        settings: tenant.settings.sets,
         names: &NAMES,
         set: fact,
     };
     let machines = by_uid(machines.into_values());
-    Some(Observed { view, set, template, machines, shared_nodes: members.shared_nodes.clone() })
+    Some(ObservedSet { view, set, template, machines, shared_nodes: members.shared_nodes.clone() })
 }
 
 /// Machines that the set controls, of all that cannot be decoded.
 fn unreadable(
-    world: &World,
+    tenant: &TenantState,
     key: &ObjectKey,
     set: &MachineSet,
     all: BTreeMap<ObjectKey, Arc<ObjectMeta>>,
 ) -> BTreeMap<ObjectKey, Arc<Machine>> {
     let own =
         all.into_iter().filter(|(machine, meta)| machine.namespace == key.namespace && is_own(set, meta));
-    own.map(|(machine, meta)| (machine, Arc::new(child::unreadable(world, &meta)))).collect()
+    own.map(|(machine, meta)| (machine, Arc::new(child::unreadable(tenant, &meta)))).collect()
 }
 
 /// It counts, and nothing is done about it.
@@ -129,8 +131,8 @@ fn left_alone(fact: ChildFact) -> ChildFact {
 
 /// Facts of Machines that were listed just now.
 pub(super) fn listed(
-    world: &World,
-    observed: &Observed,
+    tenant: &TenantState,
+    observed: &ObservedSet,
     machines: Vec<Machine>,
     unreadable: Vec<ObjectMeta>,
 ) -> (Vec<ChildFact>, BTreeMap<Uid, Arc<Machine>>) {
@@ -141,10 +143,10 @@ pub(super) fn listed(
     let concerned = machines.into_iter().filter(|machine| concerns(&observed.set, selector, machine));
     let machines: Vec<Arc<Machine>> = concerned.map(Arc::new).collect();
     let own = unreadable.into_iter().filter(|meta| is_own(&observed.set, meta));
-    let unreadable: Vec<Arc<Machine>> = own.map(|meta| Arc::new(child::unreadable(world, &meta))).collect();
+    let unreadable: Vec<Arc<Machine>> = own.map(|meta| Arc::new(child::unreadable(tenant, &meta))).collect();
     let fact = |machine: &Arc<Machine>| {
         let shared = &observed.shared_nodes;
-        child::fact(world, shared, &observed.set, observed.template.as_ref(), machine)
+        child::fact(tenant, shared, &observed.set, observed.template.as_ref(), machine)
     };
     let facts = machines.iter().map(fact).chain(unreadable.iter().map(|machine| left_alone(fact(machine))));
     (facts.collect(), by_uid(machines.iter().chain(&unreadable).cloned()))
@@ -201,7 +203,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
         failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(|text| FailedJoins::parse(text)),
         auto_preserve_max: set.spec.auto_preserve_failed_machine_max.unwrap_or_default(),
         problems: Vec::new(),
-        told: told(set),
+        told: reported_status(set),
     }
 }
 
@@ -211,51 +213,51 @@ fn template_fact(template: &MachineTemplate) -> TemplateFact {
     TemplateFact { labels, class }
 }
 
-fn told(set: &MachineSet) -> ToldFact {
+fn reported_status(set: &MachineSet) -> ToldFact {
     let Some(status) = &set.status else { return ToldFact::default() };
     let is_frozen = |kind: &str, status: &str| kind == ConditionKind::Frozen.as_str() && status == "True";
     let own = status.machinist.as_ref();
     let says_bad = |kind: OwnConditionKind| {
         let bad = kind.bad().to_string();
         own.is_some_and(|own| {
-            own.conditions.iter().any(|told| told.type_ == kind.as_str() && told.status == bad)
+            own.conditions.iter().any(|condition| condition.type_ == kind.as_str() && condition.status == bad)
         })
     };
     ToldFact {
-        is_frozen: status.conditions.iter().any(|told| is_frozen(&told.type_, &told.status)),
+        is_frozen: status.conditions.iter().any(|condition| is_frozen(&condition.type_, &condition.status)),
         is_overlapping: says_bad(OwnConditionKind::Overlapping),
         is_invalid: says_bad(OwnConditionKind::Valid),
         operation: operation_of(&status.last_operation),
     }
 }
 
-fn class(world: &World, key: &ObjectKey, name: Option<&str>) -> ClassFact {
+fn class(tenant: &TenantState, key: &ObjectKey, name: Option<&str>) -> ClassFact {
     let key = ObjectKey::new(key.namespace.as_str(), name.unwrap_or_default());
-    let class = world.classes.get(&key);
-    class_fact(world, &key, class.as_deref(), &Choice::of(class.as_deref()))
+    let class = tenant.classes.get(&key);
+    class_fact(tenant, &key, class.as_deref(), &DriverChoice::of(class.as_deref()))
 }
 
 /// The deployment that controls the set, and is there.
-fn deployment_of(world: &World, key: &ObjectKey, set: &MachineSet) -> Option<Arc<MachineDeployment>> {
+fn deployment_of(tenant: &TenantState, key: &ObjectKey, set: &MachineSet) -> Option<Arc<MachineDeployment>> {
     let owner =
         set.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
     let name = Name::new(owner.name.as_str());
-    let deployment = world.deployments.get(&ObjectKey { namespace: key.namespace.clone(), name })?;
+    let deployment = tenant.deployments.get(&ObjectKey { namespace: key.namespace.clone(), name })?;
     (deployment.metadata.uid.as_ref() == Some(&owner.uid)).then_some(deployment)
 }
 
 /// Which failed Machines it lets go. Whoever runs deployments elsewhere may let nobody go, so that nobody waits for it.
-fn permits(world: &World, deployment: &MachineDeployment) -> Permits {
+fn permits(tenant: &TenantState, deployment: &MachineDeployment) -> Permits {
     let annotations =
-        deployment.metadata.annotations.as_ref().filter(|_| world.settings.controllers.deployments);
+        deployment.metadata.annotations.as_ref().filter(|_| tenant.settings.controllers.deployments);
     annotations.map_or(Permits::All, |annotations| Permits::read(annotations, &DISRUPTION))
 }
 
 /// How many Machines it may have.
-fn limit(world: &World, deployment: &MachineDeployment) -> DeploymentFact {
+fn limit(tenant: &TenantState, deployment: &MachineDeployment) -> DeploymentFact {
     let replicas = deployment.spec.replicas.unwrap_or_default();
     let wanted = u32::try_from(replicas).unwrap_or_default();
-    let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), world.nodes.is_some());
+    let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), tenant.nodes.is_some());
     let surge = strategy.map_or(0, |strategy| strategy.bounds(wanted).most().saturating_sub(wanted));
     DeploymentFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) }
 }

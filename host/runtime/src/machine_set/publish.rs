@@ -16,16 +16,16 @@ use machinist_core::value::id::Uid;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::objects::conditions::{READY, are_told, condition, merged};
-use crate::objects::status_write::{Published, StatusOf, send};
-use crate::tenant::context::Context;
+use crate::context::Context;
+use crate::objects::conditions::{READY, are_unchanged, condition, merged};
+use crate::objects::status_write::{Published, StatusTarget, send};
 
-use super::observe::Observed;
+use super::observe::ObservedSet;
 
 /// `version` is that of the set as this pass has written it, or as it was observed.
 pub(super) async fn publish(
     context: &Context,
-    observed: &Observed,
+    observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
     conclusion: &Conclusion,
     version: Option<&str>,
@@ -33,8 +33,8 @@ pub(super) async fn publish(
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
-    if !permits(context.hold.borrow().gate, EffectKind::StatusWrite) {
-        return Published::Held;
+    if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
+        return Published::Frozen;
     }
     if observed.set.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
         context.own_set_status.was_seen();
@@ -47,13 +47,13 @@ pub(super) async fn publish(
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
     let is_kept = |set: &MachineSet| set.status.as_ref().is_some_and(|status| status.machinist.is_some());
     let object =
-        StatusOf { own_status: &context.own_set_status, api: &api, seen: meta, version, keeps: is_kept };
+        StatusTarget { own_status: &context.own_set_status, api: &api, seen: meta, version, keeps: is_kept };
     send(object, status, conclusion.wake).await
 }
 
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
 fn status_patch(
-    observed: &Observed,
+    observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
     conclusion: &Conclusion,
     now: Timestamp,
@@ -62,9 +62,9 @@ fn status_patch(
     let current = observed.set.status.as_ref().unwrap_or(&empty);
     let status = &conclusion.status;
     let mut patch = Map::new();
-    let mut count = |field: &str, stands: Option<i32>, wanted: usize| {
+    let mut count = |field: &str, stored: Option<i32>, wanted: usize| {
         let wanted = i32::try_from(wanted).unwrap_or(i32::MAX);
-        if stands.unwrap_or_default() != wanted {
+        if stored.unwrap_or_default() != wanted {
             patch.insert(field.to_owned(), json!(wanted));
         }
     };
@@ -97,21 +97,22 @@ fn status_patch(
 /// Conditions that others count; those of kinds that we do not know stay.
 fn conditions(old: &[MachineSetCondition], status: &SetStatus, now: Timestamp) -> Option<Value> {
     let kinds = [ConditionKind::ReplicaFailure, ConditionKind::Frozen];
-    let is_ours = |told: &&MachineSetCondition| kinds.iter().any(|kind| kind.as_str() == told.type_);
+    let is_ours =
+        |condition: &&MachineSetCondition| kinds.iter().any(|kind| kind.as_str() == condition.type_);
     let wanted = status.conditions.iter().map(|condition| {
         let kind = condition.kind.as_str();
-        let stands = old.iter().find(|old| old.type_ == kind && old.status == "True");
+        let stored = old.iter().find(|old| old.type_ == kind && old.status == "True");
         MachineSetCondition {
             type_: kind.to_owned(),
             status: "True".to_owned(),
-            last_transition_time: stands
+            last_transition_time: stored
                 .and_then(|old| old.last_transition_time.clone())
                 .or_else(|| Some(machinist_api::value::time(now))),
             reason: Some(condition.reason.to_owned()),
             message: Some(condition.message.clone()),
         }
     });
-    let kept = old.iter().filter(|told| !is_ours(told)).cloned();
+    let kept = old.iter().filter(|condition| !is_ours(condition)).cloned();
     let wanted: Vec<MachineSetCondition> = kept.chain(wanted).collect();
     (wanted != old).then(|| listed(&wanted))
 }
@@ -138,7 +139,7 @@ fn last_operation(current: &MachineSetStatus, conclusion: &Conclusion, now: Time
 }
 
 fn failed_machines(
-    observed: &Observed,
+    observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
     current: &MachineSetStatus,
     status: &SetStatus,
@@ -168,7 +169,7 @@ fn failed_machines(
 
 /// `status.machinist`: why, and for which generation.
 fn own(
-    observed: &Observed,
+    observed: &ObservedSet,
     current: &MachineSetStatus,
     conclusion: &Conclusion,
     now: Timestamp,
@@ -189,7 +190,7 @@ fn own(
         condition(old, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
     }));
     let observed_generation = current.machinist.as_ref().and_then(|own| own.observed_generation);
-    if are_told(old, &changed) && observed_generation == generation {
+    if are_unchanged(old, &changed) && observed_generation == generation {
         return None;
     }
     Some(json!({ "conditions": merged(old, &changed), "observedGeneration": generation }))

@@ -43,7 +43,7 @@ pub(crate) fn is_same_text(old: &str, new: &str, repeats: bool) -> bool {
 }
 
 /// All of them say what stands there already.
-pub(crate) fn are_told(old: &[Condition], new: &[Condition]) -> bool {
+pub(crate) fn are_unchanged(old: &[Condition], new: &[Condition]) -> bool {
     new.iter().all(|new| old.iter().any(|old| is_same(old, new, false)))
 }
 

@@ -12,10 +12,16 @@
 //! | `selection` | selectors of sets and deployments |
 
 pub(crate) mod conditions;
-pub(crate) mod finalizers;
 pub(crate) mod inherited;
 pub(crate) mod merge;
 pub(crate) mod metadata;
 pub(crate) mod own_status;
 pub(crate) mod selection;
 pub(crate) mod status_write;
+
+use machinist_core::driver::write_error::ActError;
+
+use crate::key::Kind;
+
+/// The outcome of one write: kind and version of the object, if there is a version to wait for.
+pub(crate) type WriteOutcome = Result<Option<(Kind, String)>, ActError>;

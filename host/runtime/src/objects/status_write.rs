@@ -18,7 +18,7 @@ use tracing::debug;
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::objects::own_status::{OwnStatus, Sending};
+use crate::objects::own_status::{OwnStatus, SendMode};
 
 /// How often others may be faster; the next pass tries again.
 const ATTEMPTS: usize = 3;
@@ -34,43 +34,43 @@ pub(crate) enum Published {
     /// Not written.
     Failed(RetryPolicy),
     /// Not written, since the gate has been shut during the pass.
-    Held,
+    Frozen,
 }
 
 /// The end of a pass, after its status write.
-pub(crate) struct Settled {
+pub(crate) struct PublishResult {
     /// The version that was written.
     pub wrote: Option<String>,
     /// When to look again.
     pub wake: Wake,
     /// The object cannot say how things stand, and there was nothing else to say.
-    pub is_mute: bool,
+    pub is_unsupported: bool,
     /// The gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
-    pub is_held: bool,
+    pub is_frozen: bool,
 }
 
 impl Published {
     /// What it makes of the end of a pass that was to end with `wake`.
-    pub(crate) fn settle(self, wake: Wake, own_status: &OwnStatus) -> Settled {
+    pub(crate) fn finish(self, wake: Wake, own_status: &OwnStatus) -> PublishResult {
         let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Wake::Gone;
-        let is_mute = own_status.is_dropped() && is_silent;
-        let is_held = matches!(self, Self::Held);
+        let is_unsupported = own_status.is_dropped() && is_silent;
+        let is_frozen = matches!(self, Self::Frozen);
         let retry = |policy| Wake::Retry { policy, hint: None };
         let (wrote, wake) = match self {
             Self::Nothing => (None, wake),
             Self::Version(version) | Self::Dropped(version) => (Some(version), wake),
             Self::Failed(policy) => (None, retry(policy)),
-            Self::Held => {
+            Self::Frozen => {
                 debug!("conclusion held: the gate was shut during the pass");
                 (None, retry(RetryPolicy::SHORT))
             }
         };
-        Settled { wrote, wake, is_mute, is_held }
+        PublishResult { wrote, wake, is_unsupported, is_frozen }
     }
 }
 
 /// The object whose status is to be written.
-pub(crate) struct StatusOf<'a, K> {
+pub(crate) struct StatusTarget<'a, K> {
     /// Whether the server keeps `status.machinist` of its kind.
     pub own_status: &'a OwnStatus,
     /// Where it is.
@@ -85,17 +85,21 @@ pub(crate) struct StatusOf<'a, K> {
 
 /// Merges a status that differs from what stands there, without `machinist` where the server drops that. `wake` says how the
 /// pass ends otherwise.
-pub(crate) async fn send<K>(object: StatusOf<'_, K>, mut status: Map<String, Value>, wake: Wake) -> Published
+pub(crate) async fn send<K>(
+    object: StatusTarget<'_, K>,
+    mut status: Map<String, Value>,
+    wake: Wake,
+) -> Published
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let StatusOf { own_status, api, seen, version, keeps } = object;
+    let StatusTarget { own_status, api, seen, version, keeps } = object;
     // Let go of when the answer is there.
-    let mut sending = None;
+    let mut send_mode = None;
     if status.contains_key("machinist") {
-        match own_status.sending().await {
-            Sending::Dropped => drop(status.remove("machinist")),
-            kept_or_asks => sending = Some(kept_or_asks),
+        match own_status.send_mode().await {
+            SendMode::Dropped => drop(status.remove("machinist")),
+            mode => send_mode = Some(mode),
         }
     }
     if status.is_empty() {
@@ -105,7 +109,7 @@ where
         Ok(object) => {
             let was_kept = keeps(&object);
             let version = object.resource_version().unwrap_or_default();
-            if sending.is_none() {
+            if send_mode.is_none() {
                 return Published::Version(version);
             }
             own_status.was_written(was_kept);
@@ -191,8 +195,8 @@ mod tests {
         server.delete("machines", "shoot/a").unwrap();
         made(&server, &api).await;
         let status = json!({ "lastKnownState": "of the first" });
-        let told = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await;
-        assert_eq!(told.err(), Some(ActError::Gone));
+        let result = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await;
+        assert_eq!(result.err(), Some(ActError::Gone));
         assert!(api.get("a").await.unwrap().status.is_none());
     }
 
@@ -202,7 +206,7 @@ mod tests {
         let seen = made(&server, &api).await;
         server.edit("machines", "shoot/a", &json!({ "metadata": { "labels": { "l": "1" } } })).unwrap();
         let status = json!({ "lastKnownState": "s" });
-        let told = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await.unwrap();
-        assert_eq!(told.status.unwrap().last_known_state.as_deref(), Some("s"));
+        let result = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await.unwrap();
+        assert_eq!(result.status.unwrap().last_known_state.as_deref(), Some("s"));
     }
 }

@@ -12,7 +12,7 @@ use machinist_core::value::phase::{OperationType, Phase};
 /// The texts that Go's `strconv.ParseBool` reads as true.
 const GO_TRUE: [&str; 6] = ["1", "t", "T", "TRUE", "true", "True"];
 
-pub(crate) fn going(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> GoingFact {
+pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> GoingFact {
     let label = |key: &str| machine.metadata.labels.as_ref()?.get(key).map(String::as_str);
     let limit = hook_timeout(machine);
     let last = machine.status.as_ref().map(|status| &status.last_operation);
@@ -27,7 +27,7 @@ pub(crate) fn going(machine: &Machine, phase: Phase, operation: Option<Operation
         left_at: left_at(machine, phase, operation),
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
-        told: told(machine, ConditionKind::Drained),
+        told: last_report(machine, ConditionKind::Drained),
         order: None,
         usual_removal: None,
     }
@@ -65,7 +65,7 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
 }
 
 /// What a condition says that tells of a drain.
-pub(crate) fn told(machine: &Machine, kind: ConditionKind) -> Option<ToldFact> {
+pub(crate) fn last_report(machine: &Machine, kind: ConditionKind) -> Option<ToldFact> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
     let condition = own.conditions.iter().find(|condition| condition.type_ == kind)?;
@@ -79,11 +79,11 @@ pub(crate) fn told(machine: &Machine, kind: ConditionKind) -> Option<ToldFact> {
 }
 
 /// What speaks of a Node whose pods cannot end by themselves.
-pub(crate) fn ailment(conditions: &[NodeCondition]) -> Ailment {
+pub(crate) fn health_problem(conditions: &[NodeCondition]) -> Ailment {
     let since = |kind: &str, healthy: Status| -> Option<Timestamp> {
         let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
-        let is_ailing = Status::parse(&condition.status) != healthy;
-        condition.last_transition_time.as_ref().filter(|_| is_ailing).map(|time| time.0)
+        let is_problem = Status::parse(&condition.status) != healthy;
+        condition.last_transition_time.as_ref().filter(|_| is_problem).map(|time| time.0)
     };
     Ailment { not_ready_since: since(READY, Status::True), read_only_since: since(READ_ONLY, Status::False) }
 }
@@ -104,7 +104,7 @@ mod tests {
 
     fn of(machine: &Machine) -> GoingFact {
         let (kind, state) = (OperationType::Delete, machinist_core::value::phase::OperationState::Processing);
-        going(machine, Phase::Terminating, Some(OperationFact { kind, state }))
+        facts(machine, Phase::Terminating, Some(OperationFact { kind, state }))
     }
 
     #[test]
@@ -131,15 +131,18 @@ mod tests {
             "machinist.dev/pre-terminate-since": "2026-01-01T00:00:00Z",
             "machinist.dev/vm-is-gone": "true",
         });
-        let going = of(&machine(&json!({ "annotations": annotations }), &Value::Null));
+        let deletion = of(&machine(&json!({ "annotations": annotations }), &Value::Null));
         let short: Vec<_> =
-            going.pre_drain_hooks.iter().filter_map(|key| key.split('/').next_back()).collect();
+            deletion.pre_drain_hooks.iter().filter_map(|key| key.split('/').next_back()).collect();
         assert_eq!(short, ["a", "b"]);
-        assert_eq!(going.pre_terminate_hooks.len(), 1);
-        assert!(going.is_vm_declared_gone);
-        assert_eq!(going.pre_terminate_since, "2026-01-01T00:00:00Z".parse().ok());
-        let told = going.bad_hook_timeout.unwrap();
-        assert!(told.contains("machinist.dev/deletion-hook-timeout") && told.contains("flag"), "{told}");
+        assert_eq!(deletion.pre_terminate_hooks.len(), 1);
+        assert!(deletion.is_vm_declared_gone);
+        assert_eq!(deletion.pre_terminate_since, "2026-01-01T00:00:00Z".parse().ok());
+        let problem = deletion.bad_hook_timeout.unwrap();
+        assert!(
+            problem.contains("machinist.dev/deletion-hook-timeout") && problem.contains("flag"),
+            "{problem}"
+        );
     }
 
     #[test]
@@ -151,8 +154,8 @@ mod tests {
             kind: OperationType::HealthCheck,
             state: machinist_core::value::phase::OperationState::Failed,
         };
-        assert_eq!(going(&machine, Phase::Terminating, Some(other)).left_at, None);
-        assert_eq!(going(&machine, Phase::Running, None).left_at, None);
+        assert_eq!(facts(&machine, Phase::Terminating, Some(other)).left_at, None);
+        assert_eq!(facts(&machine, Phase::Running, None).left_at, None);
     }
 
     #[test]
@@ -164,9 +167,10 @@ mod tests {
             .unwrap()
         };
         let since: Option<Timestamp> = "2026-01-01T00:00:00Z".parse().ok();
-        let ailing = ailment(&[condition("Ready", "Unknown"), condition("ReadonlyFilesystem", "True")]);
-        assert_eq!(ailing, Ailment { not_ready_since: since, read_only_since: since });
-        let well = ailment(&[condition("Ready", "True"), condition("ReadonlyFilesystem", "False")]);
-        assert_eq!((well, ailment(&[])), (Ailment::default(), Ailment::default()));
+        let unhealthy =
+            health_problem(&[condition("Ready", "Unknown"), condition("ReadonlyFilesystem", "True")]);
+        assert_eq!(unhealthy, Ailment { not_ready_since: since, read_only_since: since });
+        let healthy = health_problem(&[condition("Ready", "True"), condition("ReadonlyFilesystem", "False")]);
+        assert_eq!((healthy, health_problem(&[])), (Ailment::default(), Ailment::default()));
     }
 }

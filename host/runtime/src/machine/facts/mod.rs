@@ -10,9 +10,8 @@
 //! | `problems` | settings that cannot be parsed |
 //! | `summary` | a Machine as the others of its deployment and zone see it |
 
-pub(crate) mod claims;
 pub(crate) mod deletion;
-pub(crate) mod driver_choice;
+pub(crate) mod node_ownership;
 pub(crate) mod observe;
 pub(crate) mod preservation;
 pub(crate) mod problems;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use machinist_api::machine::LastOperation;
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
@@ -15,111 +14,116 @@ use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::machine::node::sync::{NodeMeta, TaintFact};
 use machinist_core::machine::ownership::mark::Marks;
 use machinist_core::machine::{
-    ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, OperationFact,
+    ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact,
 };
 use machinist_core::scheduling::clock_skew;
 use machinist_core::scheduling::looks::Told;
 use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
-use machinist_core::value::phase::Phase;
 
+use crate::classes::class_secrets;
+use crate::classes::class_secrets::ClassSecrets;
 use crate::drain;
-use crate::driver_calls::class_secrets::{self, ClassSecrets};
-use crate::driver_calls::insight::Timeouts;
-use crate::plugins::policies::Inquiry;
-use crate::safety::marks::stored;
-use crate::tenant::context::Hold;
-use crate::tenant::settings::Settings;
-use crate::tenant::world::World;
+use crate::driver_calls::driver_choice::DriverChoice;
+use crate::fields::{cluster_mark, node_name_of, operation_of, phase_of};
+use crate::gate_state::GateState;
+use crate::machine_query::Timeouts;
+use crate::plugins::policies::{PolicyCaches, PolicyQuery};
+use crate::settings::Settings;
+use crate::state::TenantState;
 
-use super::claims::{self, Claims};
-use super::driver_choice::Choice;
-use super::{deletion as going, preservation as keeping, problems as slips};
+use super::node_ownership::{self, NodeMatch};
+use super::{deletion, preservation, problems};
 use crate::machine::drain_status;
-use crate::machine::pass::Past;
+use crate::machine::reconcile::RetryFacts;
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
-pub(crate) struct Observed {
+pub(crate) struct ObservedMachine {
     pub(crate) view: MachineView,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Option<Arc<MachineClass>>,
-    pub(crate) choice: Choice,
+    pub(crate) choice: DriverChoice,
     /// The class's Secrets.
     pub(crate) secrets: ClassSecrets,
     pub(crate) node: Option<Arc<Node>>,
     /// What its policies have to be asked.
-    pub(crate) inquiry: Option<Inquiry>,
+    pub(crate) policy_query: Option<PolicyQuery>,
 }
 
 /// `None` when the Machine is not there any more.
 pub(crate) fn observe(
-    world: &World,
-    hold: &Hold,
+    tenant: &TenantState,
+    gate_state: &GateState,
     key: &ObjectKey,
-    past: Past,
+    retry_facts: RetryFacts,
     rivals: &[ObjectKey],
     now: Timestamp,
-) -> Option<Observed> {
-    let machine = world.machines.get(key)?;
-    let class = world.class_of(&machine);
+) -> Option<ObservedMachine> {
+    let machine = tenant.machines.get(key)?;
+    let class = tenant.class_of(&machine);
     let class_name = machine.spec.class.name.as_deref().unwrap_or_default();
     let class_key = ObjectKey { namespace: key.namespace.clone(), name: Name::new(class_name) };
-    let choice = Choice::of(class.as_deref());
+    let choice = DriverChoice::of(class.as_deref());
     let driver = match &class {
         None => DriverFact::NotChosen,
-        Some(_) => choice.fact(&*world.drivers),
+        Some(_) => choice.fact(&*tenant.drivers),
     };
-    let secrets = class_secrets::of_class(world, class.as_deref(), &driver);
-    let mut fact = machine_fact(key, &machine, world.server_clock.ahead());
-    fact.is_newborn = world.newborns.contains(&fact.uid);
-    fact.create_intent = world.creates.intent(&machine, &fact.uid, hold, now);
+    let secrets = class_secrets::of_class(tenant, class.as_deref(), &driver);
+    let mut fact = machine_fact(key, &machine, tenant.server_clock.ahead());
+    fact.is_newborn = tenant.unstarted.contains(&fact.uid);
+    fact.create_intent = tenant.creates.intent(&machine, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
-        fact.going.order = world.orders.of(key, &fact.uid);
-        fact.going.usual_removal =
-            machine.spec.class.name.as_deref().and_then(|class| world.orders.usual(&Name::new(class)));
+        fact.going.order = tenant.deletion_requests.of(key, &fact.uid);
+        fact.going.usual_removal = machine
+            .spec
+            .class
+            .name
+            .as_deref()
+            .and_then(|class| tenant.deletion_requests.last_duration(&Name::new(class)));
     }
-    let Claims { target, node, rivals } = claims::of(world, &machine, &fact, rivals);
+    let NodeMatch { target, node, rivals } = node_ownership::of(tenant, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
     let memory = match own {
         Some(own) => drain_status::memory(own),
         // Where CRDs drop what is ours, this process is all that remembers.
-        None => world.drains.as_ref().map(|drains| drains.unkept(key)).unwrap_or_default(),
+        None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
-    let drain = drain::facts(world, name, node.as_deref(), memory, now);
-    let look = world.looks().fact(key, &fact.uid, vm_told(&machine), now);
+    let drain = drain::facts(tenant.drains.as_deref(), name, node.as_deref(), memory, now);
+    let look = tenant.looks().fact(key, &fact.uid, vm_presence(&machine), now);
     let mut view = MachineView {
         look: Some(look),
-        class: class_fact(world, &class_key, class.as_deref(), &choice),
+        class: class_fact(tenant, &class_key, class.as_deref(), &choice),
         secret: secrets.fact.clone(),
         driver,
         target,
         drain,
         rivals,
-        marks: marks(world, &machine, class.as_deref()),
+        marks: marks(tenant, &machine, class.as_deref()),
         policies: PoliciesFact::default(),
-        gate: hold.gate,
-        thawed_at: hold.thawed_at,
-        watched_since: hold.watched_since,
-        virtual_capacity: keeping::virtual_capacity(class.as_deref()),
-        settings: settings(&world.settings, &machine),
-        names: &keeping::NAMES,
-        failures: past.failures,
-        account_answers: past.account_answers,
+        gate: gate_state.gate,
+        thawed_at: gate_state.thawed_at,
+        watched_since: gate_state.watched_since,
+        virtual_capacity: preservation::virtual_capacity(class.as_deref()),
+        settings: settings(&tenant.settings, &machine),
+        names: &preservation::NAMES,
+        failures: retry_facts.failures,
+        account_answers: retry_facts.account_answers,
         machine: fact,
     };
-    let (policies, inquiry) = world.policies.observe(world, &view, &machine, node.as_deref(), now);
+    let caches = PolicyCaches { machines: &tenant.machines, nodes: tenant.nodes.as_ref() };
+    let (policies, policy_query) = tenant.policies.observe(&caches, &view, &machine, node.as_deref(), now);
     view.policies = policies;
-    Some(Observed { view, machine, class, choice, secrets, node, inquiry })
+    Some(ObservedMachine { view, machine, class, choice, secrets, node, policy_query })
 }
 
-fn marks(world: &World, machine: &Machine, class: Option<&MachineClass>) -> Marks {
+fn marks(tenant: &TenantState, machine: &Machine, class: Option<&MachineClass>) -> Marks {
     let text = |mark: &str| mark.to_owned();
     Marks {
-        own: world.settings.cluster.clone(),
-        of_machine: stored(&machine.metadata).map(text),
-        of_class: class.and_then(|class| stored(&class.metadata)).map(text),
+        own: tenant.settings.cluster.clone(),
+        of_machine: cluster_mark(&machine.metadata).map(text),
+        of_class: class.and_then(|class| cluster_mark(&class.metadata)).map(text),
     }
 }
 
@@ -159,42 +163,22 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
             .collect(),
         template: template(machine),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
-        invalid: slips::invalid(machine),
-        slips: slips::all(machine),
-        has_told_slips: told(machine, ConditionKind::Valid),
-        ailment: going::ailment(conditions),
-        going: going::going(machine, phase, operation),
-        keeping: keeping::keeping(machine),
+        invalid: problems::invalid(machine),
+        slips: problems::all(machine),
+        has_told_slips: reports_problem(machine, ConditionKind::Valid),
+        ailment: deletion::health_problem(conditions),
+        going: deletion::facts(machine, phase, operation),
+        keeping: preservation::facts(machine),
         has_join_duration: annotations.is_some_and(|all| all.contains_key(names::annotations::JOIN_DURATION)),
-        token_until: keeping::annotation(machine, crate::client::field_manager::TOKEN_UNTIL)
+        token_until: preservation::annotation(machine, crate::client::field_manager::TOKEN_UNTIL)
             .and_then(|text| text.parse().ok()),
-        in_place_copied: keeping::condition_text(conditions, names::node_conditions::IN_PLACE_UPDATE)
-            .map(|told| told.reason),
+        in_place_copied: preservation::condition_text(conditions, names::node_conditions::IN_PLACE_UPDATE)
+            .map(|condition| condition.reason),
     }
 }
 
-/// What was done last, where its words are known.
-pub(crate) fn operation_of(last: &LastOperation) -> Option<OperationFact> {
-    let kind = last.type_.as_ref().and_then(machinist_api::Word::known)?;
-    let state = last.state.as_ref().and_then(machinist_api::Word::known)?;
-    Some(OperationFact { kind, state })
-}
-
-/// The phase. A word that nobody knows is treated as Unknown when there is a VM, so that health decides, and as new when
-/// there is none.
-pub(crate) fn phase_of(machine: &Machine) -> Phase {
-    let is_made = machine.provider_id().is_some();
-    machine.phase().known().unwrap_or(if is_made { Phase::Unknown } else { Phase::New })
-}
-
-/// The Node that a Machine's label names.
-pub(crate) fn node_name_of(machine: &Machine) -> Option<NodeName> {
-    let labels = machine.metadata.labels.as_ref()?;
-    labels.get(names::labels::NODE).filter(|name| !name.is_empty()).map(NodeName::new)
-}
-
 /// What the Machine's status says of its VM's being there.
-fn vm_told(machine: &Machine) -> Told {
+fn vm_presence(machine: &Machine) -> Told {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let kind = ConditionKind::VmPresent.as_str();
     let condition = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == kind));
@@ -202,7 +186,7 @@ fn vm_told(machine: &Machine) -> Told {
 }
 
 /// The Machine's status has this condition of ours, and it says that something is not as it should be.
-pub(crate) fn told(machine: &Machine, kind: ConditionKind) -> bool {
+pub(crate) fn reports_problem(machine: &Machine, kind: ConditionKind) -> bool {
     let bad = match kind {
         ConditionKind::Contested => "True",
         ConditionKind::Valid
@@ -241,14 +225,14 @@ fn taint_fact(taint: &Taint) -> TaintFact {
 
 /// The class of that name, as far as it can be used.
 pub(crate) fn class_fact(
-    world: &World,
+    tenant: &TenantState,
     key: &ObjectKey,
     class: Option<&MachineClass>,
-    choice: &Choice,
+    choice: &DriverChoice,
 ) -> ClassFact {
     let name = ClassName::new(key.name.as_str());
     // An older copy may still serve deletions. No VM is made by it.
-    if world.classes.is_unreadable(key) {
+    if tenant.classes.is_unreadable(key) {
         let message = "it cannot be decoded, and the log says why: correct it".into();
         return ClassFact::Invalid { name, message };
     }
@@ -262,7 +246,7 @@ pub(crate) fn class_fact(
     if let Some(problem) = choice.problem() {
         return ClassFact::Invalid { name, message: problem.to_owned() };
     }
-    match world.class_checks.problem(key) {
+    match tenant.class_checks.problem(key) {
         Some(message) => ClassFact::Invalid { name, message },
         None => ClassFact::Ready(name),
     }
@@ -286,17 +270,17 @@ pub(crate) fn node_fact(node: &Node) -> NodeFact {
             .iter()
             .any(|taint| taint.key == names::taints::CRITICAL_COMPONENTS_NOT_READY),
         conditions: node_conditions(node),
-        ailment: going::ailment(raw_conditions(node)),
+        ailment: deletion::health_problem(raw_conditions(node)),
         is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
         ready_since: ready_since(node),
         has_finalizer: meta
             .finalizers
             .as_deref()
             .is_some_and(|all| all.iter().any(|name| name == names::finalizers::NODE)),
-        in_place: keeping::condition_text(raw_conditions(node), names::node_conditions::IN_PLACE_UPDATE),
-        preserved: keeping::condition_text(raw_conditions(node), names::node_conditions::PRESERVED),
-        capacity: keeping::capacity(node),
-        last_applied_capacity: keeping::last_applied_capacity(node),
+        in_place: preservation::condition_text(raw_conditions(node), names::node_conditions::IN_PLACE_UPDATE),
+        preserved: preservation::condition_text(raw_conditions(node), names::node_conditions::PRESERVED),
+        capacity: preservation::capacity(node),
+        last_applied_capacity: preservation::last_applied_capacity(node),
         meta: NodeMeta { labels, annotations, taints },
     }
 }
@@ -363,11 +347,11 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         in_place_update_timeout: parsed(spec.in_place_update_timeout.as_deref())
             .unwrap_or(flags.in_place_update_timeout),
         preserve_timeout: parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
-        deletion_hook_timeout: going::hook_timeout(machine)
+        deletion_hook_timeout: deletion::hook_timeout(machine)
             .and_then(Result::ok)
             .unwrap_or(flags.deletion_hook_timeout),
-        replacement_limit: keeping::replacement_limit(flags, machine).0,
-        bad_replacement_limit: keeping::replacement_limit(flags, machine).1,
+        replacement_limit: preservation::replacement_limit(flags, machine).0,
+        bad_replacement_limit: preservation::replacement_limit(flags, machine).1,
     }
 }
 
@@ -388,7 +372,8 @@ pub(crate) fn node_matters(old: Option<&Node>, new: Option<&Node>) -> bool {
     let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
     let texts = |node: &Node| {
         [names::node_conditions::IN_PLACE_UPDATE, names::node_conditions::PRESERVED].map(|kind| {
-            keeping::condition_text(raw_conditions(node), kind).map(|told| (told.reason, told.message))
+            preservation::condition_text(raw_conditions(node), kind)
+                .map(|condition| (condition.reason, condition.message))
         })
     };
     old.metadata.uid != new.metadata.uid
@@ -397,7 +382,7 @@ pub(crate) fn node_matters(old: Option<&Node>, new: Option<&Node>) -> bool {
         || old.metadata.annotations != new.metadata.annotations
         || old.metadata.finalizers != new.metadata.finalizers
         || texts(old) != texts(new)
-        || keeping::capacity(old) != keeping::capacity(new)
+        || preservation::capacity(old) != preservation::capacity(new)
         || provider_id(old) != provider_id(new)
         || taints(old) != taints(new)
         || machine::conditions_differ(&node_conditions(old), &node_conditions(new))

@@ -8,9 +8,9 @@ use machinist_core::machine::{ConditionKind, KeepingFact, Names, NodeConditionTe
 use machinist_core::safety::meltdown::Limit;
 
 use crate::client::field_manager::TOKEN_UNTIL;
-use crate::tenant::settings::Settings;
+use crate::settings::Settings;
 
-use super::deletion::told;
+use super::deletion::last_report;
 
 /// The names that decisions are about.
 pub(crate) static NAMES: Names = Names {
@@ -30,7 +30,7 @@ pub(crate) static NAMES: Names = Names {
 };
 
 /// What is said on a Machine about its preservation.
-pub(crate) fn keeping(machine: &Machine) -> KeepingFact {
+pub(crate) fn facts(machine: &Machine) -> KeepingFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
     let label = machine.metadata.labels.as_ref().and_then(|all| all.get(names::labels::FORCE_DRAIN));
@@ -47,8 +47,8 @@ pub(crate) fn keeping(machine: &Machine) -> KeepingFact {
             })
         }),
         forces_drain: label.is_some_and(|value| value == names::labels::TRUE),
-        told_of_update: told(machine, ConditionKind::InPlaceUpdated),
-        told_of_preservation: told(machine, ConditionKind::Preserved),
+        told_of_update: last_report(machine, ConditionKind::InPlaceUpdated),
+        told_of_preservation: last_report(machine, ConditionKind::Preserved),
     }
 }
 

@@ -69,14 +69,14 @@ mod tests {
             let name = names::annotations::EFFECTIVE_CREATION_TIMEOUT.to_owned();
             machine.metadata.annotations = Some([(name, "1 week".to_owned())].into());
         });
-        let told = all(&machine).join("; ");
+        let problems = all(&machine).join("; ");
         for part in [
             "spec.maxEvictRetries must not be negative, and is -5",
             "spec.drainTimeout is no duration",
             "spec.healthTimeout must not be negative",
             "effective-creation-timeout is no duration",
         ] {
-            assert!(told.contains(part), "{part} is missing: {told}");
+            assert!(problems.contains(part), "{part} is missing: {problems}");
         }
         assert!(invalid(&machine).is_some_and(|first| first.contains("maxEvictRetries")));
     }
@@ -85,7 +85,7 @@ mod tests {
     fn a_class_of_another_kind_is_found_by_its_name_and_one_without_a_kind_is_a_slip() {
         let of_kind = |kind: &str| invalid(&machine(|machine| machine.spec.class.kind = Some(kind.into())));
         assert_eq!(of_kind("AWSMachineClass"), None);
-        assert!(of_kind("").is_some_and(|told| told.contains("spec.class.kind is required")));
+        assert!(of_kind("").is_some_and(|problems| problems.contains("spec.class.kind is required")));
     }
 
     #[test]

@@ -8,21 +8,20 @@ use machinist_core::value::id::{FailureDomain, Name, Namespace, ObjectKey};
 use machinist_core::value::phase::Phase;
 use machinist_core::value::same_vm::Vms;
 
+use crate::fields::{node_name_of, phase_of};
 use crate::plugins::policies::reboots;
-use crate::tenant::world::World;
-
-use super::observe::{node_name_of, phase_of};
+use crate::state::TenantState;
 
 /// The facts that count for others, by the caches.
-pub(crate) fn member(world: &World, key: &ObjectKey, machine: &Machine) -> MemberFact {
+pub(crate) fn member(tenant: &TenantState, key: &ObjectKey, machine: &Machine) -> MemberFact {
     let node =
-        node_name_of(machine).and_then(|name| world.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str())));
+        node_name_of(machine).and_then(|name| tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str())));
     // A Node of another VM tells nothing of this one.
     let node = node.filter(|node| is_of(node, machine));
     MemberFact {
         group: group(key, machine),
         zone: zone(machine, node.as_deref()),
-        standing: standing(world, machine, node.as_deref()),
+        standing: state(tenant, machine, node.as_deref()),
         rebooted_at: reboots(machine).times().last().copied(),
     }
 }
@@ -49,15 +48,15 @@ fn group(key: &ObjectKey, machine: &Machine) -> Option<Group> {
 /// Where the VM is: as the driver said, as the Node says, as the template says.
 fn zone(machine: &Machine, node: Option<&Node>) -> Option<FailureDomain> {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let told = own.and_then(|own| own.failure_domain.clone());
+    let reported = own.and_then(|own| own.failure_domain.clone());
     let labels = node.and_then(|node| node.metadata.labels.as_ref());
     let on_node = || labels.and_then(|all| all.get(names::labels::ZONE).cloned());
     let in_template = || machine.spec.node_template.as_ref()?.labels().get(names::labels::ZONE).cloned();
-    told.or_else(on_node).or_else(in_template).filter(|zone| !zone.is_empty()).map(FailureDomain::new)
+    reported.or_else(on_node).or_else(in_template).filter(|zone| !zone.is_empty()).map(FailureDomain::new)
 }
 
-fn standing(world: &World, machine: &Machine, node: Option<&Node>) -> Standing {
-    let is_silent = world.nodes.is_some() && node.is_none_or(is_silent);
+fn state(tenant: &TenantState, machine: &Machine, node: Option<&Node>) -> Standing {
+    let is_silent = tenant.nodes.is_some() && node.is_none_or(is_silent);
     if machine.metadata.deletion_timestamp.is_some() {
         return Standing::Away;
     }

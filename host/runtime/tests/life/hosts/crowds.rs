@@ -108,7 +108,7 @@ async fn creates_beyond_the_room_for_calls_come_when_there_is_room_again_and_mak
 #[tokio::test(start_paused = true)]
 async fn with_one_place_for_passes_a_slow_create_stops_nobody() {
     let stage = Stage::set();
-    stage.settings.lock().unwrap().passes_in_flight = 1;
+    stage.settings.lock().unwrap().concurrent_reconciles = 1;
     let _host = stage.host("host");
     wait_for_a_slow_cloud(&stage, 1).await;
     stage.wire.heal();

@@ -12,12 +12,12 @@ use kube::Client;
 use machinist_core::scheduling::lease::LeaseTimes;
 use machinist_core::value::id::ProviderName;
 use machinist_runtime::client::clusters::counted;
+use machinist_runtime::clock::Clock;
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
-use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginStatus, Plugins, Ports};
+use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::election::{Candidate, LeaseNames, take_part};
-use machinist_runtime::tenant::settings::Settings;
-use machinist_runtime::tenant::{Ended, Tenant};
+use machinist_runtime::tenant::{ShutdownResult, Tenant};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -278,7 +278,7 @@ impl Stage {
     /// A plugin of these providers has come one step further, and does not serve yet.
     pub(crate) fn tell_of_a_step(&self, providers: &[&str]) {
         let state = "Fetched".into();
-        self.send(&PluginNews { state, is_settled: false, ..plugin_news("none", "{}", providers) });
+        self.send(&PluginStatus { state, is_final: false, ..plugin_news("none", "{}", providers) });
     }
 
     /// The plugin in ConfigMap `plugins/driver` has this status.
@@ -290,18 +290,18 @@ impl Stage {
     pub(crate) fn tell_of_plugin_in(&self, name: &str, status: &str) {
         let map = self.api.find("configmaps", &format!("plugins/{name}")).unwrap();
         let news = plugin_news(map["metadata"]["uid"].as_str().unwrap(), status, &[]);
-        self.send(&PluginNews { config_map: Some(name.to_owned()), ..news });
+        self.send(&PluginStatus { config_map: Some(name.to_owned()), ..news });
     }
 
     /// A policy has come, gone or changed.
     pub(crate) fn tell_of_policies(&self) {
-        self.send(&PluginNews {
+        self.send(&PluginStatus {
             source: "machinist/policy".into(),
             config_map: Some("policy".into()),
             uid: "none".into(),
             state: "Ready".into(),
             is_warning: false,
-            is_settled: true,
+            is_final: true,
             message: String::new(),
             status: "{}".into(),
             providers: Vec::new(),
@@ -309,7 +309,7 @@ impl Stage {
         });
     }
 
-    fn send(&self, news: &PluginNews) {
+    fn send(&self, news: &PluginStatus) {
         for host in self.news.lock().unwrap().iter() {
             // A host that has ended hears nothing.
             let _ = host.send(PluginMessage::State(news.clone()));
@@ -444,7 +444,7 @@ pub(crate) struct Host {
     leads: watch::Sender<bool>,
     is_synced: watch::Receiver<bool>,
     stop: CancellationToken,
-    run: JoinHandle<Ended>,
+    run: JoinHandle<ShutdownResult>,
     election: Option<(CancellationToken, JoinHandle<()>)>,
     metrics: Arc<Metrics>,
     wire: Wire,
@@ -486,7 +486,7 @@ impl Host {
     pub(crate) async fn end(mut self) {
         self.stop.cancel();
         let ended = (&mut self.run).await.unwrap();
-        if let Some((resign, election)) = self.election.take().filter(|_| ended == Ended::Settled) {
+        if let Some((resign, election)) = self.election.take().filter(|_| ended == ShutdownResult::Complete) {
             resign.cancel();
             election.await.unwrap();
         }
@@ -530,14 +530,14 @@ impl Plugins for NoPlugins {
 }
 
 /// The driver in ConfigMap `plugins/driver` serves.
-fn plugin_news(uid: &str, status: &str, providers: &[&str]) -> PluginNews {
-    PluginNews {
+fn plugin_news(uid: &str, status: &str, providers: &[&str]) -> PluginStatus {
+    PluginStatus {
         source: "machinist/driver".into(),
         config_map: Some("driver".into()),
         uid: uid.into(),
         state: "Ready".into(),
         is_warning: false,
-        is_settled: true,
+        is_final: true,
         message: format!("serves {status}"),
         status: status.into(),
         providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
