@@ -25,29 +25,19 @@
 )]
 
 mod cache;
-mod classes;
 pub mod client;
-pub mod clock;
-mod context;
+pub mod context;
+mod controllers;
 mod drain;
 mod driver_calls;
 mod event_loop;
 mod events;
-mod fields;
-mod gate_state;
-mod key;
-mod machine;
-mod machine_deployment;
 pub mod machine_query;
-mod machine_set;
 mod message;
 pub mod metrics;
-mod objects;
 mod plugins;
 pub mod ports;
 mod safety;
-pub mod settings;
-mod state;
 pub mod tenant;
 
-pub use machine_deployment::template_fact;
+pub use controllers::machine_deployment::template_fact;

@@ -9,7 +9,7 @@ use crate::cache::Change;
 use crate::machine_query::ReadyCondition;
 use crate::metrics::{Milestone, Pool};
 
-use crate::key::Kind;
+use crate::context::key::Kind;
 
 /// What the loop is told.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use machinist_core::scheduling::request_rate::Rate;
 use machinist_plugin_host::LoopbackRegistries;
 use machinist_plugin_host::recording::RecordSettings;
 use machinist_runtime::client::clusters::Access;
-use machinist_runtime::settings::Settings;
+use machinist_runtime::context::settings::Settings;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::DebugAccess;

@@ -109,7 +109,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machinist_runtime::settings::Controllers;
+    use machinist_runtime::context::settings::Controllers;
 
     #[test]
     fn the_name_counts_wherever_the_file_lies() {

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
-use crate::key::Kind;
+use crate::context::key::Kind;
 
 /// The watches of a tenant.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,7 @@
 mod backoff;
 pub(crate) mod deleted;
 mod feed;
+pub(crate) mod fields;
 pub(crate) mod node_index;
 mod refresh;
 mod store;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::key::Kind;
+use crate::context::key::Kind;
 
 /// Listings that were asked for, and how far the feeds are with them.
 ///

@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use crate::client::errors as kube_error;
 use crate::client::field_manager::PROBE_NAME;
 use crate::client::pacing::RequestQueue;
-use crate::clock::Clock;
+use crate::context::clock::Clock;
 use crate::metrics::{Metrics, RequestMetric};
 
 /// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server

@@ -10,7 +10,7 @@ use machinist_core::driver::{
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
 
-use crate::clock::Clock;
+use crate::context::clock::Clock;
 use crate::driver_calls::slots;
 use crate::machine_query::history::{Call, CallHistory, Success};
 use crate::metrics::Metrics;

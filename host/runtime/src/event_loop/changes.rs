@@ -9,10 +9,12 @@ use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::value::phase::Phase;
 
 use crate::cache::Change;
+use crate::cache::fields;
+use crate::cache::fields::secret_keys;
 use crate::cache::node_index::vm_of;
-use crate::classes::class_secrets;
-use crate::fields::{self, secret_keys};
-use crate::{drain, machine};
+use crate::controllers::classes::class_secrets;
+use crate::controllers::machine;
+use crate::drain;
 
 use super::index::class_key;
 use super::{Engine, Key, Kind, Message};

@@ -7,9 +7,10 @@ use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
 use machinist_core::value::same_vm::vm_name;
 
 use crate::cache::Change;
-use crate::classes::finalizers::Users;
-use crate::fields::{self, secret_keys};
-use crate::machine::SharedNodes;
+use crate::cache::fields;
+use crate::cache::fields::secret_keys;
+use crate::controllers::classes::finalizers::Users;
+use crate::controllers::machine::SharedNodes;
 
 use super::{Key, Kind};
 

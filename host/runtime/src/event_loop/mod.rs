@@ -40,19 +40,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
 
-use crate::classes::class_check;
-use crate::classes::finalizers;
 use crate::context::Context;
+use crate::context::key::{Key, Kind};
+use crate::controllers::classes::class_check;
+use crate::controllers::classes::finalizers;
+use crate::controllers::machine::RetryFacts;
+use crate::controllers::state::TenantState;
+use crate::controllers::{machine, machine_deployment, machine_set};
 use crate::driver_calls::cloud_account::CloudAccount;
 use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
 use crate::events::EventRecorder;
-use crate::key::{Key, Kind};
-use crate::machine::RetryFacts;
 use crate::machine_query::{MachineQuery, ReadyCondition};
 use crate::message::{AccountSignal, Message, Report};
 use crate::metrics::{Metrics, Milestone};
-use crate::state::TenantState;
-use crate::{machine, machine_deployment, machine_set};
 
 /// Pauses up to this one, after a create in doubt, are looks for the VM that it may have made.
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);

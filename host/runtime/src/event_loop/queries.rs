@@ -5,9 +5,10 @@ use machinist_api::Machine;
 use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::ObjectKey;
 
+use crate::cache::fields;
+use crate::controllers::machine;
 use crate::machine_query::{MachineDetails, ReadyCondition};
 use crate::metrics::QueueName;
-use crate::{fields, machine};
 
 use super::{Engine, Key};
 

@@ -6,7 +6,8 @@ use machinist_api::Machine;
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::ObjectKey;
 
-use crate::{fields, machine};
+use crate::cache::fields;
+use crate::controllers::machine;
 
 use super::index::vm_of;
 use super::{Engine, Key};

@@ -5,7 +5,7 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::phase::Phase;
 
-use crate::fields;
+use crate::cache::fields;
 
 use super::{Engine, Key};
 

@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinist_api::names;
 use machinist_core::machine::Severity;
 
-use crate::key::Key;
+use crate::context::key::Key;
 
 use reported::{EventDecision, EventFact, ReportedEvents};
 pub(crate) use writer::{Author, EventWriter};

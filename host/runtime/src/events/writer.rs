@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, warn};
 
 use crate::client::errors::{act_error, is_not_served};
-use crate::clock::Clock;
+use crate::context::clock::Clock;
 use crate::metrics::{LostEvent, Metrics};
 
 use super::About;

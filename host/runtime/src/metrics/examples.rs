@@ -12,9 +12,9 @@ use machinist_core::value::phase::Phase;
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::clock::Clock;
-use crate::gate_state::GateState;
-use crate::settings::Controllers;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
 use super::{InventorySources, LostEvent, Metrics, Milestone, Pool, QueueName, RequestMetric};
 

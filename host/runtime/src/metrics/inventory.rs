@@ -17,11 +17,11 @@ use prometheus_client::metrics::MetricType;
 use tokio::sync::watch;
 
 use crate::cache::StoreReader;
-use crate::clock::Clock;
-use crate::fields::cluster_mark;
-use crate::fields::phase_of;
-use crate::gate_state::GateState;
-use crate::settings::Controllers;
+use crate::cache::fields::cluster_mark;
+use crate::cache::fields::phase_of;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
 use super::queue::{QueueMetrics, QueueName};
 use super::stages::{Deployment, LastDurations, Pool, StageMetrics, phase_name};

@@ -43,7 +43,7 @@ pub(crate) use requests::RequestMetric;
 pub(crate) use safety::{ListingEnd, SafetyMetrics};
 pub(crate) use stages::{Milestone, Pool};
 
-use crate::clock::ServerClock;
+use crate::context::clock::ServerClock;
 use crate::machine_query::MachineQueries;
 
 use drivers::DriverMetrics;

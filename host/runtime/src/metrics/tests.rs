@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::clock::Clock;
-use crate::gate_state::GateState;
-use crate::settings::Controllers;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
 use super::{InventorySources, Metrics, Milestone};
 

@@ -27,7 +27,7 @@ use tracing::{debug, info, warn};
 use crate::cache::{WatchedKind, backoff};
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{FIELD_MANAGER, PLUGIN_STATUS};
-use crate::clock::Clock;
+use crate::context::clock::Clock;
 use crate::events::{About, EventWriter};
 use crate::message::Message;
 use crate::ports::{PluginConfigMap, PluginMessage, PluginStatus, Plugins};

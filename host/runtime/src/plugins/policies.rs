@@ -17,8 +17,8 @@ use machinist_core::value::id::{FailureDomain, ObjectKey};
 use machinist_core::value::phase::Phase;
 
 use crate::cache::StoreReader;
+use crate::cache::fields::{node_name_of, phase_of};
 use crate::client::field_manager::REBOOTS;
-use crate::fields::{node_name_of, phase_of};
 use crate::ports::HealthPolicies;
 
 /// The caches that questions to policies are made from.

@@ -21,8 +21,8 @@ use tracing::{info, warn};
 use crate::cache::Refresh;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{LED_UNTIL, PROBE_NAME};
+use crate::context::gate_state::GateState;
 use crate::events::About;
-use crate::gate_state::GateState;
 use crate::metrics::QueueName;
 
 use super::SafetyWatch;

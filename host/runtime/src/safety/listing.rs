@@ -10,10 +10,10 @@ use machinist_core::driver::{ClassSpec, HiddenUserData, ListRequest, Listed, Sec
 use machinist_core::machine::{DriverFact, SecretFact};
 use machinist_core::value::id::PluginName;
 
-use crate::classes::class_secrets;
-use crate::classes::class_secrets::ClassSecrets;
+use crate::controllers::classes::class_secrets;
+use crate::controllers::classes::class_secrets::ClassSecrets;
+use crate::controllers::state::TenantState;
 use crate::driver_calls::driver_choice::{DriverChoice, class_spec};
-use crate::state::TenantState;
 
 /// Beyond that the first page says nothing about what is there at the end.
 const FRESH: Duration = Duration::from_mins(5);

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::Metadata;
 
 use super::SafetyWatch;
 

@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tracing::debug;
 
+use crate::cache::fields::cluster_mark;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::fields::cluster_mark;
-use crate::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::Metadata;
 
 use super::SafetyWatch;
 use super::owners::{Cached, named};

@@ -32,10 +32,10 @@ use tokio::task::JoinSet;
 
 use crate::cache::Refresh;
 use crate::context::Context;
+use crate::context::gate_state::GateState;
+use crate::controllers::state::TenantState;
 use crate::events::EventWriter;
-use crate::gate_state::GateState;
 use crate::metrics::Metrics;
-use crate::state::TenantState;
 
 /// What the loops work with.
 #[derive(Clone)]

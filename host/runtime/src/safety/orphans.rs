@@ -22,9 +22,9 @@ use machinist_core::value::same_vm::vm_name;
 use tracing::{debug, info, warn};
 
 use crate::cache::StoreReader;
+use crate::controllers::state::TenantState;
 use crate::driver_calls::driver_choice::DriverChoice;
 use crate::metrics::{ListingEnd, QueueName};
-use crate::state::TenantState;
 
 use super::SafetyWatch;
 use super::delete::{DeletionResult, delete_vm, report_on_class, report_on_machine};

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::client::field_manager::LED_UNTIL;
-use crate::clock::Clock;
+use crate::context::clock::Clock;
+pub use crate::context::settings::LeaseNames;
 use crate::metrics::Metrics;
-pub use crate::settings::LeaseNames;
 
 /// How a candidate takes part.
 pub struct Candidate {

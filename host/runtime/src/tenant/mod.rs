@@ -27,8 +27,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
-use crate::clock::Clock;
 use crate::context::Context;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::key::Kind;
+use crate::context::settings::Settings;
+use crate::controllers::state::TenantState;
 use crate::drain::{DrainCachesFeed, trim_attachment, trim_budget};
 use crate::driver_calls::call_recorder::CallRecorder;
 use crate::driver_calls::call_slots::CallSlots;
@@ -39,16 +43,12 @@ use crate::driver_calls::leader_only::LeaderOnly;
 use crate::event_loop::Engine;
 pub use crate::event_loop::ShutdownResult;
 use crate::events::{Author, EventRecorder, EventWriter};
-use crate::gate_state::GateState;
-use crate::key::Kind;
 use crate::message::Message;
 use crate::metrics::{InventorySources, Metrics};
 use crate::plugins::policies::Policies;
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::safety;
-use crate::settings::Settings;
-use crate::state::TenantState;
 
 /// What a tenant is made of.
 pub struct Tenant {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Wire;
 use simcloud::{Answer, Changes, Cloud, Config, CreateVm, Faults, Latency, Method, Request, VmState, VmView};

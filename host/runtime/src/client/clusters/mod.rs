@@ -19,7 +19,7 @@ use machinist_core::scheduling::request_rate::Rate;
 
 pub use crate::client::counting::{CountRequests, Counted};
 use crate::client::field_manager::USER_AGENT;
-use crate::clock::Clock;
+use crate::context::clock::Clock;
 use crate::metrics::Metrics;
 
 pub use kubeconfig::Error as KubeconfigError;

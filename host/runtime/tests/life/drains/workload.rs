@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

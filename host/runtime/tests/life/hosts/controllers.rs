@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use machinist_runtime::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 use memory_api::wire::Call;
 use serde_json::json;
 

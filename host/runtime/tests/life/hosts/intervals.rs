@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use machinist_runtime::settings::Settings;
+use machinist_runtime::context::settings::Settings;
 
 use crate::world::stage::Stage;
 

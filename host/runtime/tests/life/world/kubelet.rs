@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use machinist_runtime::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

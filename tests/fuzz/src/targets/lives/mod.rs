@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use machinist_runtime::clock::Clock;
+use machinist_runtime::context::clock::Clock;
+use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
-use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::Tenant;
 use memory_api::wire::Wire;
 use memory_api::{ApiServer, encode};
