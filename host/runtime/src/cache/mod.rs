@@ -8,6 +8,7 @@
 //! | `store` | the copies of one kind |
 //! | `backoff` | the pauses of a watch that failed |
 //! | `refresh` | lists everything again after an outage |
+//! | `fields` | fields of the objects that several modules read |
 //! | `node_index` | finds Nodes by VM and by Machine |
 //! | `deleted` | objects that an API server reported as gone and that the cache still shows |
 

@@ -5,16 +5,16 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `look` | lists the pods of a Node |
+//! | `list_pods` | lists the pods of a Node |
 //! | `raw` | decodes only the needed fields of a pod |
-//! | `volumes` | finds the volumes behind the claims of a pod |
+//! | `volumes` | finds the volumes behind the PersistentVolumeClaims of a pod |
 //! | `budgets` | finds the budgets that select a pod |
 //! | `evict` | sends one eviction |
 //! | `facts` | facts that need no IO |
 //! | `caches` | budgets, attachments and volumes that all drains of a tenant share |
-//! | `turn` | the turn of a drain, while its pass evicts |
-//! | `request_limit` | limits what all drains together ask of an API server |
-//! | `blocked` | which drains wait for which budget |
+//! | `drain_slots` | limits how many drains evict at once; the others are queued |
+//! | `request_limit` | limits the requests of all drains together |
+//! | `blocked` | which drains a budget blocks |
 //! | `in_process` | remembers volumes where CRDs drop `status.machinist` |
 
 mod blocked;

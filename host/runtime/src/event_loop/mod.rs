@@ -1,20 +1,17 @@
-//! The event loop: changes wake keys, keys are reconciled, and each pass says when the next one follows.
+//! The event loop: changes requeue keys, keys are reconciled, and each reconcile returns when the next one follows.
 //!
-//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one at a
+//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Reconciles run beside it, one at a
 //! time for each key.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `key` | the keys that are reconciled, and the kinds that are watched |
-//! | `message` | messages to the loop, and the report of a pass |
-//! | `wake` | which keys a change wakes, and with which priority |
-//! | `owners` | wakes sets and deployments |
+//! | `changes` | which keys a change requeues, and with which priority |
+//! | `owners` | requeues sets and deployments |
 //! | `index`, `relations` | which objects depend on which |
-//! | `own_writes` | recognises the events of a pass's own writes |
+//! | `own_writes` | recognises the events of a reconcile's own writes |
 //! | `account` | retries of Machines that share a cloud account |
-//! | `slots` | limits the passes that run; a pass that waits for a driver holds no place |
-//! | `thaw` | wakes keys when the gate freezes or opens |
-//! | `insight` | answers questions about one key |
+//! | `thaw` | requeues keys when the gate freezes or opens |
+//! | `queries` | answers questions about one key |
 
 mod account;
 mod changes;

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `reported` | decides which text becomes a new Event, a series, or nothing |
-//! | `request` | one request in the words of either API group |
+//! | `request` | one request, in the form of either API group |
 //! | `writer` | writes Events in the background |
 
 mod reported;

@@ -1,4 +1,8 @@
-//! What a running process knows of one Machine beyond what its objects say: for operators who ask.
+//! Answers to operators who ask a running process about one Machine: facts that no object has.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `history` | the last driver calls of each Machine |
 
 pub mod history;
 

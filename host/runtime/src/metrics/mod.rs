@@ -5,7 +5,8 @@
 //! | `inventory`, `sets`, `deployments` | objects, read from the caches at each scrape; also whether the host is frozen |
 //! | `stages` | how long the stages of Machines take |
 //! | `set_counters` | stale Machines that sets delete, and sets that freeze |
-//! | `queue` | the queue and its passes |
+//! | `queue` | the queue and its reconciles |
+//! | `safety` | VMs and Nodes without a Machine |
 //! | `drivers` | calls of drivers |
 //! | `requests` | requests to API servers |
 //! | `events` | Events that were written and lost |

@@ -6,12 +6,10 @@
 //! | `mark_claim` | claims the cluster's mark in the target cluster |
 //! | `marks` | stores the mark on Machines and classes |
 //! | `orphans`, `listing` | lists the VMs of each class, and finds those without a Machine |
-//! | `owners`, `kin` | the Machines that a VM may belong to, those that are gone included |
+//! | `owners`, `known_machines` | the Machines that a VM may belong to, those that are gone included |
 //! | `foreign` | reports VMs that carry no Machine's uid |
 //! | `delete` | deletes one orphan |
-//! | `nodes`, `claims` | finds Nodes without a Machine |
-//! | `class_check` | asks drivers whether classes are valid |
-//! | `metrics` | counts all of this |
+//! | `nodes`, `machines_by_node` | finds Nodes without a Machine |
 
 mod delete;
 mod foreign;

@@ -1,8 +1,8 @@
-//! Machines: facts from caches, effects on clusters and clouds, one status write for each pass.
+//! Machines: facts from caches, effects on clusters and clouds, one status write for each reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `pass` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
 //! | `facts` | API objects to facts |
 //! | `act` | does the effects, after it has checked leadership and gate |
 //! | `request` | the request to a driver |
@@ -11,7 +11,7 @@
 //! | `template` | a node template as JSON |
 //! | `publish` | writes the status if it differs |
 //! | `status_message`, `vm_status`, `drain_status` | parts of the status |
-//! | `events` | which Events a pass writes |
+//! | `events` | which Events a reconcile writes |
 //! | `milestones` | points in a Machine's life, for metrics |
 
 mod act;

@@ -1,18 +1,18 @@
 //! MachineDeployments: facts about sets, Machines and Nodes from caches, writes to them, one status write for each
-//! pass.
+//! reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `pass` | one reconcile: observes once, then asks the core and acts until the core concludes |
-//! | `observe` | all facts of a pass, from the caches, without waiting |
+//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `observe` | all facts of a reconcile, from the caches, without waiting |
 //! | `members` | facts about Machines and their Nodes |
-//! | `strategy`, `selector`, `template` | fields of the spec, as the core reads them |
+//! | `selector`, `template` | fields of the spec, as the core reads them |
 //! | `names` | names of labels and annotations |
 //! | `act` | does the effects, after it has checked leadership and gate |
 //! | `sets`, `node` | effects on sets and Nodes |
 //! | `publish` | writes the status if it differs |
 //! | `status` | the status, as the core reads it |
-//! | `events` | which Events a pass writes |
+//! | `events` | which Events a reconcile writes |
 
 mod act;
 mod events;

@@ -1,15 +1,15 @@
-//! MachineSets: facts from caches, effects on Machines and the set, one status write for each pass.
+//! MachineSets: facts from caches, effects on Machines and the set, one status write for each reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `pass` | one reconcile: observes once, then asks the core and acts until the core concludes |
-//! | `observe` | all facts of a pass, from the caches, without waiting |
+//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `observe` | all facts of a reconcile, from the caches, without waiting |
 //! | `machine_fact` | a Machine as its set sees it |
 //! | `listing` | lists Machines from the API server where the caches are in doubt |
 //! | `act` | does the effects, after it has checked leadership and gate |
 //! | `body` | the Machines that a set creates |
 //! | `publish` | writes the status if it differs |
-//! | `events` | which Events a pass writes |
+//! | `events` | which Events a reconcile writes |
 
 mod act;
 mod body;

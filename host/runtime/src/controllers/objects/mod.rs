@@ -5,9 +5,7 @@
 //! | `metadata` | patches of metadata, with preconditions |
 //! | `merge` | the JSON merge patch between two values |
 //! | `status_write` | writes a status, for one version of one object |
-//! | `own_status` | whether the API server keeps `status.machinist` |
 //! | `conditions` | conditions in `status.machinist` |
-//! | `finalizers` | finalizers on classes and Secrets that are in use |
 //! | `inherited` | settings of a template that Machines get |
 //! | `selection` | selectors of sets and deployments |
 

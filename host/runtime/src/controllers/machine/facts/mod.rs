@@ -2,9 +2,8 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `observe` | all facts of a pass, from the caches, without waiting |
-//! | `claims` | which Node is the Machine's, and which other Machines name it or the VM |
-//! | `driver_choice` | which driver, and which version of it, a class chooses |
+//! | `observe` | all facts of a reconcile, from the caches, without waiting |
+//! | `node_ownership` | which Node is the Machine's, and which other Machines name it or the VM |
 //! | `deletion` | facts of a deletion |
 //! | `preservation` | preservation, updates in place, capacity, limits |
 //! | `problems` | settings that cannot be parsed |
