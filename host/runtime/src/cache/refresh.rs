@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_after_the_question_need_not_begin_again() {
+    fn a_listing_that_begins_after_the_request_need_not_begin_again() {
         let refresh = Refresh::default();
         let mut machines = refresh.rounds(Kind::Machine);
         refresh.ask();

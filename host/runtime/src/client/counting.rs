@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_only_stood_in_line_was_not_sent() {
+    async fn a_request_that_was_only_queued_was_not_sent() {
         let server =
             tower::service_fn(|_: Request<()>| std::future::pending::<Result<Response<()>, kube::Error>>());
         let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", None).layer(server);

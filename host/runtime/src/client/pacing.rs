@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_would_wait_too_long_is_told_at_once_that_nothing_was_sent_and_when_to_come_again() {
+    async fn a_request_that_would_wait_too_long_fails_at_once_unsent_and_says_when_to_come_again() {
         let queue = queue(10.0, 1);
         let sent = send_times(&queue, 300).await;
         let refused = sent.iter().filter(|sent| sent.is_none()).count();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_stops_waiting_takes_nothing_from_the_others() {
+    async fn a_request_that_stops_waiting_takes_nothing_from_the_others() {
         let queue = queue(1.0, 1);
         assert!(queue.wait().await.is_ok());
         for _ in 0..50 {

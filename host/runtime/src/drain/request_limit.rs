@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_lasts_as_long_as_the_server_asks_within_reason() {
+    fn a_pause_lasts_as_long_as_the_server_asks_within_reason() {
         let request_limit = DrainRequestLimit::default();
         assert_eq!(request_limit.paused_for(at(0)), None);
         request_limit.pause(at(0), Some(SignedDuration::from_secs(7)));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_no_room_is_sent_away_in_the_end() {
+    async fn a_request_without_a_free_permit_fails_in_the_end() {
         let request_limit = DrainRequestLimit::default();
         let mut taken = Vec::new();
         for _ in 0..REQUESTS_AT_A_TIME {

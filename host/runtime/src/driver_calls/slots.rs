@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_pass_that_waits_for_a_driver_holds_no_place_and_comes_back_before_others_begin() {
+    async fn a_reconcile_that_waits_for_a_driver_holds_no_slot_and_gets_one_before_others_begin() {
         let slots = ReconcileSlots::new(1);
         let (answer, answers) = oneshot::channel();
         let mut reconcile =
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pass_with_two_calls_comes_back_after_both() {
+    async fn a_reconcile_with_two_calls_gets_its_slot_after_both() {
         let slots = ReconcileSlots::new(1);
         let (one, first) = oneshot::channel();
         let (two, second) = oneshot::channel();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pass_that_is_cut_off_leaves_its_place() {
+    async fn a_reconcile_that_is_cut_off_frees_its_slot() {
         let slots = ReconcileSlots::new(1);
         let mut reconcile = Box::pin(slots.take().unwrap().run(without_slot(std::future::pending::<()>())));
         assert!((&mut reconcile).now_or_never().is_none());

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pass_waits_for_the_answer_and_finds_a_newborn() {
+    async fn a_reconcile_waits_for_the_answer_and_finds_an_unstarted_machine() {
         let unstarted = UnstartedMachines::default();
         let expected = unstarted.expect(key());
         assert_eq!(unstarted.answered(&ObjectKey::new("shoot", "b")).now_or_never(), Some(()), "another one");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pass_that_did_not_wait_for_the_answer_makes_it_worth_nothing() {
+    async fn a_reconcile_that_did_not_wait_for_the_answer_makes_it_worthless() {
         let unstarted = UnstartedMachines::default();
         let expected = unstarted.expect(key());
         let begun = tokio::time::Instant::now();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_fails_holds_up_nobody_and_makes_no_newborn() {
+    async fn a_request_that_fails_blocks_nobody_and_leaves_no_unstarted_machine() {
         let unstarted = UnstartedMachines::default();
         let expected = unstarted.expect(key());
         let (begun, machine) = (tokio::time::Instant::now(), key());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_two_requests_for_one_name_only_the_last_makes_a_newborn() {
+    async fn of_two_requests_for_one_name_only_the_last_makes_an_unstarted_machine() {
         let unstarted = UnstartedMachines::default();
         let (first, last) = (unstarted.expect(key()), unstarted.expect(key()));
         first.created(Uid::new("0"));

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_does_not_wake_whether_it_comes_during_the_pass_or_after_it() {
+    fn an_own_write_does_not_requeue_during_the_reconcile_or_after_it() {
         let mut own = OwnWrites::default();
         own.begin(&key());
         assert!(!own.is_foreign(&key(), "7", Priority::Event));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_change_during_a_pass_wakes_after_it() {
+    fn a_foreign_change_during_a_reconcile_requeues_after_it() {
         let mut own = OwnWrites::default();
         own.begin(&key());
         assert!(!own.is_foreign(&key(), "5", Priority::Deletion));

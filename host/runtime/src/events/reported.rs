@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_and_changes_back_is_told_each_time() {
+    fn a_state_that_changes_and_changes_back_is_reported_each_time() {
         let mut reports = ReportedEvents::default();
         let mut second = 0;
         for _ in 0..3 {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_nothing_is_told_that_the_object_says_already() {
+    fn after_a_restart_nothing_is_reported_that_the_object_says_already() {
         let mut reports = ReportedEvents::default();
         let known = EventFact { is_known: true, ..state("NodeHealthy", "all is well") };
         assert_eq!(report(&mut reports, known, 0), EventDecision::Nothing);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_event_says_as_well_is_not_told_then_nor_later() {
+    fn a_change_that_another_event_reports_is_not_reported_then_nor_later() {
         let mut reports = ReportedEvents::default();
         let sick = EventFact { topic: "Healthy", ..state("NodeUnhealthy", "False") };
         assert_eq!(report(&mut reports, EventFact { is_implied: true, ..sick }, 0), EventDecision::Nothing);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_told_apart() {
+    fn topics_are_reported_separately() {
         let mut reports = ReportedEvents::default();
         let drained = EventFact { topic: "Drained", ..state("PodsGone", "") };
         assert_eq!(report(&mut reports, drained, 0), EventDecision::Event);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_told_each_time_and_leaves_room_for_bad_news() {
+    fn each_action_is_reported_and_leaves_room_for_failures() {
         let mut reports = ReportedEvents::default();
         let action = |same| EventFact { topic: "deed", is_action: true, ..state("Scaled", same) };
         let decisions: Vec<EventDecision> =

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_deployment_measured_is_shown_while_it_has_machines_and_a_while_longer() {
+    fn measurements_of_a_deployment_are_shown_while_it_has_machines_and_a_while_longer() {
         let stages = StageMetrics::default();
         for name in ["here", "gone"] {
             for milestone in [Milestone::Created(SignedDuration::from_secs(3)), Milestone::JoinTimedOut] {

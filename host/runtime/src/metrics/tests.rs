@@ -164,7 +164,7 @@ fn a_deployment_is_shown_with_its_numbers_and_shares_are_worked_out() {
 }
 
 #[test]
-fn what_a_deployment_does_not_say_has_no_series_and_what_it_says_wrongly_does_no_harm() {
+fn absent_settings_of_a_deployment_have_no_series_and_invalid_ones_do_no_harm() {
     let bounds = json!({ "maxSurge": "a lot", "maxUnavailable": 1 });
     let strategy = json!({ "rollingUpdate": bounds });
     let invalid = json!({ "metadata": { "name": "d" }, "spec": { "template": {}, "strategy": strategy } });

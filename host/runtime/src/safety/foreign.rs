@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_told_when_there_is_one_more_and_once_a_day() {
+    fn they_are_reported_when_there_is_one_more_and_once_a_day() {
         let mut foreign = Foreign::default();
         let mut reports = |count, hour| foreign.report(vms(count), at(hour)).is_some();
         assert!(!reports(0, 0));

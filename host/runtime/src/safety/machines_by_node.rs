@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_vm_does_not_hold_a_node_that_is_being_deleted() {
+    fn a_machine_with_another_vm_does_not_hold_a_node_that_is_being_deleted() {
         let going = json!({
             "deletionTimestamp": "2026-01-01T00:00:00Z", "labels": { "node.gardener.cloud/machine-name": "a" },
         });

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_understands_still_owns_its_vm() {
+    fn a_machine_that_cannot_be_decoded_still_owns_its_vm() {
         let invalid = json!({
             "metadata": { "name": "a", "uid": "u", "labels": { "node": "n" } },
             "spec": { "providerID": "sim:///a", "class": 7, "drainTimeout": ["odd"] },

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_autoscaler_back_is_told_by_the_pair_of_annotations() {
+    fn the_pair_of_annotations_says_who_holds_the_autoscaler_back() {
         let held =
             |annotations: Value| node_of(json!({ "metadata": { "annotations": annotations } })).scale_down;
         let (key, ours) =

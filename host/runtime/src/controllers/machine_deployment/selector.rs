@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_and_what_is_empty_selects_nobody_elses_objects() {
+    fn an_invalid_or_empty_selector_selects_nobody_elses_objects() {
         let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
         assert!(!selects(None, &labels) && !selects(Some(&selector(json!({}))), &labels));
         let invalid = selector(json!({ "matchExpressions": [{ "key": "pool", "operator": "In" }] }));

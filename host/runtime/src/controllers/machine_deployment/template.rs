@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_reads_the_same() {
+    fn equal_templates_read_the_same() {
         let one = template(json!({
             "metadata": { "labels": { "a": "1" }, "creationTimestamp": null, "finalizers": [] },
             "spec": {

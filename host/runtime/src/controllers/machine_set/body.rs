@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_born_with_all_that_its_first_pass_would_write() {
+    fn a_machine_is_created_with_all_that_its_first_reconcile_would_write() {
         let (set, name) = (set(), Name::new("pool-1"));
         let template = machine_template(&set).0.unwrap();
         let body = machine(&set, &template, &name, 4, Birth::Claimed);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_not_handed_down_and_what_it_was_to_replace_counts() {
+    fn an_invalid_setting_is_not_passed_on_and_the_one_below_counts() {
         let mut set = set();
         let annotations = set.metadata.annotations.as_mut().unwrap();
         annotations.insert(names::annotations::EFFECTIVE_CREATION_TIMEOUT.to_owned(), "20min".to_owned());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_down_takes_away_what_the_template_has_no_more() {
+    fn a_patch_removes_settings_that_the_template_has_no_more() {
         let template = machine_template(&set()).0.unwrap();
         let machine: Machine = serde_json::from_value(json!({ "spec": {
             "class": { "kind": "AWSMachineClass", "name": "small" },

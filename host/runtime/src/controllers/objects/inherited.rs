@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn another_writing_of_the_same_time_is_no_difference_and_a_slip_is_one() {
+    fn another_form_of_the_same_duration_is_no_difference_and_an_invalid_one_is() {
         let written = |text: &str| normalized(&spec(json!({ "drainTimeout": text })));
         assert_eq!(written("120m"), written("2h0m0s"));
         assert_eq!(written("2 h").drain_timeout.as_deref(), Some("2 h"));

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_wanted_any_more_is_taken_away_and_lists_are_written_whole() {
+    fn unwanted_fields_are_removed_and_lists_are_written_whole() {
         let from =
             json!({ "labels": { "a": "1", "b": "2" }, "taints": [1, 2], "gone": null, "same": { "x": 1 } });
         let to = json!({ "labels": { "a": "1", "c": "3" }, "taints": [2], "same": { "x": 1 }, "none": null });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 use memory_api::wire::{Call, Fate};
 
 /// How long it takes until a Machine runs when each kind of request that `concerns` takes fails so often at first.

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_read_by_prefix_and_a_bad_limit_is_told() {
+    fn hooks_are_read_by_prefix_and_a_bad_limit_is_reported() {
         let annotations = json!({
             "pre-drain.delete.hook.machine.cluster.x-k8s.io/b": "owner",
             "pre-drain.delete.hook.machine.cluster.x-k8s.io/a": "",

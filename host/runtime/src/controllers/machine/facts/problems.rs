@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slip_is_named_with_its_field() {
+    fn every_invalid_setting_is_named_with_its_field() {
         let machine = machine(|machine| {
             let spec = &mut machine.spec;
             spec.max_evict_retries = Some(-5);
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn a_class_of_another_kind_is_found_by_its_name_and_one_without_a_kind_is_a_slip() {
+    fn a_class_of_another_kind_is_found_by_its_name_and_one_without_a_kind_is_invalid() {
         let of_kind = |kind: &str| invalid(&machine(|machine| machine.spec.class.kind = Some(kind.into())));
         assert_eq!(of_kind("AWSMachineClass"), None);
         assert!(of_kind("").is_some_and(|problems| problems.contains("spec.class.kind is required")));
     }
 
     #[test]
-    fn what_can_be_understood_is_no_slip() {
+    fn a_valid_setting_is_no_problem() {
         let machine = machine(|machine| machine.spec.drain_timeout = Some("2h0m0s".into()));
         assert_eq!((invalid(&machine), all(&machine)), (None, Vec::new()));
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{names, scale, stage, until_settled};
-use crate::world::stage::{Stage, in_namespace};
+use super::{names, scale, stage, until_stable};
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::{Call, Fate};
 
 /// Nobody hears of changes of Machines any more.
@@ -29,7 +29,7 @@ fn take_away(stage: &Stage) {
 async fn no_deletion_is_repeated_while_the_caches_are_behind() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     silence(&stage);
     take_away(&stage);
     scale(&stage, 0);
@@ -39,14 +39,14 @@ async fn no_deletion_is_repeated_while_the_caches_are_behind() {
     assert!(!stage.events("pool").contains(&"SuccessfulDelete".to_owned()), "nothing was deleted");
     stage.wire.heal();
     stage.api.drop_watches("host", Some("machines"));
-    until_settled(&stage, 0).await;
+    until_stable(&stage, 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_deleted_does_not_ask_again_for_machines_that_are_gone() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     silence(&stage);
     take_away(&stage);
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
@@ -59,10 +59,10 @@ async fn a_set_that_is_deleted_does_not_ask_again_for_machines_that_are_gone() {
 async fn machines_that_are_gone_are_replaced_without_waiting_for_the_caches() {
     let stage = stage(2);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     scale(&stage, 1);
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     take_away(&stage);
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     assert_eq!(names(&stage).len(), 1);
 }

@@ -1,17 +1,17 @@
-//! Two Machines for one Node or one VM, labels that are taken away, and settings that nobody understands.
+//! Two Machines for one Node or one VM, labels that are removed, and invalid settings.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, in_namespace};
+use crate::fixture::stage::{NAMESPACE, Stage, in_namespace};
 use memory_api::wire::Call;
 
 const SOON: Duration = Duration::from_secs(2);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::world::stage::Host) {
+async fn running() -> (Stage, crate::fixture::stage::Host) {
     let stage = Stage::set();
     let host = stage.host("host");
     stage.add_machine("a");
@@ -35,7 +35,7 @@ fn add_twin(stage: &Stage) {
 
 async fn until_both_say(stage: &Stage, reason: &str) {
     for name in ["a", "twin"] {
-        stage.until("it says so", MINUTE, || stage.told(name, "Contested").1 == reason).await;
+        stage.until("it says so", MINUTE, || stage.reported(name, "Contested").1 == reason).await;
     }
     // Events follow what they are about.
     tokio::time::sleep(SOON).await;
@@ -80,7 +80,7 @@ async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once
         stage.until("held", MINUTE, || stage.reason(deleted) == "VmContested").await;
         edit(&stage, deleted, &json!({ "metadata": { "labels": { "force-deletion": "True" } } }));
         tokio::time::sleep(300 * MINUTE).await;
-        let (_, _, message) = stage.told(deleted, "Ready");
+        let (_, _, message) = stage.reported(deleted, "Ready");
         assert!(message.contains("take spec.providerID off"), "{message}");
         assert!(stage.cloud.has(&vm) && stage.machine(deleted).is_some(), "{deleted} is held");
         let node = stage.api.find("nodes", "a").unwrap();
@@ -104,7 +104,7 @@ async fn a_liar_goes_without_the_vm_once_its_provider_id_is_taken_off() {
     stage.until("held", MINUTE, || stage.reason("twin") == "VmContested").await;
     edit(&stage, "twin", &json!({ "spec": { "providerID": null } }));
     stage.until_gone("twin").await;
-    stage.until("a is told", MINUTE, || stage.told("a", "Contested").1 == "NotContested").await;
+    stage.until("a is told", MINUTE, || stage.reported("a", "Contested").1 == "NotContested").await;
     assert_eq!((stage.phase("a").as_str(), stage.cloud.vms()), ("Running", 1));
     assert!(stage.api.find("nodes", "a").is_some());
 }
@@ -141,8 +141,8 @@ async fn a_label_that_no_node_tells_comes_from_the_driver() {
 async fn a_running_machine_with_settings_that_nobody_understands_says_so_and_goes_by_the_flags() {
     let (stage, _host) = running().await;
     edit(&stage, "a", &json!({ "spec": { "maxEvictRetries": -5, "drainTimeout": "soon" } }));
-    stage.until("it says so", SOON, || stage.told("a", "Valid").0 == "False").await;
-    let (_, reason, message) = stage.told("a", "Valid");
+    stage.until("it says so", SOON, || stage.reported("a", "Valid").0 == "False").await;
+    let (_, reason, message) = stage.reported("a", "Valid");
     assert!(
         reason == "NotUnderstood" && message.contains("maxEvictRetries must not be negative"),
         "{message}"
@@ -151,7 +151,7 @@ async fn a_running_machine_with_settings_that_nobody_understands_says_so_and_goe
     assert!(stage.events("a").contains(&"NotUnderstood".to_owned()));
     assert_eq!(stage.phase("a"), "Running");
     edit(&stage, "a", &json!({ "spec": { "maxEvictRetries": 5, "drainTimeout": null } }));
-    stage.until("taken back", SOON, || stage.told("a", "Valid").0 == "True").await;
+    stage.until("taken back", SOON, || stage.reported("a", "Valid").0 == "True").await;
     edit(&stage, "a", &json!({ "spec": { "maxEvictRetries": -1 } }));
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until_gone("a").await;

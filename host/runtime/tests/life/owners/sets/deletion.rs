@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Census, edit, look, names, set, stage, until_settled};
-use crate::world::stage::in_namespace;
+use super::{Census, edit, look, names, set, stage, until_stable};
+use crate::fixture::stage::in_namespace;
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_deleted_takes_its_machines_with_it_and_goes_last() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
     stage.until("it is gone", Duration::from_secs(600), || look(&stage, "pool").is_none()).await;
     stage.assert_nothing_left();
@@ -21,7 +21,7 @@ async fn a_set_that_is_deleted_takes_its_machines_with_it_and_goes_last() {
 async fn a_set_that_is_deleted_without_its_machines_leaves_them() {
     let stage = stage(2);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     let finalizers = json!(["machine.sapcloud.io/machine-controller-manager", "orphan"]);
     edit(&stage, &json!({ "metadata": { "finalizers": finalizers } }));
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
@@ -38,16 +38,16 @@ async fn a_set_that_is_deleted_without_its_machines_leaves_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_is_made_anew_under_its_old_name_has_machines_of_its_own() {
+async fn a_set_that_is_made_again_under_its_old_name_has_machines_of_its_own() {
     let stage = stage(2);
     let census = Census::of(&stage);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     stage.until("it is gone", Duration::from_secs(600), || look(&stage, "pool").is_none()).await;
     stage.api.create("machinesets", &set("pool", 2)).unwrap();
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     census.assert_no_name_twice();
     assert_eq!(stage.cloud.vms(), 2);
 }

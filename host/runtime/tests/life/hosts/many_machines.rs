@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::world::stage::{Stage, class, in_namespace, secret};
+use crate::fixture::stage::{Stage, class, in_namespace, secret};
 use memory_api::wire::{Call, Fate};
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +106,7 @@ async fn creates_beyond_the_room_for_calls_come_when_there_is_room_again_and_mak
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_one_place_for_passes_a_slow_create_stops_nobody() {
+async fn with_one_slot_for_reconciles_a_slow_create_stops_nobody() {
     let stage = Stage::set();
     stage.settings.lock().unwrap().concurrent_reconciles = 1;
     let _host = stage.host("host");

@@ -1,4 +1,4 @@
-//! Rollouts while servers, watches and kubelets are in each other's way, and while dangerous work is held.
+//! Rollouts while servers, watches and kubelets fail, and during a freeze.
 
 use super::*;
 use memory_api::wire::Fate;
@@ -68,7 +68,7 @@ async fn late_watches_break_no_bound() {
 async fn kubelets_that_write_all_the_time_do_not_keep_marks_off_their_nodes() {
     let habits =
         KubeletHabits { heartbeat: Some(SECOND / 20), ready_after: 3 * SECOND, ..KubeletHabits::default() };
-    let stage = Stage::with(crate::world::cloud::Habits::default(), habits);
+    let stage = Stage::with(crate::fixture::cloud::Habits::default(), habits);
     stage.add_class();
     let stage = with_large(stage);
     let _host = running(&stage, &pool(2)).await;
@@ -91,8 +91,8 @@ async fn a_rollout_is_held_while_somebody_asks_for_that_and_goes_on_afterwards()
     stage.until("it is begun", LONG, || machines_of(&stage, "large").len() == 1).await;
     let request = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE }, "data": {} });
     stage.api.create("configmaps", &request).unwrap();
-    until_told(&stage, "Frozen").await;
-    assert!(told(&stage).1.contains("machinist-freeze"), "{:?}", told(&stage));
+    until_reported(&stage, "Frozen").await;
+    assert!(reported(&stage).1.contains("machinist-freeze"), "{:?}", reported(&stage));
     tokio::time::sleep(MINUTE).await;
     let held = (wanted(&stage), stage.api.count("machines"));
     tokio::time::sleep(10 * MINUTE).await;
@@ -104,7 +104,7 @@ async fn a_rollout_is_held_while_somebody_asks_for_that_and_goes_on_afterwards()
 }
 
 #[tokio::test(start_paused = true)]
-async fn under_crds_without_our_status_nothing_is_written_or_told_again_and_again() {
+async fn under_crds_without_our_status_nothing_is_written_or_reported_again_and_again() {
     let stage = stage();
     stage.api.prune_own_status();
     let host = stage.host("host");
@@ -132,12 +132,12 @@ async fn a_deployment_is_rolled_without_a_cluster_that_nodes_join() {
     assert_eq!(wanted(&stage), [("large".into(), 2), ("small".into(), 0)].into());
     assert_tidy(&stage, 2);
     edit(&stage, &json!({ "spec": { "strategy": { "type": "InPlaceUpdate" } } }));
-    until_told(&stage, "InvalidDeployment").await;
-    assert!(told(&stage).1.contains("there is no target cluster"), "{:?}", told(&stage));
+    until_reported(&stage, "InvalidDeployment").await;
+    assert!(reported(&stage).1.contains("there is no target cluster"), "{:?}", reported(&stage));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slip_in_an_annotation_is_told_and_reaches_neither_sets_nor_machines() {
+async fn a_typo_in_an_annotation_is_reported_and_reaches_neither_sets_nor_machines() {
     let stage = stage();
     let mut wrong = pool(2);
     wrong["metadata"]["annotations"] =
@@ -145,8 +145,8 @@ async fn a_slip_in_an_annotation_is_told_and_reaches_neither_sets_nor_machines()
     wrong["spec"]["template"]["spec"]["healthTimeout"] = json!("ten minutes");
     stage.api.create("machinedeployments", &wrong).unwrap();
     let _host = stage.host("host");
-    until_told(&stage, "InvalidOption").await;
-    let (_, message) = told(&stage);
+    until_reported(&stage, "InvalidOption").await;
+    let (_, message) = reported(&stage);
     for field in ["effective-creation-timeout", "spec.template.spec.healthTimeout"] {
         assert!(message.contains(field), "{field}: {message}");
     }
@@ -177,14 +177,14 @@ async fn a_deployment_does_nothing_while_one_of_its_sets_cannot_be_decoded() {
     host.end().await;
     let set = name_of(&set_of(&stage, "small"));
     let spoil = |labels: Value| {
-        let odd = json!({ "spec": { "selector": { "matchLabels": labels } } });
-        stage.api.edit("machinesets", &in_namespace(&set), &odd).unwrap();
+        let invalid = json!({ "spec": { "selector": { "matchLabels": labels } } });
+        stage.api.edit("machinesets", &in_namespace(&set), &invalid).unwrap();
     };
     let selector = set_of(&stage, "small")["spec"]["selector"]["matchLabels"].clone();
     spoil(json!("odd"));
     let _next = stage.host("next");
-    until_told(&stage, "UnreadableMachineSet").await;
-    assert!(told(&stage).1.contains(&set), "{}", told(&stage).1);
+    until_reported(&stage, "UnreadableMachineSet").await;
+    assert!(reported(&stage).1.contains(&set), "{}", reported(&stage).1);
     roll_to(&stage, "large");
     tokio::time::sleep(10 * MINUTE).await;
     assert_eq!((stage.api.count("machinesets"), stage.api.count("machines")), (1, 2));

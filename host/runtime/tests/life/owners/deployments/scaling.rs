@@ -1,4 +1,4 @@
-//! Deployments that are made and scaled.
+//! Deployments that are created and scaled.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Deletions that somebody else has begun: another controller, or a host that died.
+//! Deletions that another controller, or a host that crashed, has begun.
 
 use machinist_api::names::annotations;
 

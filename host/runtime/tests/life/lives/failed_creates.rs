@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 
-use crate::world::cloud::{Habits, guest_error};
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::cloud::{Habits, guest_error};
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, Stage, in_namespace};
 use memory_api::wire::{Call, Fate, table};
 
 /// A cloud that makes another VM for each create and shows it only after ten seconds.
@@ -139,7 +139,7 @@ async fn a_create_in_doubt_says_so_once_is_looked_for_and_made_again_after_the_w
     stage.add_machine("a");
     let _host = stage.host("host");
     stage.until("it is in doubt", Duration::from_secs(5), || stage.reason("a") == "CreationUnresolved").await;
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("CreateMachine failed and may have made a VM all the same: "), "{message}");
     assert!(message.ends_with("no VM is created for 10s after that answer"), "{message}");
     stage.until_running("a").await;
@@ -175,8 +175,8 @@ async fn a_create_that_stays_in_doubt_writes_its_status_once_for_each_growth_of_
     let is_status = |call: &Call| call.is_write() && call.what == "machines/status" && call.name == "a";
     let writes = stage.wire.records(is_status);
     assert!(writes.len() <= 7, "{}", table(&writes));
-    let told = stage.events("a").iter().filter(|reason| *reason == "CreationUnresolved").count();
-    assert_eq!(told, 1, "{:?}", stage.events("a"));
+    let reported = stage.events("a").iter().filter(|reason| *reason == "CreationUnresolved").count();
+    assert_eq!(reported, 1, "{:?}", stage.events("a"));
     assert_eq!(stage.reason("a"), "CreationUnresolved");
 }
 
@@ -277,7 +277,7 @@ async fn a_create_that_the_grants_refuse_is_taken_up_when_they_change() {
     tokio::time::sleep(Duration::from_secs(100)).await;
     assert_eq!(stage.reason("a"), "CreationFailed");
     stage.wire.heal();
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     stage.until("Running", Duration::from_secs(2), || stage.phase("a") == "Running").await;
     stage.assert_one_vm_each(1);
 }

@@ -1,9 +1,9 @@
-//! Deployments that make no sense, and what others do to their sets.
+//! Invalid deployments, and sets that others edit.
 
 use super::*;
 
 /// What a deployment says that is made like this. It makes nothing, and is mended afterwards.
-async fn refuses(change: impl FnOnce(&mut Value), mend: &Value) -> (String, String) {
+async fn refuses(change: impl FnOnce(&mut Value), fix: &Value) -> (String, String) {
     let stage = stage();
     let _host = stage.host("host");
     let mut deployment = pool(2);
@@ -11,10 +11,10 @@ async fn refuses(change: impl FnOnce(&mut Value), mend: &Value) -> (String, Stri
     stage.api.create("machinedeployments", &deployment).unwrap();
     tokio::time::sleep(MINUTE).await;
     assert_eq!((stage.api.count("machinesets"), stage.api.count("machines")), (0, 0));
-    let said = told(&stage);
+    let said = reported(&stage);
     assert!(stage.events("pool").contains(&said.0), "{:?}", stage.events("pool"));
     assert_quiet(&stage).await;
-    edit(&stage, mend);
+    edit(&stage, fix);
     until_complete(&stage).await;
     assert_tidy(&stage, 2);
     said
@@ -22,24 +22,24 @@ async fn refuses(change: impl FnOnce(&mut Value), mend: &Value) -> (String, Stri
 
 #[tokio::test(start_paused = true)]
 async fn a_selector_that_is_empty_selects_nothing() {
-    let mend = json!({ "spec": { "selector": { "matchLabels": { "name": "pool" } } } });
-    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = json!({}), &mend).await;
+    let fix = json!({ "spec": { "selector": { "matchLabels": { "name": "pool" } } } });
+    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = json!({}), &fix).await;
     assert!(reason == "SelectingAll" && message.contains("spec.selector is empty"), "{reason}: {message}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_selector_must_fit_the_template() {
-    let mend = json!({ "spec": { "selector": { "matchLabels": { "name": "pool" } } } });
+    let fix = json!({ "spec": { "selector": { "matchLabels": { "name": "pool" } } } });
     let other = json!({ "matchLabels": { "name": "other" } });
-    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = other, &mend).await;
+    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = other, &fix).await;
     assert!(reason == "InvalidDeployment" && message.contains("does not select"), "{reason}: {message}");
-    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = Value::Null, &mend).await;
+    let (reason, message) = refuses(|pool| pool["spec"]["selector"] = Value::Null, &fix).await;
     assert!(reason == "InvalidDeployment" && message.contains("is missing"), "{reason}: {message}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_template_must_name_a_class_and_a_strategy_its_bounds() {
-    let mend = json!({ "spec": {
+    let fix = json!({ "spec": {
         "template": { "spec": { "class": { "kind": "MachineClass", "name": "small" } } },
         "strategy": rolling(1, 1),
     } });
@@ -48,15 +48,17 @@ async fn a_template_must_name_a_class_and_a_strategy_its_bounds() {
         pool["spec"]["strategy"] =
             json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "many" } });
     };
-    let (reason, message) = refuses(change, &mend).await;
+    let (reason, message) = refuses(change, &fix).await;
     assert_eq!(reason, "InvalidDeployment");
-    for told in ["class.name is missing", "class.kind is missing", "maxUnavailable is missing", "\"many\""] {
-        assert!(message.contains(told), "{told}: {message}");
+    for reported in
+        ["class.name is missing", "class.kind is missing", "maxUnavailable is missing", "\"many\""]
+    {
+        assert!(message.contains(reported), "{reported}: {message}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn overlapping_deployments_are_told_and_keep_their_own() {
+async fn overlapping_deployments_are_reported_and_keep_their_own() {
     let stage = stage();
     let _host = running(&stage, &pool(2)).await;
     let mut other = pool(1);
@@ -65,7 +67,7 @@ async fn overlapping_deployments_are_told_and_keep_their_own() {
     tokio::time::sleep(MINUTE).await;
     edit(&stage, &json!({ "spec": { "replicas": 3 } }));
     tokio::time::sleep(MINUTE).await;
-    assert!(told(&stage).1.contains("overlaps with that of rival"), "{:?}", told(&stage));
+    assert!(reported(&stage).1.contains("overlaps with that of rival"), "{:?}", reported(&stage));
     assert_eq!((stage.api.count("machinesets"), stage.api.count("machines")), (2, 4));
     assert_quiet(&stage).await;
 }

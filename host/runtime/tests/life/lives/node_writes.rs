@@ -1,4 +1,4 @@
-//! What is kept on Machines and Nodes: capacity, finalizers, tokens, and Nodes that two Machines claim. Updates in place.
+//! Capacity, finalizers and tokens on Machines and Nodes, and Nodes that two Machines name. Updates in place.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use machinist_core::driver::bootstrap_token::{id, secret_name};
 use machinist_core::value::id::Uid;
 use serde_json::{Value, json};
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ async fn a_node_that_two_machines_claim_is_left_alone_until_one_of_them_is_gone(
     stage.report_ready("a", "False");
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((stage.phase("a"), stage.reason("a")), ("Running".into(), "NodeContested".into()));
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("claimed by b, x as well"), "{message}");
     stage.api.delete("machines", &in_namespace("b")).unwrap();
     stage.until("a is judged again", SOON, || stage.phase("a") == "Unknown").await;
@@ -150,14 +150,14 @@ async fn a_node_is_emptied_handed_over_and_taken_back_when_its_update_succeeds()
     stage.report_ready("a", "False");
     tokio::time::sleep(10 * MINUTE).await;
     assert_eq!(stage.phase("a"), "InPlaceUpdating");
-    assert_eq!(stage.told("a", "InPlaceUpdated").1, "Updating");
+    assert_eq!(stage.reported("a", "InPlaceUpdated").1, "Updating");
     stage.report_ready("a", "True");
     label(&stage, "update-result", Some("successful"));
     stage.until("running again", SOON, || stage.phase("a") == "Running").await;
     stage.until("told on the Node", SOON, || says().1 == "UpdateSuccessful").await;
     tokio::time::sleep(SOON).await;
     assert_eq!(
-        (stage.told("a", "InPlaceUpdated").0, stage.told("a", "InPlaceUpdated").1),
+        (stage.reported("a", "InPlaceUpdated").0, stage.reported("a", "InPlaceUpdated").1),
         ("True".into(), "Updated".into())
     );
     let copied = stage.machine("a").unwrap()["status"]["conditions"].clone();
@@ -190,7 +190,7 @@ async fn an_update_that_fails_says_why_and_after_the_health_time_out_the_machine
     let description = stage.machine("a").unwrap()["status"]["lastOperation"]["description"].clone();
     assert!(description.as_str().unwrap().contains("no space"), "{description}");
     assert!(kept() != Value::Null, "an update does not end a preservation");
-    assert_eq!(stage.told("a", "InPlaceUpdated").1, "Failed");
+    assert_eq!(stage.reported("a", "InPlaceUpdated").1, "Failed");
     stage.until("to be replaced", 11 * MINUTE, || stage.phase("a") == "Failed").await;
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!(stage.phase("a"), "Failed", "although its Node is healthy");

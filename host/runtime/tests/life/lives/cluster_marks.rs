@@ -5,7 +5,7 @@ use std::time::Duration;
 use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, class, in_namespace, machine, secret};
+use crate::fixture::stage::{NAMESPACE, Stage, class, in_namespace, machine, secret};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const LONG: Duration = Duration::from_secs(15 * 60);
@@ -82,7 +82,7 @@ async fn a_moved_control_plane_with_another_mark_loses_no_vm_and_says_which_flag
     tokio::time::sleep(20 * LONG).await;
     assert!(stage.cloud.has(&vm) && stage.machine("a").is_some());
     assert_ne!(stage.api.find("nodes", "a").unwrap()["spec"]["unschedulable"], true, "no drain begins");
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("start it with --cluster-id=test"), "{message}");
     assert!(stage.events("a").contains(&"ClusterMarkDiffers".to_owned()), "{:?}", stage.events("a"));
     let creates = stage.wire.records(|call| call.calls("create")).len();
@@ -107,7 +107,7 @@ async fn the_vm_of_a_machine_without_a_stored_mark_is_refused_by_its_driver_and_
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     tokio::time::sleep(20 * LONG).await;
     assert!(stage.cloud.has(&vm) && stage.machine("a").is_some());
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("--cluster-id=test"), "{message}");
     assert!(mark_of(&stage, "machines", "a").is_null(), "a mark that nothing proves is not stored");
     host.end().await;
@@ -127,7 +127,7 @@ async fn no_vm_is_made_of_a_class_that_carries_another_mark() {
     stage.until("it says so", MINUTE, || stage.reason("a") == "ClusterMarkDiffers").await;
     tokio::time::sleep(20 * LONG).await;
     assert_eq!(stage.cloud.vms(), 0);
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("MachineClass small carries the mark of cluster before"), "{message}");
     // It came here as a copy, and nothing of that cluster is here.
     let without = json!({ "metadata": { "annotations": { MARK: null } } });
@@ -171,8 +171,8 @@ async fn of_two_control_planes_with_one_mark_and_one_target_the_second_waits_unt
     tokio::time::sleep(20 * LONG).await;
     assert!(!other_has_vm(&stage, "x"));
     assert_eq!(stage.cloud.vms(), 2, "nobody's VM is deleted");
-    let told = stage.event_notes("machine-controller").join("\n");
-    assert!(told.contains("another control plane holds this cluster's mark"), "{told}");
+    let reported = stage.event_notes("machine-controller").join("\n");
+    assert!(reported.contains("another control plane holds this cluster's mark"), "{reported}");
     first.end().await;
     stage.until("it is taken over", LONG, || other_has_vm(&stage, "x")).await;
 }
@@ -204,10 +204,11 @@ async fn as_long_as_nobody_knows_who_holds_the_mark_nothing_is_done() {
     stage.add_machine("a");
     stage.until_running("a").await;
     add_other(&stage, &["x"]);
-    let is_claim = |call: &Call| call.what == "secrets" && call.name.starts_with("machinist-cluster-mark-");
+    let is_mark_write =
+        |call: &Call| call.what == "secrets" && call.name.starts_with("machinist-cluster-mark-");
     stage.wire.plan(
         move |call| {
-            if call.actor == "second" && is_claim(call) { Fate::Lose } else { Fate::Pass }
+            if call.actor == "second" && is_mark_write(call) { Fate::Lose } else { Fate::Pass }
         },
     );
     let _second = stage.host("second");

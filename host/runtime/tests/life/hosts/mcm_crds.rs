@@ -1,4 +1,4 @@
-//! Under machine-controller-manager's own CRDs, which drop what only this program writes into a status.
+//! Machines under machine-controller-manager's own CRDs, which drop `status.machinist`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use machinist_api::names::annotations;
 use memory_api::wire::{Call, Record, table};
 use serde_json::{Value, json};
 
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::stage::{Host, Stage, in_namespace};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ fn is_event(call: &Call) -> bool {
     call.what == "events"
 }
 
-fn is_told(call: &Call) -> bool {
+fn is_reported(call: &Call) -> bool {
     call.is_write() || is_event(call)
 }
 
@@ -52,8 +52,8 @@ async fn a_host_that_starts_among_many_quiet_machines_writes_once_to_learn_what_
     let begun = stage.wire.len();
     let _next = stage.host("next");
     tokio::time::sleep(HOUR).await;
-    let told = since(&stage, begun, is_told);
-    assert!(told.len() <= 1, "{} writes:\n{}", told.len(), table(&told));
+    let reported = since(&stage, begun, is_reported);
+    assert!(reported.len() <= 1, "{} writes:\n{}", reported.len(), table(&reported));
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn a_host_that_starts_among_machines_that_are_in_trouble_tells_what_it_fin
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_waits_for_its_turn_to_fail_is_told_once_and_writes_nothing() {
+async fn a_machine_that_waits_for_its_turn_to_fail_is_reported_once_and_writes_nothing() {
     let (stage, _host) = at_rest(6).await;
     let begun = stage.wire.len();
     (0..6).for_each(|number| stage.report_ready(&name(number), "False"));
@@ -88,8 +88,8 @@ async fn a_machine_that_waits_for_its_turn_to_fail_is_told_once_and_writes_nothi
     assert!(events.len() <= 12, "two each: {}", events.len());
     let quiet = stage.wire.len();
     tokio::time::sleep(2 * HOUR).await;
-    let told = since(&stage, quiet, is_told);
-    assert!(told.is_empty(), "{}", table(&told));
+    let reported = since(&stage, quiet, is_reported);
+    assert!(reported.is_empty(), "{}", table(&reported));
     // The next one's turn comes all the same.
     let failed = (0..6).map(name).find(|name| stage.phase(name) == "Failed").unwrap();
     stage.api.delete("machines", &in_namespace(&failed)).unwrap();

@@ -17,7 +17,7 @@ async fn a_deployment_goes_after_all_that_it_has_made() {
     roll_to(&stage, "large");
     tokio::time::sleep(SECOND).await;
     delete(&stage);
-    until_told(&stage, "Deleting").await;
+    until_reported(&stage, "Deleting").await;
     stage.until("it is gone", LONG, || is_gone(&stage)).await;
     tokio::time::sleep(SECOND).await;
     assert_eq!(stage.api.count("machinesets"), 0);
@@ -29,7 +29,7 @@ async fn a_deployment_that_cannot_be_understood_can_be_deleted() {
     let stage = stage();
     let _host = running(&stage, &pool(2)).await;
     edit(&stage, &json!({ "spec": { "selector": null, "strategy": { "type": "Whatever" } } }));
-    until_told(&stage, "InvalidDeployment").await;
+    until_reported(&stage, "InvalidDeployment").await;
     assert_eq!(stage.api.count("machines"), 2);
     delete(&stage);
     stage.until("it is gone", LONG, || is_gone(&stage)).await;
@@ -48,7 +48,7 @@ async fn sets_stay_that_are_to_be_orphaned_and_are_adopted_by_the_next_of_that_n
     edit(&stage, &json!({ "metadata": { "finalizers": with_orphan } }));
     delete(&stage);
     tokio::time::sleep(MINUTE).await;
-    assert!(told(&stage).1.contains("orphans"), "{:?}", told(&stage));
+    assert!(reported(&stage).1.contains("orphans"), "{:?}", reported(&stage));
     // What the garbage collector does.
     let orphaned = json!({ "metadata": { "ownerReferences": null } });
     stage.api.edit("machinesets", &in_namespace(&set), &orphaned).unwrap();

@@ -6,10 +6,10 @@ use machinist_core::driver::CloudCondition;
 use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
 use crate::owners::sets;
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
 
 const SOON: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -118,7 +118,7 @@ async fn a_node_under_another_name_than_the_driver_said_is_found_by_its_provider
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_vm_that_vanishes_is_told_within_two_hours_and_its_healthy_node_keeps_its_machine() {
+async fn a_vm_that_vanishes_is_reported_within_two_hours_and_its_healthy_node_keeps_its_machine() {
     let stage = Stage::set();
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -131,7 +131,7 @@ async fn a_vm_that_vanishes_is_told_within_two_hours_and_its_healthy_node_keeps_
     let looks = stage.wire.records_since(begun, |call: &Call| call.verb == "CALL").len();
     assert!((8..=11).contains(&looks), "about once an hour: {looks}");
     stage.cloud.lose("a");
-    stage.until("it is told", 120 * MINUTE, || stage.told("a", "VmPresent").1 == "VmGone").await;
+    stage.until("it is told", 120 * MINUTE, || stage.reported("a", "VmPresent").1 == "VmGone").await;
     tokio::time::sleep(120 * MINUTE).await;
     assert_eq!((stage.phase("a").as_str(), stage.reason("a").as_str()), ("Running", "NodeHealthy"));
     assert!(stage.events("a").contains(&"VmGone".to_owned()), "{:?}", stage.events("a"));
@@ -154,16 +154,17 @@ async fn what_the_cloud_says_of_a_vm_is_in_the_status_and_in_an_event_and_harms_
     };
     stage.cloud.says("a", &[retires]);
     let of_vm = || stage.machine("a").unwrap()["status"]["machinist"]["vm"]["conditions"].clone();
-    let is_told = || of_vm()[0]["type"] == "Retirement" && of_vm()[0]["message"] == "stops on the first";
-    stage.until("the status has it", 120 * MINUTE, is_told).await;
+    let is_reported = || of_vm()[0]["type"] == "Retirement" && of_vm()[0]["message"] == "stops on the first";
+    stage.until("the status has it", 120 * MINUTE, is_reported).await;
     let events = || stage.events("a").into_iter().filter(|reason| reason == "VmChanged").count();
     assert_eq!(events(), 1, "{:?}", stage.events("a"));
     tokio::time::sleep(240 * MINUTE).await;
     assert_eq!((events(), stage.phase("a").as_str()), (1, "Running"), "what stays is told once");
     stage.cloud.says("a", &[]);
     stage.until("it is told no more", 120 * MINUTE, || of_vm().as_array().is_none_or(Vec::is_empty)).await;
-    let is_told = || stage.event_notes("a").iter().any(|note| note.contains("Retirement is told no more"));
-    stage.until("an Event tells it", MINUTE, is_told).await;
+    let is_reported =
+        || stage.event_notes("a").iter().any(|note| note.contains("Retirement is told no more"));
+    stage.until("an Event tells it", MINUTE, is_reported).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +182,7 @@ async fn the_time_to_join_is_noted_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_may_not_be_deleted_keeps_no_machine_from_running_and_is_told() {
+async fn a_token_that_may_not_be_deleted_keeps_no_machine_from_running_and_is_reported() {
     let stage = Stage::set();
     stage.wire.plan(|call: &Call| {
         if call.verb == "DELETE" && call.what == "secrets" { Fate::Refuse(403) } else { Fate::Pass }

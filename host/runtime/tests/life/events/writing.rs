@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 use memory_api::wire::{Call, Fate};
 
 fn is_event(call: &Call) -> bool {
@@ -123,7 +123,7 @@ async fn an_event_that_the_server_refuses_for_now_is_written_a_moment_later_and_
     stage.add_machine("a");
     stage.until_running("a").await;
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let told = stage.events("a");
+    let reported = stage.events("a");
     let posts = stage.wire.records(|call| is_event(call) && call.verb == "POST").len();
-    assert_eq!(posts, told.len() + 2, "two were tried twice: {told:?}\n{}", stage.wire.trace());
+    assert_eq!(posts, reported.len() + 2, "two were tried twice: {reported:?}\n{}", stage.wire.trace());
 }

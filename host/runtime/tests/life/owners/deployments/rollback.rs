@@ -1,4 +1,4 @@
-//! Earlier templates.
+//! Rollbacks to earlier templates.
 
 use super::*;
 
@@ -14,9 +14,9 @@ fn class_of(stage: &Stage) -> Value {
 fn rolled_back(stage: &Stage) -> [String; 3] {
     let deployment = deployment(stage);
     let all = deployment["status"]["machinist"]["conditions"].as_array().into_iter().flatten();
-    let told = all.into_iter().find(|condition| condition["type"] == "RolledBack");
+    let reported = all.into_iter().find(|condition| condition["type"] == "RolledBack");
     ["status", "reason", "message"]
-        .map(|field| told.map_or("", |told| told[field].as_str().unwrap()).to_owned())
+        .map(|field| reported.map_or("", |reported| reported[field].as_str().unwrap()).to_owned())
 }
 
 fn revision(object: &Value) -> Value {
@@ -58,7 +58,7 @@ async fn a_deployment_returns_to_the_template_before_with_the_set_of_that_time()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revision_that_is_gone_changes_nothing_and_is_told_with_those_that_are_there() {
+async fn a_revision_that_is_gone_changes_nothing_and_is_reported_with_those_that_are_there() {
     let stage = stage();
     let _host = running(&stage, &pool(1)).await;
     roll_to(&stage, "large");

@@ -1,4 +1,4 @@
-//! What a deletion asks of the API servers, and what it tells.
+//! The requests, Events and statuses of a deletion.
 
 use memory_api::wire::{Record, table};
 
@@ -38,10 +38,10 @@ fn count(asked: &[Record], verb: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn the_events_of_a_deletion_tell_each_change_once() {
-    let (told, _) = deletion(0, ENDS_AFTER).await;
-    assert_eq!(told, ["VmTerminating"]);
-    let (told, _) = deletion(3, ENDS_AFTER).await;
-    assert_eq!(told, ["Draining", "VmTerminating"]);
+    let (reported, _) = deletion(0, ENDS_AFTER).await;
+    assert_eq!(reported, ["VmTerminating"]);
+    let (reported, _) = deletion(3, ENDS_AFTER).await;
+    assert_eq!(reported, ["Draining", "VmTerminating"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,11 +57,11 @@ async fn a_deletion_asks_for_nothing_that_is_not_there_and_for_nothing_twice() {
 #[tokio::test(start_paused = true)]
 async fn watches_that_lag_let_a_deletion_ask_for_nothing_that_is_gone() {
     for (pods, most) in [(0, 7), (3, 8)] {
-        let (told, asked) = deletion_behind(Duration::from_millis(100), pods, ENDS_AFTER).await;
+        let (reported, asked) = deletion_behind(Duration::from_millis(100), pods, ENDS_AFTER).await;
         let writes = count(&asked, "PATCH") + count(&asked, "DELETE");
         assert!(writes <= most, "{}", table(&asked));
         assert!(asked.iter().all(|record| record.code != Some(404)), "{}", table(&asked));
-        assert_eq!(told.last().map(String::as_str), Some("VmTerminating"), "{told:?}");
+        assert_eq!(reported.last().map(String::as_str), Some("VmTerminating"), "{reported:?}");
     }
 }
 

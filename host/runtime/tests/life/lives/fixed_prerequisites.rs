@@ -1,4 +1,4 @@
-//! Whoever mends what a Machine waits for is not to wait for its next try.
+//! A fixed prerequisite requeues its Machine at once.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use machinist_core::driver::error::Code;
 use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
-use crate::world::cloud::guest_error;
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::cloud::guest_error;
+use crate::fixture::stage::{Host, Stage, in_namespace};
 use memory_api::encode;
 
 const SOON: Duration = Duration::from_secs(3);
@@ -36,7 +36,7 @@ const MENDINGS: [Mending; 3] = [
         stage.api.edit("machineclasses", &in_namespace("small"), &spec).unwrap();
     }),
     ("class's reference", |stage| {
-        let mut other = crate::world::stage::secret();
+        let mut other = crate::fixture::stage::secret();
         other["metadata"]["name"] = json!("other");
         stage.api.create("secrets", &other).unwrap();
         let spec = json!({ "credentialsSecretRef": { "name": "other", "namespace": "shoot" } });
@@ -55,11 +55,11 @@ async fn waiting_creation(code: Code) -> (Stage, Host) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_mended() {
-    for (what, mend) in MENDINGS {
+async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
+    for (what, fix) in MENDINGS {
         let (stage, _host) = waiting_creation(Code::Unauthenticated).await;
         stage.wire.heal();
-        mend(&stage);
+        fix(&stage);
         let is_made = || stage.machine("a").unwrap()["spec"]["providerID"] != Value::Null;
         stage.until(&format!("made after the {what} was mended"), SOON, is_made).await;
         stage.until_running("a").await;
@@ -68,9 +68,9 @@ async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_mended() {
+async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
     for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unavailable] {
-        for (what, mend) in MENDINGS {
+        for (what, fix) in MENDINGS {
             let stage = Stage::set();
             let _host = stage.host("host");
             stage.add_machine("a");
@@ -81,7 +81,7 @@ async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
             assert_eq!(stage.cloud.vms(), 1);
             assert_eq!(stage.reason("a"), "VmDeletionFailed");
             stage.wire.heal();
-            mend(&stage);
+            fix(&stage);
             stage
                 .until(&format!("gone after the {what} was mended"), SOON, || stage.machine("a").is_none())
                 .await;
@@ -104,9 +104,9 @@ async fn a_secret_that_was_deleted_by_force_and_comes_back_ends_both_waits_at_on
     stage.add_machine("b");
     tokio::time::sleep(3 * HOUR).await;
     assert_eq!(stage.reason("b"), "SecretMissing");
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains("Secret shoot/account does not exist"), "{message}");
     stage.wire.heal();
-    stage.api.create("secrets", &crate::world::stage::secret()).unwrap();
+    stage.api.create("secrets", &crate::fixture::stage::secret()).unwrap();
     stage.until("both go on", SOON, || stage.machine("a").is_none() && stage.cloud.vms() == 1).await;
 }

@@ -1,4 +1,4 @@
-//! Policies that say what a test wants, and remember what they were asked.
+//! Policies that answer as a test wants, and record their questions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! How little a life asks of a cloud and tells: rate limits are the scarcest thing in a cloud.
+//! Few calls of the cloud and few Events in a Machine's life: rate limits are the scarcest resource of a cloud.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use machinist_core::driver::error::{Code, DriverError};
 use memory_api::wire::{Call, Fate, table};
 
 use crate::deletions::{add_pods_to, kubelet};
-use crate::owners::sets::{set, until_settled};
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
+use crate::owners::sets::{set, until_stable};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -80,7 +80,7 @@ async fn the_host_that_takes_over_a_removal_looks_first_and_gives_the_order_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_with_pods_is_told_by_four_events() {
+async fn a_life_with_pods_is_reported_by_four_events() {
     let stage = Stage::set();
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -104,7 +104,7 @@ async fn called_for_a_set_whose_answers_come(after: Duration) -> Vec<String> {
     });
     stage.api.create("machinesets", &set("pool", 20)).unwrap();
     let _host = stage.host("host");
-    until_settled(&stage, 20).await;
+    until_stable(&stage, 20).await;
     stage.assert_one_vm_each(20);
     called_since(&stage, 0)
 }
