@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { Answer, Attempt, codeOfStatus, Trouble } from 'machinist-sdk';
 
-import { isCutOff } from '../src/answer.js';
+import { isCutOff } from '../src/http/answer.js';
 
 const WASI = /** @type {const} */ ([
   ['HTTP-request-denied', 'failed-precondition', false, 'egress'],

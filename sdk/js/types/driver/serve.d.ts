@@ -4,7 +4,7 @@
  * error of the contract. The error says whether the cloud may have been changed.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
-import type { RawHost } from './contract.js';
+import type { RawHost } from '../contract.js';
 import type { Driver } from './driver.js';
 /**
  * The exports of a component: what the host calls.

@@ -2,10 +2,10 @@
  * The class that the author of a driver extends.
  */
 
-/** @import { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from './contract.js' */
-/** @import { Host, QuietHost } from './host.js' */
+/** @import { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js' */
+/** @import { Host, QuietHost } from '../host.js' */
 
-import { DriverError } from './error.js';
+import { DriverError } from '../error.js';
 
 /** @template T @typedef {T | Promise<T>} Awaitable */
 

@@ -3,7 +3,7 @@
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
-/** @import { Request } from './contract.js' */
+/** @import { Request } from '../contract.js' */
 
 /** @param {Wit.Request} request @returns {Request} */
 export function requestFrom({ machine, class: machineClass, idempotencyKey, cluster, deadlineMs }) {

@@ -2,9 +2,9 @@
 /**
  * One request to the cloud, and its failures as errors of the contract.
  */
-import type { Code, HttpRequest } from './contract.js';
-import type { Http } from './http.js';
-import { DriverError } from './error.js';
+import type { Code, HttpRequest } from '../contract.js';
+import type { Http } from './request.js';
+import { DriverError } from '../error.js';
 import type { Answer } from './answer.js';
 export type Refusal = {
     /**

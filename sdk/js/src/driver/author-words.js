@@ -4,12 +4,12 @@
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
-/** @import { Capability } from './contract.js' */
-/** @import { DriverError } from './error.js' */
+/** @import { Capability } from '../contract.js' */
+/** @import { DriverError } from '../error.js' */
 
 import { InProgress } from './driver.js';
-import { CODES, Defect } from './error.js';
-import { isObject } from './fields.js';
+import { CODES, Defect } from '../error.js';
+import { isObject } from '../fields.js';
 
 /** @type {readonly Capability[]} */
 const CAPABILITIES = ['status', 'initialize', 'listing', 'volumeIds', 'idempotencyKey'];

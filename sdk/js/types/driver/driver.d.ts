@@ -2,8 +2,8 @@
 /**
  * The class that the author of a driver extends.
  */
-import type { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from './contract.js';
-import type { Host, QuietHost } from './host.js';
+import type { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js';
+import type { Host, QuietHost } from '../host.js';
 export type Awaitable<T> = T | Promise<T>;
 /** @template T @typedef {T | Promise<T>} Awaitable */
 /** The answer of a `create` or `delete` that takes longer than the call may: the host calls again with the token. */

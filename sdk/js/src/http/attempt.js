@@ -2,12 +2,12 @@
  * One request to the cloud, and its failures as errors of the contract.
  */
 
-/** @import { Code, ErrorFacts, HttpRequest } from './contract.js' */
-/** @import { Http } from './http.js' */
+/** @import { Code, ErrorFacts, HttpRequest } from '../contract.js' */
+/** @import { Http } from './request.js' */
 
 import { isCutOff } from './answer.js';
-import { DriverError, quoted } from './error.js';
-import { Trouble } from './trouble.js';
+import { DriverError, quoted } from '../error.js';
+import { Trouble } from './no-answer.js';
 
 /** @import { Answer } from './answer.js' */
 

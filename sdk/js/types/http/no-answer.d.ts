@@ -2,11 +2,11 @@
 /**
  * Requests without an answer: the cause, and what to do.
  */
-import type { Code } from './contract.js';
+import type { Code } from '../contract.js';
 import type { ErrorCode } from 'wasi:http/types@0.2.12';
-/** @import { Code } from './contract.js' */
+/** @import { Code } from '../contract.js' */
 /** @import { ErrorCode } from 'wasi:http/types@0.2.12' */
-import { DriverError } from './error.js';
+import { DriverError } from '../error.js';
 export type Kind = {
     code: Code;
     isUnsent: boolean;

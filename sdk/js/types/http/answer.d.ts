@@ -2,8 +2,8 @@
 /**
  * The cloud's answers.
  */
-import type { WireAnswer } from './contract.js';
-/** @import { WireAnswer } from './contract.js' */
+import type { WireAnswer } from '../contract.js';
+/** @import { WireAnswer } from '../contract.js' */
 /** A complete answer. */
 export declare class Answer {
     #private;

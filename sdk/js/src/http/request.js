@@ -2,10 +2,10 @@
  * Requests to the cloud.
  */
 
-/** @import { HttpRequest, Wire, WireRequest } from './contract.js' */
+/** @import { HttpRequest, Wire, WireRequest } from '../contract.js' */
 
 import { Answer } from './answer.js';
-import { Trouble } from './trouble.js';
+import { Trouble } from './no-answer.js';
 
 const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;

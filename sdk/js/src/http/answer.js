@@ -2,7 +2,7 @@
  * The cloud's answers.
  */
 
-/** @import { WireAnswer } from './contract.js' */
+/** @import { WireAnswer } from '../contract.js' */
 
 /** A complete answer. */
 export class Answer {

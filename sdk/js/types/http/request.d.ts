@@ -2,8 +2,8 @@
 /**
  * Requests to the cloud.
  */
-import type { HttpRequest, Wire } from './contract.js';
-/** @import { HttpRequest, Wire, WireRequest } from './contract.js' */
+import type { HttpRequest, Wire } from '../contract.js';
+/** @import { HttpRequest, Wire, WireRequest } from '../contract.js' */
 import { Answer } from './answer.js';
 /** Sends requests to the cloud, within the time left for the call. */
 export declare class Http {

@@ -4,7 +4,7 @@
  * contract cannot represent becomes an error that names the field.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
-import type { DriverError } from './error.js';
+import type { DriverError } from '../error.js';
 /** @param {unknown} answer @returns {Wit.About} */
 export declare function readAbout(answer: unknown): Wit.About;
 /** @param {unknown} answer @returns {string[]} */

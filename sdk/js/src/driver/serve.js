@@ -4,15 +4,15 @@
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
-/** @import { RawHost } from './contract.js' */
+/** @import { RawHost } from '../contract.js' */
 /** @import { Driver, RebootingDriver } from './driver.js' */
 
 import { errorTo, readAbout, readCreation, readDeletion, readPage, readVm, readVolumeIds, readWarnings } from './author-words.js';
-import { Defect, DriverError } from './error.js';
-import { Host, Log, quietHost } from './host.js';
+import { Defect, DriverError } from '../error.js';
+import { Host, Log, quietHost } from '../host.js';
 import { requestFrom } from './host-words.js';
-import { stackOf } from './payload.js';
-import { Trouble } from './trouble.js';
+import { stackOf } from '../http/payload.js';
+import { Trouble } from '../http/no-answer.js';
 
 /**
  * The exports of a component: what the host calls.

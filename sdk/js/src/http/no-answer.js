@@ -2,10 +2,10 @@
  * Requests without an answer: the cause, and what to do.
  */
 
-/** @import { Code } from './contract.js' */
+/** @import { Code } from '../contract.js' */
 /** @import { ErrorCode } from 'wasi:http/types@0.2.12' */
 
-import { DriverError } from './error.js';
+import { DriverError } from '../error.js';
 
 /**
  * `isUnsent`: the cloud has certainly not seen the request.
