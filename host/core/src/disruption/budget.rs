@@ -24,16 +24,12 @@ pub struct Budget {
     within: SignedDuration,
 }
 
-/// An invalid budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Not two parts.
     #[error("{0:?} is not a number of Machines and a time, such as 3/1h")]
     Parts(String),
-    /// No number.
     #[error("{0:?} is not a number of Machines from 1 to 1000")]
     Machines(String),
-    /// No time.
     #[error("the time of a disruption budget cannot be read or is not above 0")]
     Within(#[source] Option<duration::Error>),
 }
@@ -45,7 +41,6 @@ pub struct DisruptionHistory(BTreeMap<Name, Timestamp>);
 /// Whether another Machine may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// So many.
     Machines(u32),
     /// None before this time.
     Later(Timestamp),
@@ -54,7 +49,6 @@ pub enum Allowance {
 /// Whether several Machines may be removed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetRoom {
-    /// They may.
     Now,
     /// Not before this time.
     Later(Timestamp),
@@ -159,7 +153,6 @@ impl DisruptionHistory {
         self.0.len() >= MOST_NOTED
     }
 
-    /// Who is noted.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.keys()
     }

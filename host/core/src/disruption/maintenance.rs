@@ -8,7 +8,6 @@ use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-/// Some windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Windows(Vec<Window>);
 
@@ -32,35 +31,25 @@ const WEEK: i64 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A window is open; `until` is the end of the last window that follows without a gap.
-    Open {
-        /// Its end.
-        until: Timestamp,
-    },
-    /// None is.
+    Open { until: Timestamp },
     Closed {
         /// When the next one opens.
         until: Timestamp,
     },
 }
 
-/// An invalid window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing is written.
     #[error("no maintenance window is written: write one such as \"Mon-Fri 22:00-06:00 Europe/Berlin\"")]
     Empty,
-    /// Not three words.
     #[error(
         "maintenance window {0:?} is not days, hours and a time zone, such as \"Mon-Fri 22:00-06:00 Europe/Berlin\""
     )]
     Words(String),
-    /// No days.
     #[error("{0:?} are not days such as Mon, Mon-Fri, or Sat,Sun")]
     Days(String),
-    /// No hours.
     #[error("{0:?} are not hours such as 22:00-06:00")]
     Hours(String),
-    /// No zone.
     #[error("{0:?} is not a time zone such as Europe/Berlin or UTC")]
     Zone(String),
 }

@@ -11,9 +11,7 @@ const SPREAD_PERCENT: i64 = 10;
 /// A Machine with its age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aged {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,

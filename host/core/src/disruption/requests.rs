@@ -51,7 +51,6 @@ impl Annotations {
     }
 }
 
-/// The requests, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisruptionRequests {
     /// How many may be removed within a time.
@@ -121,7 +120,6 @@ impl DisruptionRequests {
     }
 }
 
-/// With its cause.
 fn told(error: &crate::disruption::budget::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -133,10 +131,8 @@ fn told(error: &crate::disruption::budget::Error) -> String {
 /// pods run on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Permits {
-    /// All.
     #[default]
     All,
-    /// These.
     Only(BTreeSet<Name>),
 }
 

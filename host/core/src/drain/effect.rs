@@ -14,7 +14,6 @@ use super::pods::pod::{PodFact, PodRef};
 pub enum DrainEffect {
     /// List the pods of the Node, with their volumes and budgets.
     LookAtPods {
-        /// Which Node.
         node: NodeName,
         /// The consistency of the answer.
         read: ReadConsistency,
@@ -23,11 +22,8 @@ pub enum DrainEffect {
     Evict(PodRef),
     /// Delete a pod without eviction and without grace period.
     DeletePod(PodRef),
-    /// Delete a VolumeAttachment.
     DeleteAttachment {
-        /// Its name.
         name: Name,
-        /// Its uid.
         uid: Uid,
     },
 }
@@ -72,27 +68,20 @@ pub enum ReadConsistency {
 /// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum DrainOutcome {
-    /// Of `LookAtPods`.
     Pods(Result<PodListing, ActError>),
     /// Of `Evict`. A pod that is gone has gone.
     Evict {
-        /// Which pod.
         pod: PodRef,
-        /// How it went.
         result: Result<(), EvictError>,
     },
     /// Of `DeletePod`. A pod that is gone has gone.
     DeletePod {
-        /// Which pod.
         pod: PodRef,
-        /// How it went.
         result: Result<(), ActError>,
     },
     /// Of `DeleteAttachment`. One that is gone has gone.
     DeleteAttachment {
-        /// Which.
         name: Name,
-        /// How it went.
         result: Result<(), ActError>,
     },
 }
@@ -102,7 +91,6 @@ pub enum DrainOutcome {
 pub struct PodListing {
     /// How sure it is.
     pub read: ReadConsistency,
-    /// All of them.
     pub pods: Vec<PodFact>,
 }
 
@@ -118,7 +106,6 @@ pub enum EvictError {
     /// Its namespace is being deleted. An eviction cannot be created there; the pod is deleted without one.
     #[error("its namespace is being deleted")]
     NamespaceEnding,
-    /// Something else.
     #[error("{0}")]
     Failed(ActError),
 }
@@ -137,7 +124,6 @@ pub struct DrainProgress {
 }
 
 impl DrainProgress {
-    /// Remembers an outcome.
     pub fn record(&mut self, outcome: DrainOutcome) {
         match outcome {
             DrainOutcome::Pods(result) => self.pods = Some(result),

@@ -70,9 +70,7 @@ pub enum DrainEnd {
 /// Things left for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodGroup {
-    /// Why.
     pub cause: WaitCause,
-    /// How many.
     pub count: usize,
     /// The first of them by name: pods, or volumes where the cause is one of volumes.
     pub first: Vec<ObjectKey>,
@@ -214,7 +212,6 @@ impl DrainReport {
         (!errors.is_empty()).then(|| errors.join("; "))
     }
 
-    /// With its message.
     pub(super) fn told(mut self, request: &DrainRequest<'_>, now: Timestamp) -> Self {
         self.message = message(&self, request.facts.attachments.is_some(), now);
         self

@@ -11,13 +11,11 @@ use super::pods::volume::{AttachmentFact, DrainMemory};
 /// A drain of one Node.
 #[derive(Clone, Debug)]
 pub struct DrainRequest<'a> {
-    /// Which Node.
     pub node: &'a NodeName,
     /// The start of the drain's clock. It never restarts for the same drain.
     pub since: Timestamp,
     /// The reason why pods are deleted instead of evicted. The drain itself notices the end of its clock.
     pub force: Option<Force>,
-    /// How.
     pub settings: &'a DrainSettings,
     /// Facts from the caches.
     pub facts: &'a DrainFacts,
@@ -65,7 +63,6 @@ impl Default for DrainSettings {
 /// Facts from the caches about the Node and its volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainFacts {
-    /// The Node.
     pub node: NodeState,
     /// VolumeAttachments of the Node, and those elsewhere of volumes in the memory. `None` until they are listed.
     pub attachments: Option<Vec<AttachmentFact>>,
@@ -80,7 +77,6 @@ pub struct DrainFacts {
 pub enum NodeState {
     /// There is none any more.
     Gone,
-    /// It is there.
     Present {
         /// The names in `status.volumesAttached`.
         attached: BTreeSet<String>,

@@ -19,16 +19,12 @@ use super::{forced, ordinary};
 pub enum DrainStep {
     /// Do these, at the same time, and ask again.
     Act(Vec<DrainEffect>),
-    /// Come back later.
     Wait {
-        /// How it stands.
         report: DrainReport,
-        /// When.
         wake: Requeue,
     },
     /// Nothing is left to do.
     Done {
-        /// How it ended.
         report: DrainReport,
     },
 }

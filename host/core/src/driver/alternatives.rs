@@ -26,16 +26,12 @@ struct Exhaustion {
 /// The pool to create a Machine in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice<'a> {
-    /// In this pool.
     Pool(&'a Name),
     /// All of them pause; this one ends its pause first.
     Later {
-        /// Which.
         pool: &'a Name,
-        /// When.
         until: Timestamp,
     },
-    /// There is none.
     None,
 }
 

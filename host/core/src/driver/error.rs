@@ -13,13 +13,10 @@ use crate::value::id::{NodeName, ProviderId};
 pub enum Code {
     /// The caller gave up.
     Canceled,
-    /// Not classifiable.
     Unknown,
     /// The class or machine can never work as it is.
     InvalidArgument,
-    /// Too slow.
     DeadlineExceeded,
-    /// Does not exist.
     NotFound,
     /// The name is taken.
     AlreadyExists,
@@ -31,15 +28,10 @@ pub enum Code {
     FailedPrecondition,
     /// A concurrent change prevented it.
     Aborted,
-    /// Several machines match.
     OutOfRange,
-    /// Not offered.
     Unimplemented,
-    /// Held impossible.
     Internal,
-    /// A passing outage.
     Unavailable,
-    /// Lost beyond repair.
     DataLoss,
     /// The credentials are not accepted.
     Unauthenticated,
@@ -69,7 +61,6 @@ impl Code {
         Self::Uninitialized,
     ];
 
-    /// 1 to 17.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
@@ -108,7 +99,6 @@ impl fmt::Display for Code {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("machine codes error: code = [{code}] message = [{message}]")]
 pub struct DriverError {
-    /// The error code.
     pub code: Code,
     /// The error text, for people.
     pub message: String,
@@ -148,11 +138,8 @@ impl DriverError {
 /// A limit of the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
-    /// Linear memory.
     Memory,
-    /// Tables.
     Tables,
-    /// Processor time.
     CpuTime,
     /// Units of work, where CPU time would differ between machines.
     Fuel,
@@ -194,7 +181,6 @@ pub enum GuestFailure {
     /// It hit a limit of the sandbox.
     #[error("the plugin hit its {} limit ({detail})", limit.name())]
     Limit {
-        /// Which.
         limit: Limit,
         /// The limit's value, and what else helps.
         detail: String,
@@ -207,16 +193,10 @@ pub enum GuestFailure {
     },
     /// Its answer breaks the contract.
     #[error("the plugin's answer breaks the contract: {detail}")]
-    Contract {
-        /// Which rule.
-        detail: String,
-    },
+    Contract { detail: String },
     /// The host ended the call.
     #[error("the host ended the call: {detail}")]
-    CutOff {
-        /// Why.
-        detail: String,
-    },
+    CutOff { detail: String },
 }
 
 /// Whether a failed call has sent anything.
@@ -231,7 +211,6 @@ pub enum Sent {
 /// A call that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// How.
     pub breakage: GuestFailure,
     /// Whether a request had left the host by then.
     pub sent: Sent,
@@ -272,12 +251,7 @@ pub enum Refusal {
     },
     /// The plugin is not ready.
     #[error("plugin {plugin} is not ready: {state}")]
-    NotReady {
-        /// Its name.
-        plugin: String,
-        /// Its current state.
-        state: String,
-    },
+    NotReady { plugin: String, state: String },
     /// Its plugin may be loading, which takes moments.
     #[error("the driver of provider \"{provider}\" is being loaded: {loading}")]
     Loading {
@@ -288,16 +262,12 @@ pub enum Refusal {
     },
     /// Too many calls are waiting already.
     #[error("too many calls of plugin {plugin} are in flight")]
-    Busy {
-        /// Its name.
-        plugin: String,
-    },
+    Busy { plugin: String },
     /// The rate limit of its grants is reached.
     #[error(
         "plugin {plugin} may be called {per_minute} times a minute: the next call can be made in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
     )]
     TooOften {
-        /// Its name.
         plugin: String,
         /// The limit of its grants.
         per_minute: u32,
@@ -307,7 +277,6 @@ pub enum Refusal {
     /// Other calls used the memory that it needed, for as long as it could wait.
     #[error("no memory for a call of plugin {plugin}: {detail}")]
     NoMemory {
-        /// Its name.
         plugin: String,
         /// How much there is, and what helps.
         detail: String,

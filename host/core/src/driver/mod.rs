@@ -34,23 +34,18 @@ use crate::value::id::{
 /// The calls of the contract that concern a machine or a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Make the machine.
     Create,
     /// The step after creation.
     Initialize,
-    /// Remove the machine.
     Delete,
     /// Look at the machine.
     GetStatus,
     /// List the machines of a class.
     List,
-    /// Ids of volumes.
     GetVolumeIds,
-    /// Reboot the machine.
     Reboot,
     /// Remove one of two machines.
     DeleteById,
-    /// Check a class.
     ValidateClass,
     /// Ask the driver who it is.
     Describe,
@@ -100,7 +95,6 @@ pub struct MachineIdentity {
     pub annotations: BTreeMap<String, String>,
     /// The cloud's id, once known.
     pub provider_id: Option<ProviderId>,
-    /// JSON of `spec.nodeTemplate`.
     pub node_template: Option<String>,
     /// The state that the driver returned last.
     pub last_known_state: Option<String>,
@@ -109,13 +103,9 @@ pub struct MachineIdentity {
 /// A MachineClass as a driver sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassSpec {
-    /// Its name.
     pub name: ClassName,
-    /// Chooses the driver.
     pub provider: ProviderName,
-    /// JSON of `providerSpec`.
     pub spec: String,
-    /// JSON of `nodeTemplate`.
     pub node_template: Option<String>,
     /// Zones that may be used instead, best first.
     pub zones: Vec<String>,
@@ -168,11 +158,8 @@ impl fmt::Debug for SecretValues {
 /// A call about one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineRequest {
-    /// Which machine.
     pub machine: MachineIdentity,
-    /// Its class.
     pub class: ClassSpec,
-    /// See `wit/provider`.
     pub idempotency_key: String,
     /// Names the cluster towards the cloud.
     pub cluster: String,
@@ -183,7 +170,6 @@ pub struct MachineRequest {
 /// A call about all machines of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Which class.
     pub class: ClassSpec,
     /// Names the cluster towards the cloud.
     pub cluster: String,
@@ -198,20 +184,16 @@ pub struct ListRequest {
 pub struct Address {
     /// Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS.
     pub kind: String,
-    /// The address.
     pub address: String,
 }
 
 /// A fact about a machine in the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloudCondition {
-    /// Its type.
     pub kind: String,
     /// True, False or Unknown.
     pub status: String,
-    /// For machines.
     pub reason: String,
-    /// For people.
     pub message: String,
 }
 
@@ -220,11 +202,8 @@ pub struct CloudCondition {
 pub enum VmState {
     /// Being made or booting.
     Pending,
-    /// On.
     Running,
-    /// Going off.
     Stopping,
-    /// Off.
     Stopped,
     /// The cloud does not say.
     Unknown,
@@ -233,13 +212,10 @@ pub enum VmState {
 /// A machine as the cloud shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vm {
-    /// The cloud's id.
     pub provider_id: ProviderId,
     /// The name under which its Node registers.
     pub node_name: NodeName,
-    /// Its state.
     pub state: VmState,
-    /// Its addresses.
     pub addresses: Vec<Address>,
     /// Its zone or the like.
     pub failure_domain: Option<FailureDomain>,
@@ -263,9 +239,7 @@ pub struct InProgress {
 /// The answer to `create`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Creation {
-    /// The machine exists.
     Created(Vm),
-    /// Ask again.
     InProgress(InProgress),
 }
 
@@ -277,14 +251,12 @@ pub enum Deletion {
         /// The state to store, if any.
         last_known_state: Option<String>,
     },
-    /// Ask again.
     InProgress(InProgress),
 }
 
 /// One machine of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The cloud's id.
     pub provider_id: ProviderId,
     /// The Machine's name; empty when the machine does not say.
     pub machine_name: Name,
@@ -297,7 +269,6 @@ pub struct Listed {
 /// One page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its machines.
     pub machines: Vec<Listed>,
     /// Present: there is more.
     pub next: Option<String>,
@@ -307,13 +278,9 @@ pub struct Page {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of the contract, one for one")]
 pub struct Capabilities {
-    /// Offers `get-status`.
     pub status: bool,
-    /// `initialize` does something.
     pub initialize: bool,
-    /// Offers `list`.
     pub listing: bool,
-    /// Offers `get-volume-ids`.
     pub volume_ids: bool,
     /// The cloud keeps idempotency keys.
     pub idempotency_key: bool,
@@ -328,7 +295,6 @@ pub struct Capabilities {
 pub struct DriverFacts {
     /// The plugin that it is.
     pub plugin: PluginName,
-    /// Its capabilities.
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.
     pub consistency_window: SignedDuration,

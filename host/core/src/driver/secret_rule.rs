@@ -21,7 +21,6 @@ const NEVER: [&str; 5] = [
     "helm.sh/",
 ];
 
-/// The operator's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretRules {
     /// Types that classes may use beside `Opaque`.
@@ -36,7 +35,6 @@ pub enum Unbound {
     /// Every class of its namespace may use it.
     #[default]
     Allowed,
-    /// None may.
     Refused,
 }
 
@@ -56,9 +54,7 @@ pub struct SecretFacts<'a> {
 /// Why a class may not use a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRefusal {
-    /// Which one.
     pub secret: ObjectKey,
-    /// Why.
     pub why: WhyRefused,
 }
 

@@ -11,7 +11,6 @@ pub const MACHINE_NAME: &str = "<<MACHINE_NAME>>";
 pub enum Placeholder {
     /// It is absent: nothing was replaced.
     Absent,
-    /// As it is.
     Plain,
     /// Encoded as in the query of a URL, as formats do that carry files in `data:` URLs. So was the replacement.
     Encoded,

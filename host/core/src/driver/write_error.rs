@@ -13,40 +13,21 @@ pub enum ActError {
     Gone,
     /// The server asks to wait.
     #[error("the API server is throttling")]
-    Throttled {
-        /// For how long.
-        after: Option<SignedDuration>,
-    },
+    Throttled { after: Option<SignedDuration> },
     /// This account may not do it.
     #[error("forbidden: {message}")]
-    Denied {
-        /// The server's message.
-        message: String,
-    },
+    Denied { message: String },
     /// The server refuses the object as it is.
     #[error("refused: {message}")]
-    Invalid {
-        /// The server's message.
-        message: String,
-    },
-    /// Nothing was sent.
+    Invalid { message: String },
     #[error("the API server is unreachable: {message}")]
-    Unreachable {
-        /// Why.
-        message: String,
-    },
+    Unreachable { message: String },
     /// It may have happened.
     #[error("the outcome is unknown: {message}")]
-    Ambiguous {
-        /// Why.
-        message: String,
-    },
+    Ambiguous { message: String },
     /// Leadership or the gate forbade it.
     #[error("not permitted at the moment: {reason}")]
-    Forbidden {
-        /// Which.
-        reason: &'static str,
-    },
+    Forbidden { reason: &'static str },
 }
 
 impl ActError {

@@ -5,7 +5,6 @@ use jiff::{SignedDuration, Timestamp};
 /// An API group for Events. Both show the same objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// `events.k8s.io/v1`.
     Events,
     /// `v1`, the core group, which older roles name alone.
     Core,

@@ -16,11 +16,8 @@ const MOST_CHARACTERS: usize = 300;
 /// An answer of a policy, unchecked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawAnswer {
-    /// Healthy or not.
     pub verdict: PolicyVerdict,
-    /// Why.
     pub reason: String,
-    /// The suggested action.
     pub action: Action,
     /// Until when it holds.
     pub holds_until: Timestamp,

@@ -12,7 +12,6 @@ use super::question::PolicyQuestion;
 /// A policy that applies to a Machine, with its current version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The policy.
     pub policy: PluginName,
     /// Changes whenever the same question could get another answer: component, settings, limits, served or not.
     pub generation: u64,
@@ -73,7 +72,6 @@ impl OpinionCache {
         self.answers.len()
     }
 
-    /// Nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

@@ -10,9 +10,7 @@ use super::opinion::{Action, Mode, Opinion, PolicyVerdict};
 /// The judgement of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What counts.
     pub health: Health,
-    /// Who decided it.
     pub judge: Judge,
     /// The different decisions that observing policies would have made. Sorted by policy.
     pub observed: Vec<Finding>,
@@ -23,23 +21,18 @@ pub struct Judgement {
 /// The health of a Machine, and the action that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It works.
     Healthy,
-    /// It does not.
     Unhealthy {
-        /// Why.
         because: String,
         /// The suggested action. The built-in rule always says [`Action::Replace`].
         action: Action,
     },
     /// Unknown: the Machine stays in its phase, and does not fail.
     Undecided {
-        /// Why.
         because: String,
     },
 }
 
-/// Who decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judge {
     /// No policy enforces: the built-in rule.
@@ -51,13 +44,9 @@ pub enum Judge {
 /// The decision that an observing policy would have made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The policy.
     pub policy: PluginName,
-    /// Its verdict.
     pub verdict: PolicyVerdict,
-    /// Its action.
     pub action: Action,
-    /// Its reason.
     pub reason: String,
 }
 

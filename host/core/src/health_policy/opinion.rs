@@ -26,14 +26,10 @@ impl Mode {
     }
 }
 
-/// A policy's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyVerdict {
-    /// The Machine works.
     Healthy,
-    /// It does not.
     Unhealthy {
-        /// Since when.
         since: Timestamp,
     },
     /// The policy has no verdict: the Machine stays as it is.
@@ -54,7 +50,6 @@ impl PolicyVerdict {
 /// The action that a policy suggests for an unhealthy Machine. Ordered: the milder, the less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// Wait.
     None,
     /// Reboot the VM, which keeps its disks, its Node and its pods.
     Reboot,
@@ -82,13 +77,9 @@ impl fmt::Display for Action {
 /// The opinion of one policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opinion {
-    /// Who says it.
     pub policy: PluginName,
-    /// Whether it decides.
     pub mode: Mode,
-    /// Healthy or not.
     pub verdict: PolicyVerdict,
-    /// Why, for people.
     pub reason: String,
     /// The suggested action. Counts only with [`PolicyVerdict::Unhealthy`].
     pub action: Action,

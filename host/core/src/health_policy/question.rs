@@ -18,11 +18,9 @@ pub const MAX_HOLD: SignedDuration = SignedDuration::from_hours(12);
 /// nothing that changes on its own, such as a heartbeat, may be in here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyQuestion {
-    /// The Machine.
     pub machine: Subject,
     /// Its Node, if it exists.
     pub node: Option<NodeQuestion>,
-    /// Its history.
     pub history: HistoryFact,
     /// The state of the Machines in its failure domain.
     pub domain: DomainFact,
@@ -31,17 +29,12 @@ pub struct PolicyQuestion {
 /// The Machine in question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
-    /// Its class.
     pub class: ClassName,
     /// The MachineDeployment that it belongs to, if it does.
     pub deployment: Option<String>,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// The cloud's id.
     pub provider_id: Option<ProviderId>,
     /// When it was created.
     pub created: Timestamp,
@@ -53,14 +46,11 @@ pub struct Subject {
     pub can_reboot: bool,
 }
 
-/// Its Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeQuestion {
-    /// Its name.
     pub name: NodeName,
     /// When it was registered.
     pub created: Option<Timestamp>,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// It takes no more pods.
     pub is_unschedulable: bool,
@@ -73,11 +63,8 @@ pub struct NodeQuestion {
 pub struct ConditionFact {
     /// Its type, such as `Ready`.
     pub kind: String,
-    /// Its status.
     pub status: ConditionStatus,
-    /// Its reason.
     pub reason: String,
-    /// Its message.
     pub message: String,
     /// Since when its status is what it is.
     pub since: Option<Timestamp>,
@@ -86,9 +73,7 @@ pub struct ConditionFact {
 /// The history of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryFact {
-    /// Its phase.
     pub phase: Phase,
-    /// Since when.
     pub phase_since: Option<Timestamp>,
     /// When its VM was rebooted, or was about to be. Oldest first.
     pub reboots: Vec<Timestamp>,

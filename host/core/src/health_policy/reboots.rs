@@ -39,7 +39,6 @@ impl Reboots {
         times.join(",")
     }
 
-    /// Oldest first.
     pub fn times(&self) -> &[Timestamp] {
         &self.0
     }

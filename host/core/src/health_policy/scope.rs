@@ -10,9 +10,7 @@ use super::question::Subject;
 /// A policy as its operator declared it, and whether it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFact {
-    /// Its name.
     pub policy: PluginName,
-    /// Whether it decides.
     pub mode: Mode,
     /// The Machines that it applies to.
     pub scope: Scope,
@@ -23,24 +21,18 @@ pub struct PolicyFact {
 /// Whether a policy can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyState {
-    /// It can.
     Serving {
         /// Changes whenever the same question could get another answer.
         generation: u64,
     },
     /// It cannot: it is being loaded, rejected, or quarantined. It counts as one without a verdict.
-    NotServing {
-        /// Why.
-        reason: String,
-    },
+    NotServing { reason: String },
 }
 
 /// The Machines that a policy applies to. Each given part must match; an empty one matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Names of MachineClasses.
     pub classes: BTreeSet<String>,
-    /// Names of MachineDeployments.
     pub deployments: BTreeSet<String>,
     /// Labels of the Machine.
     pub labels: BTreeMap<String, String>,

@@ -40,7 +40,6 @@ pub struct MachineConclusion {
     pub reason: MachineReason,
     /// The text for people.
     pub message: String,
-    /// The requeue.
     pub wake: Requeue,
 }
 
@@ -51,15 +50,12 @@ pub enum Requeue {
     Resync,
     /// As soon as the cache shows the writes of this reconcile.
     Now,
-    /// After this time.
     After(SignedDuration),
     /// After this time, to check a failed operation: its failures stay counted, and this is none.
     Look(SignedDuration),
     /// The reconcile failed: after a time that grows with the failures in a row.
     Retry {
-        /// How it grows.
         policy: RetryPolicy,
-        /// Not before.
         hint: Option<SignedDuration>,
     },
     /// Never: the Machine is gone.
@@ -71,15 +67,12 @@ pub enum Requeue {
 pub struct StatusChange {
     /// The phase. A different one starts its clock.
     pub phase: Option<Phase>,
-    /// `currentStatus.timeoutActive`.
     pub timeout_active: Option<bool>,
-    /// `lastOperation`.
     pub operation: Option<LastOperation>,
     /// Whether conditions of the Node are copied: a type was added or removed, or a status changed.
     pub copies_conditions: bool,
     /// The state to pass to the driver next time.
     pub last_known_state: Option<String>,
-    /// Addresses.
     pub addresses: Option<Vec<Address>>,
     /// Where the VM is.
     pub failure_domain: Option<FailureDomain>,
@@ -96,7 +89,6 @@ pub struct StatusChange {
 /// A driver's report about a VM, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmReport {
-    /// Its state.
     pub state: VmState,
     /// Further conditions that the cloud reports.
     pub conditions: Vec<CloudCondition>,
@@ -165,9 +157,7 @@ impl MachineConditionKind {
 /// One of Machinist's conditions. Conditions that a reconcile does not mention stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineCondition {
-    /// Which.
     pub kind: MachineConditionKind,
-    /// Its status.
     pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
@@ -175,12 +165,9 @@ pub struct MachineCondition {
     pub message: String,
 }
 
-/// `status.lastOperation`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastOperation {
-    /// What was done.
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
     /// The content of the description. The API layer renders the text.
     pub note: OperationNote,
@@ -196,25 +183,13 @@ pub enum OperationNote {
     /// Created, and no Node is awaited.
     Created,
     /// The cloud works on it.
-    CloudWorking {
-        /// What it says.
-        message: String,
-    },
+    CloudWorking { message: String },
     /// The driver could not create it.
-    CreationFailed {
-        /// The error.
-        error: String,
-    },
+    CreationFailed { error: String },
     /// The step after creation failed.
-    InitializationFailed {
-        /// The error.
-        error: String,
-    },
+    InitializationFailed { error: String },
     /// A prerequisite of creation is missing.
-    CreationWaits {
-        /// What.
-        message: String,
-    },
+    CreationWaits { message: String },
     /// The Node joined for the first time.
     Joined {
         /// Since the Machine's creation.
@@ -230,15 +205,11 @@ pub enum OperationNote {
     /// The Node is not there any more.
     NodeMissing,
     /// The Node did not join in time.
-    JoinTimedOut {
-        /// The limit.
-        limit: SignedDuration,
-    },
+    JoinTimedOut { limit: SignedDuration },
     /// The Node of another VM has the name of its Node.
     NodeNameTaken,
     /// The Node was unhealthy for too long.
     HealthTimedOut {
-        /// The limit.
         limit: SignedDuration,
         /// Which conditions say so.
         because: String,
@@ -255,15 +226,9 @@ pub enum OperationNote {
         because: String,
     },
     /// The update in place took too long.
-    InPlaceUpdateTimedOut {
-        /// The limit.
-        limit: SignedDuration,
-    },
+    InPlaceUpdateTimedOut { limit: SignedDuration },
     /// The drain of a Node that is not being deleted failed.
-    DrainFailed {
-        /// Why.
-        error: String,
-    },
+    DrainFailed { error: String },
     /// The Node that is not being deleted is drained, after a failed drain.
     Drained,
     /// Deletion, and where it is.
@@ -293,7 +258,6 @@ pub enum MachineReason {
     DriverNotReady,
     /// The plugin broke during the call.
     DriverBroken,
-    /// Destructive actions pause.
     Frozen,
     /// The finalizer could not be put on.
     ClaimFailed,
@@ -319,7 +283,6 @@ pub enum MachineReason {
     VmCreated,
     /// The Node is there and not ready yet.
     NodeNotReady,
-    /// All is well.
     NodeHealthy,
     /// The Node is not healthy.
     NodeUnhealthy,
@@ -361,7 +324,6 @@ pub enum MachineReason {
     HealthTimeoutReset,
     /// The Machine has failed, and stays so until it is replaced or recovers.
     Failed,
-    /// Deletion has begun.
     Deleting,
     /// A hook of others blocks the drain.
     PreDrainHooks,
@@ -379,7 +341,6 @@ pub enum MachineReason {
     NodeDeletionFailed,
     /// The finalizer could not be taken off.
     FinalizerHeld,
-    /// Gone.
     Deleted,
     /// Deleted; an operator declared that the VM is gone, and no query proved it.
     VmDeclaredGone,
@@ -512,7 +473,6 @@ impl MachineReason {
 /// As Kubernetes Events have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// For information.
     Normal,
     /// Someone should look at it.
     Warning,

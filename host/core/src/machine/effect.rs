@@ -37,7 +37,6 @@ pub enum MachineEffect {
     InitializeVm,
     /// Store the cloud's id and the Node's name on the Machine.
     RecordVm {
-        /// The cloud's id.
         provider_id: ProviderId,
         /// The Node's name; `None` without a target cluster.
         node_name: Option<NodeName>,
@@ -46,19 +45,12 @@ pub enum MachineEffect {
         is_proven: bool,
     },
     /// Update the Node's metadata and taints.
-    SyncNode {
-        /// Which Node.
-        node: NodeName,
-        /// What differs.
-        change: NodeChange,
-    },
+    SyncNode { node: NodeName, change: NodeChange },
     /// Delete the bootstrap token.
     ForgetToken,
     /// Ask the driver to remove the VM.
     DeleteVm,
-    /// Delete the Node.
     DeleteNode {
-        /// Which Node.
         node: NodeName,
         /// Only this one, not a later one of the same name.
         uid: Uid,
@@ -70,13 +62,9 @@ pub enum MachineEffect {
     /// Delete the Machine object, since its Node is being deleted.
     DeleteMachine,
     /// Cordon the Node, so that it takes no more pods.
-    Cordon {
-        /// Which Node.
-        node: NodeName,
-    },
+    Cordon { node: NodeName },
     /// Write a condition of the Node.
     SetNodeCondition {
-        /// Which Node.
         node: NodeName,
         /// What it is to say.
         condition: NodeConditionWrite,
@@ -94,13 +82,9 @@ pub enum MachineEffect {
     /// Ask for a permit to fail or reboot the Machine, given the others of its deployment and zone.
     AskPermit(PermitRequest),
     /// Extend the bootstrap token, if there is one. Its value stays.
-    ExtendToken {
-        /// Until then.
-        until: Timestamp,
-    },
+    ExtendToken { until: Timestamp },
     /// Write resources of the Node's capacity.
     WriteCapacity {
-        /// Which Node.
         node: NodeName,
         /// Resources to set (`Some`) or remove (`None`).
         resources: BTreeMap<String, Option<String>>,
@@ -110,22 +94,16 @@ pub enum MachineEffect {
 /// Labels and annotations to set (`Some`) or remove (`None`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaChange {
-    /// Labels.
     pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
 /// A condition to write on a Node. Its transition time follows from the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionWrite {
-    /// Its type.
     pub kind: String,
-    /// Its status.
     pub status: ConditionStatus,
-    /// For machines.
     pub reason: String,
-    /// For people.
     pub message: String,
 }
 
@@ -203,55 +181,31 @@ impl MachineEffect {
 /// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum MachineOutcome {
-    /// Of `Claim`.
     Claim(Result<(), ActError>),
-    /// Of `EnsureToken`.
     EnsureToken(Result<(), ActError>),
-    /// Of `NoteIntent`.
     NoteIntent(Result<(), ActError>),
-    /// Of `CloseIntent`.
     CloseIntent(Result<(), ActError>),
-    /// Of `ProbeVm`.
     ProbeVm(DriverResult<Vm>),
-    /// Of `CreateVm`.
     CreateVm(DriverResult<Creation>),
-    /// Of `InitializeVm`.
     InitializeVm(DriverResult<Vm>),
-    /// Of `RecordVm`.
     RecordVm(Result<(), ActError>),
-    /// Of `SyncNode`.
     SyncNode(Result<(), ActError>),
-    /// Of `ForgetToken`.
     ForgetToken(Result<(), ActError>),
-    /// Of `DeleteVm`.
     DeleteVm(DriverResult<Deletion>),
-    /// Of `DeleteNode`.
     DeleteNode(Result<(), ActError>),
-    /// Of `ReleaseFinalizer`.
     ReleaseFinalizer(Result<(), ActError>),
-    /// Of `WriteMachine`.
     WriteMachine(Result<(), ActError>),
-    /// Of `DeleteMachine`.
     DeleteMachine(Result<(), ActError>),
-    /// Of `Cordon`.
     Cordon(Result<(), ActError>),
-    /// Of `SetNodeCondition`.
     SetNodeCondition(Result<(), ActError>),
-    /// Of `NoteHooks`.
     NoteHooks(Result<(), ActError>),
-    /// Of `Drain`.
     Drain(drain::DrainOutcome),
     /// An opinion of each policy that was asked.
     AskPolicies(Result<Vec<Opinion>, ActError>),
-    /// Of `NoteReboot`.
     NoteReboot(Result<(), ActError>),
-    /// Of `RebootVm`.
     RebootVm(DriverResult<()>),
-    /// Of `AskPermit`.
     AskPermit(Result<Permit, ActError>),
-    /// Of `ExtendToken`.
     ExtendToken(Result<(), ActError>),
-    /// Of `WriteCapacity`.
     WriteCapacity(Result<(), ActError>),
 }
 
@@ -274,60 +228,34 @@ impl MachineOutcome {
 /// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct MachineProgress {
-    /// Of `Claim`.
     pub claim: Option<Result<(), ActError>>,
-    /// Of `EnsureToken`.
     pub token: Option<Result<(), ActError>>,
-    /// Of `NoteIntent`.
     pub intent: Option<Result<(), ActError>>,
-    /// Of `CloseIntent`.
     pub close_intent: Option<Result<(), ActError>>,
-    /// Of `ProbeVm`.
     pub probe: Option<DriverResult<Vm>>,
-    /// Of `CreateVm`.
     pub create: Option<DriverResult<Creation>>,
-    /// Of `InitializeVm`.
     pub initialize: Option<DriverResult<Vm>>,
-    /// Of `RecordVm`.
     pub record: Option<Result<(), ActError>>,
-    /// Of `SyncNode`.
     pub sync_node: Option<Result<(), ActError>>,
-    /// Of `ForgetToken`.
     pub forget_token: Option<Result<(), ActError>>,
-    /// Of `DeleteVm`.
     pub delete_vm: Option<DriverResult<Deletion>>,
-    /// Of `DeleteNode`.
     pub delete_node: Option<Result<(), ActError>>,
-    /// Of `ReleaseFinalizer`.
     pub release: Option<Result<(), ActError>>,
-    /// Of `WriteMachine`.
     pub write_machine: Option<Result<(), ActError>>,
-    /// Of `DeleteMachine`.
     pub delete_machine: Option<Result<(), ActError>>,
-    /// Of `Cordon`.
     pub cordon: Option<Result<(), ActError>>,
-    /// Of `SetNodeCondition`.
     pub node_condition: Option<Result<(), ActError>>,
-    /// Of `NoteHooks`.
     pub note_hooks: Option<Result<(), ActError>>,
-    /// Of `Drain`.
     pub drain: drain::DrainProgress,
-    /// Of `AskPolicies`.
     pub opinions: Option<Result<Vec<Opinion>, ActError>>,
-    /// Of `NoteReboot`.
     pub note_reboot: Option<Result<(), ActError>>,
-    /// Of `RebootVm`.
     pub reboot: Option<DriverResult<()>>,
-    /// Of `AskPermit`.
     pub permit: Option<Result<Permit, ActError>>,
-    /// Of `ExtendToken`.
     pub extend_token: Option<Result<(), ActError>>,
-    /// Of `WriteCapacity`.
     pub capacity: Option<Result<(), ActError>>,
 }
 
 impl MachineProgress {
-    /// Remembers an outcome.
     pub fn record(&mut self, outcome: MachineOutcome) {
         match outcome {
             MachineOutcome::Claim(result) => self.claim = Some(result),

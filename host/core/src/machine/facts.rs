@@ -26,9 +26,7 @@ use super::ownership::mark::Marks;
 /// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct MachineView {
-    /// The Machine.
     pub machine: MachineFact,
-    /// Its class.
     pub class: ClassFact,
     /// The Secrets of its class.
     pub secret: SecretFact,
@@ -54,7 +52,6 @@ pub struct MachineView {
     pub virtual_capacity: Quantities,
     /// When its VM is queried; `None` if it is not.
     pub look: Option<VmCheckFact>,
-    /// Effective settings.
     pub settings: MachineSettings,
     /// The names of labels and annotations.
     pub names: &'static MachineNames,
@@ -64,12 +61,9 @@ pub struct MachineView {
     pub account_answers: bool,
 }
 
-/// A Machine, parsed.
 #[derive(Clone, Debug)]
 pub struct MachineFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
@@ -84,15 +78,12 @@ pub struct MachineFact {
     /// The create that was noted last for a cloud that keeps no idempotency keys, unless it is known to have created
     /// nothing.
     pub create_intent: Option<CreateIntent>,
-    /// The cloud's id.
     pub provider_id: Option<ProviderId>,
-    /// The label `node`.
     pub node_name: Option<NodeName>,
     /// Its phase. For an unknown word see `observe`.
     pub phase: Phase,
     /// Since when, as its status says.
     pub phase_since: Option<Timestamp>,
-    /// The last operation.
     pub operation: Option<OperationFact>,
     /// The state that the driver returned last.
     pub last_known_state: Option<String>,
@@ -191,7 +182,6 @@ pub struct DeletionFact {
     pub is_vm_declared_gone: bool,
     /// The stage that an earlier reconcile, or machine-controller-manager, had reached.
     pub left_at: Option<DeletionStage>,
-    /// Since when.
     pub left_since: Option<Timestamp>,
     /// The delete request of this process that the driver has accepted.
     pub order: Option<DeleteRequestFact>,
@@ -219,7 +209,6 @@ pub struct DeleteRequestFact {
 pub struct ReportedCondition {
     /// The reason of the condition.
     pub reason: String,
-    /// Its message.
     pub message: String,
     /// When it was written.
     pub at: Option<Timestamp>,
@@ -230,9 +219,7 @@ pub struct ReportedCondition {
 /// `status.lastOperation`, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationFact {
-    /// What.
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
 }
 
@@ -243,7 +230,6 @@ pub enum ClassFact {
     Missing(ClassName),
     /// It exists and cannot be used.
     Invalid {
-        /// Its name.
         name: ClassName,
         /// The problem with it.
         message: String,
@@ -265,7 +251,6 @@ pub enum SecretFact {
     Refused(SecretRefusal),
     /// They exist and have no `userData`.
     WithoutUserData,
-    /// Complete.
     Ready,
 }
 
@@ -274,7 +259,6 @@ pub enum SecretFact {
 pub enum DriverFact {
     /// There is no class to choose one.
     NotChosen,
-    /// None serves.
     Refused(Refusal),
     /// The version that the class pins cannot be called, and another one serves its provider. It may delete a VM, and
     /// never create one.
@@ -284,7 +268,6 @@ pub enum DriverFact {
         /// Why the pinned one cannot be called.
         why: String,
     },
-    /// One serves.
     Ready(DriverFacts),
 }
 
@@ -308,24 +291,19 @@ pub enum NodePresence {
     Foreign(ProviderId),
     /// A Node of that name exists, other Machines name it as well, and nothing shows whose it is.
     Contested(Vec<ObjectKey>),
-    /// It is there.
     Present(NodeFact),
 }
 
 /// A Node, as its Machine sees it.
 #[derive(Clone, Debug)]
 pub struct NodeFact {
-    /// Its name.
     pub name: NodeName,
-    /// Its uid.
     pub uid: Uid,
     /// When it was registered, if known.
     pub created: Option<Timestamp>,
-    /// Being deleted.
     pub is_deleting: bool,
     /// Its labels, annotations and taints.
     pub meta: NodeMeta,
-    /// Its conditions.
     pub conditions: Vec<NodeConditionFact>,
     /// A health problem that keeps its pods from terminating.
     pub ailment: HealthProblem,
@@ -352,13 +330,9 @@ pub struct NodeFact {
 /// A condition of a Node, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionText {
-    /// Its status.
     pub status: ConditionStatus,
-    /// Its reason.
     pub reason: String,
-    /// Its message.
     pub message: String,
-    /// Its last transition.
     pub since: Option<Timestamp>,
 }
 

@@ -16,9 +16,7 @@ pub struct FinalizerFact {
 /// The next step with our finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinalizerStep {
-    /// Put it on.
     Put,
-    /// Take it off.
     Take,
     /// Leave it as it is.
     Rest,

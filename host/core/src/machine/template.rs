@@ -84,7 +84,6 @@ pub fn name_suffix(hash: u32) -> String {
     hash.to_string().bytes().take(LENGTH).map(|byte| char::from(letter(byte))).collect()
 }
 
-/// FNV-1a, 32 bits.
 struct Fnv(u32);
 
 impl Fnv {

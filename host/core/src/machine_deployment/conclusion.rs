@@ -25,16 +25,13 @@ pub struct DeploymentConclusion {
     pub message: String,
     /// Events of this reconcile.
     pub notes: Vec<DeploymentEvent>,
-    /// The requeue.
     pub wake: Requeue,
 }
 
 /// An Event of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentEvent {
-    /// Its reason.
     pub kind: DeploymentEventKind,
-    /// Its message.
     pub message: String,
 }
 
@@ -86,13 +83,11 @@ pub enum DeploymentReason {
     InvalidDeployment,
     /// The selector is empty.
     SelectingAll,
-    /// Destructive actions pause.
     Frozen,
     /// A set cannot be decoded.
     UnreadableSet,
     /// A set is frozen: it has too many Machines, or they never join.
     SetFrozen,
-    /// A write failed.
     WriteFailed,
     /// The set of the template could not be created.
     SetCreateFailed,
@@ -126,7 +121,6 @@ pub enum DeploymentReason {
     Complete,
     /// Its sets are being deleted.
     Deleting,
-    /// Gone.
     Deleted,
 }
 

@@ -26,27 +26,19 @@ pub enum DeploymentEffect {
     ReleaseSet(SetKey),
     /// Create a set of the deployment's template.
     CreateSet(NewSet),
-    /// Change a set.
     WriteSet {
-        /// Which.
         set: SetKey,
-        /// What.
         change: SetChange,
     },
-    /// Delete a set.
     DeleteSet(SetKey),
     /// Change a Machine's metadata.
     WriteMachine {
-        /// Which.
         machine: MachineKey,
-        /// What.
         change: MachineChange,
     },
     /// Change a Node's metadata.
     WriteNode {
-        /// Which.
         node: NodeName,
-        /// What.
         change: RolloutNodeChange,
     },
 }
@@ -54,9 +46,7 @@ pub enum DeploymentEffect {
 /// A set, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SetKey {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -75,9 +65,7 @@ impl From<&OwnedMachineFact> for MachineKey {
 /// A Machine, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MachineKey {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -105,13 +93,10 @@ impl DeploymentChange {
 /// is in its labels, its selector and its template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSet {
-    /// Its name.
     pub name: Name,
     /// The hash of its template.
     pub hash: String,
-    /// How many Machines.
     pub replicas: u32,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -175,7 +160,6 @@ pub struct RolloutNodeChange {
     /// Removes the traces of its update in place: all three labels, and the reason of a failure; and adds the taint
     /// that blocks pods until its critical components are ready.
     pub ends_update: bool,
-    /// Uncordons it.
     pub uncordons: bool,
 }
 
@@ -252,7 +236,6 @@ pub struct ExistingSet {
     pub is_own: bool,
     /// It is being deleted.
     pub is_deleting: bool,
-    /// Its template.
     pub template: Template,
 }
 
@@ -263,7 +246,6 @@ pub struct DeploymentProgress {
 }
 
 impl DeploymentProgress {
-    /// Remembers an outcome.
     pub fn record(&mut self, effect: DeploymentEffect, outcome: Result<EffectResult, ActError>) {
         self.outcomes.push((effect, outcome));
     }

@@ -17,7 +17,6 @@ use super::status::DeploymentStatus;
 /// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct DeploymentView {
-    /// The deployment.
     pub deployment: DeploymentFact,
     /// Its sets, and those that its selector selects; in any order.
     pub sets: Vec<OwnedSetFact>,
@@ -27,13 +26,11 @@ pub struct DeploymentView {
     pub overlapping: Vec<Name>,
     /// Whether destructive actions pause.
     pub gate: Gate,
-    /// Effective settings.
     pub settings: DeploymentSettings,
     /// The names of labels and annotations.
     pub names: &'static DeploymentNames,
 }
 
-/// What flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeploymentSettings {
     /// The autoscaler must leave Nodes alone during a rollout.
@@ -42,12 +39,9 @@ pub struct DeploymentSettings {
     pub has_target: bool,
 }
 
-/// A MachineDeployment.
 #[derive(Clone, Debug)]
 pub struct DeploymentFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
     /// When its deletion was requested.
     pub deletion: Option<Timestamp>,
@@ -59,22 +53,16 @@ pub struct DeploymentFact {
     pub has_finalizer: bool,
     /// It has the label of a frozen deployment.
     pub is_labelled_frozen: bool,
-    /// What is wanted.
     pub spec: SpecFact,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The reported status.
     pub status: DeploymentStatus,
 }
 
 /// The spec of a deployment, as written.
 #[derive(Clone, Debug)]
 pub struct SpecFact {
-    /// How many Machines.
     pub replicas: i64,
-    /// Whose Machines.
     pub selector: DeploymentSelectorFact,
-    /// Their template.
     pub template: Template,
     /// How they are replaced.
     pub strategy: RawStrategy,
@@ -99,10 +87,8 @@ pub struct SpecFact {
 /// When a rollout may continue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum WindowsFact {
-    /// At any time.
     #[default]
     None,
-    /// In these windows.
     Given(Windows),
     /// The text is invalid.
     Invalid(String),
@@ -111,7 +97,6 @@ pub enum WindowsFact {
 /// The selector, compared with the labels of the deployment's own template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeploymentSelectorFact {
-    /// There is none.
     Missing,
     /// It is present and empty.
     Everything,
@@ -119,27 +104,21 @@ pub enum DeploymentSelectorFact {
     Invalid(String),
     /// It does not select the Machines of the template.
     Misses,
-    /// It selects them.
     Selects,
 }
 
 /// Who controls a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetOwner {
-    /// Nobody.
     Nobody,
-    /// This deployment.
     This,
     /// Somebody else, by kind and name.
     Other(String),
 }
 
-/// A MachineSet.
 #[derive(Clone, Debug)]
 pub struct OwnedSetFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
@@ -149,7 +128,6 @@ pub struct OwnedSetFact {
     pub generation: i64,
     /// The generation that its status is about.
     pub observed_generation: Option<i64>,
-    /// Who controls it.
     pub owner: SetOwner,
     /// The deployment's selector selects it.
     pub is_selected: bool,
@@ -159,7 +137,6 @@ pub struct OwnedSetFact {
     pub template: Template,
     /// The value of the hash's label that its selector asks for.
     pub selected_hash: Option<String>,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
     /// It has the label that blocks creation.
     pub is_scale_up_disabled: bool,
@@ -169,7 +146,6 @@ pub struct OwnedSetFact {
     pub min_ready_seconds: Option<i32>,
     /// Copied from the deployment.
     pub auto_preserve_max: Option<i32>,
-    /// The reported status.
     pub status: SetStatusFact,
     /// The Machines that it controls, in any order.
     pub machines: Vec<OwnedMachineFact>,
@@ -197,15 +173,12 @@ pub struct SetStatusFact {
 /// A Machine, as its deployment sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedMachineFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
     /// Its deletion was requested, or its phase says so.
     pub is_deleting: bool,
-    /// Its phase.
     pub phase: Phase,
     /// A request preserves it when it fails.
     pub is_wished: bool,
@@ -237,14 +210,12 @@ impl OwnedMachineFact {
 pub struct Preserved {
     /// No request asked for it.
     pub is_automatic: bool,
-    /// Its end.
     pub until: Timestamp,
 }
 
 /// A Node, as the deployment of its Machine sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolloutNodeFact {
-    /// Its name.
     pub name: NodeName,
     /// The taint of Nodes of old sets.
     pub has_old_taint: bool,
@@ -273,7 +244,6 @@ impl RolloutNodeFact {
 /// Whether the autoscaler leaves a Node alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleDown {
-    /// It does not.
     Allowed,
     /// It does, at Machinist's request.
     HeldByUs,
@@ -284,7 +254,6 @@ pub enum ScaleDown {
 /// The result of an update in place, by the agent of the Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateResult {
-    /// It was done.
     Successful,
     /// It was not, or the word is unknown.
     Failed,
@@ -293,15 +262,12 @@ pub enum UpdateResult {
 /// The stage of an update in place, by the condition of the Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateStage {
-    /// May be updated.
     Candidate,
     /// Selected, and being drained.
     Selected,
     /// Drained, or handed over to its agent.
     HandedOver,
-    /// Done.
     Successful,
-    /// Not done.
     Failed,
 }
 

@@ -35,7 +35,6 @@ pub(super) struct Batch {
     pub is_vital: bool,
 }
 
-/// A whole pass.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The batches, one after the other.
@@ -97,7 +96,6 @@ impl Plan {
     }
 }
 
-/// Plans a pass.
 pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     if view.deployment.deletion.is_some() {
         return deletion::plan(view);

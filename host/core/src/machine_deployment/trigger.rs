@@ -18,7 +18,6 @@ use super::facts::{DeploymentView, OwnedMachineFact, SetOwner};
 /// How long an entry may name a missing Machine: a watch may be behind.
 const UNSEEN: SignedDuration = SignedDuration::from_mins(1);
 
-/// The list, read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trigger {
     /// Marks that Machines lack.

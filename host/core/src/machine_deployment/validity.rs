@@ -5,10 +5,8 @@ use crate::disruption::requests::DisruptionRequests;
 use super::facts::{DeploymentSelectorFact, DeploymentView};
 use super::rollout::strategy::Strategy;
 
-/// A valid spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ValidSpec {
-    /// How many Machines.
     pub desired: u32,
     /// How they are replaced.
     pub strategy: Strategy,
@@ -17,7 +15,6 @@ pub(crate) struct ValidSpec {
 /// The reason why a spec is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InvalidSpec {
-    /// It selects everything.
     SelectsEverything,
     /// The selector is invalid.
     Invalid(String),

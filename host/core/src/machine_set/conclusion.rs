@@ -33,7 +33,6 @@ pub struct SetConclusion {
     pub reason: SetReason,
     /// The text for people.
     pub message: String,
-    /// The requeue.
     pub wake: Requeue,
 }
 
@@ -69,11 +68,9 @@ pub struct SetStatus {
 /// One of MCM's conditions. It is True.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetCondition {
-    /// Which.
     pub kind: SetConditionKind,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
 }
 
@@ -99,13 +96,10 @@ impl SetConditionKind {
 /// One of Machinist's conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetOwnCondition {
-    /// Which.
     pub kind: SetOwnConditionKind,
-    /// Its status.
     pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
 }
 
@@ -139,11 +133,8 @@ impl SetOwnConditionKind {
 /// `status.lastOperation` of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetOperation {
-    /// What.
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
-    /// For people.
     pub text: String,
 }
 
@@ -193,9 +184,7 @@ pub enum SetReason {
     InvalidOption,
     /// All Machines exist, and not all of them are available.
     Waiting,
-    /// All is well.
     AllAvailable,
-    /// Gone.
     Deleted,
 }
 

@@ -22,7 +22,6 @@ const ATTEMPTS: u32 = 3;
 pub enum SetEffect {
     /// Put our finalizer on the set.
     Claim,
-    /// Take it off.
     ReleaseFinalizer,
     /// List the Machines of the view from the API server itself.
     ListMachines,
@@ -30,7 +29,6 @@ pub enum SetEffect {
     LookAtSet,
     /// Get a Machine from the API server itself whose name is taken.
     LookAtMachine {
-        /// Its name.
         name: Name,
     },
     /// Make the set the controller of a Machine without one.
@@ -43,7 +41,6 @@ pub enum SetEffect {
     Sync(MachineRef, BTreeSet<SyncedPart>),
     /// Create a Machine from the template. Fails with `Conflict` when its name is taken.
     Create {
-        /// Its name.
         name: Name,
         /// Its ordinal among the set's Machines.
         ordinal: u32,
@@ -61,9 +58,7 @@ pub enum SetEffect {
 /// A Machine, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MachineRef {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -113,7 +108,6 @@ pub enum DeleteReason {
 /// The set, read from the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentSet {
-    /// Its uid.
     pub uid: Uid,
     /// Its deletion was asked for.
     pub is_deleting: bool,
@@ -124,7 +118,6 @@ pub struct CurrentSet {
 pub enum NameTakenBy {
     /// This set: the caches do not show the Machine yet.
     This,
-    /// Somebody else's.
     Other,
 }
 
@@ -186,65 +179,43 @@ impl SetEffect {
 /// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum SetOutcome {
-    /// Of `Claim`.
     Claim(Result<(), ActError>),
-    /// Of `ReleaseFinalizer`.
     ReleaseFinalizer(Result<(), ActError>),
-    /// Of `ListMachines`.
     ListMachines(Result<Vec<ChildFact>, ActError>),
-    /// Of `LookAtSet`.
     LookAtSet(Result<CurrentSet, ActError>),
-    /// Of `LookAtMachine`.
     LookAtMachine(Name, Result<NameTakenBy, ActError>),
-    /// Of `Adopt`.
     Adopt(Uid, Result<(), ActError>),
-    /// Of `Release`.
     Release(Uid, Result<(), ActError>),
-    /// Of `Preserve`.
     Preserve(Uid, PreserveChange, Result<(), ActError>),
-    /// Of `Sync`.
     Sync(Uid, Result<(), ActError>),
     /// Of `Create`, by ordinal.
     Create(u32, Name, Result<(), ActError>),
     /// `Gone` means that it no longer existed: nothing was deleted.
     Delete(Uid, DeleteReason, Result<(), ActError>),
-    /// Of `WriteSet`.
     WriteSet(Result<(), ActError>),
 }
 
 /// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct SetProgress {
-    /// Of `Claim`.
     pub claim: Option<Result<(), ActError>>,
-    /// Of `ReleaseFinalizer`.
     pub release_finalizer: Option<Result<(), ActError>>,
-    /// Of `ListMachines`.
     pub listing: Option<Result<Vec<ChildFact>, ActError>>,
-    /// Of `LookAtSet`.
     pub set: Option<Result<CurrentSet, ActError>>,
-    /// Of `LookAtMachine`.
     pub taken: BTreeMap<Name, Result<NameTakenBy, ActError>>,
-    /// Of `Adopt`.
     pub adopted: BTreeMap<Uid, Result<(), ActError>>,
-    /// Of `Release`.
     pub released: BTreeMap<Uid, Result<(), ActError>>,
-    /// Of `Preserve`.
     pub kept: BTreeMap<Uid, (PreserveChange, Result<(), ActError>)>,
-    /// Of `Sync`.
     pub synced: BTreeMap<Uid, Result<(), ActError>>,
     /// Of `Create`, by ordinal.
     pub created: BTreeMap<u32, CreateAttempts>,
-    /// Of `Delete`.
     pub deleted: BTreeMap<Uid, (DeleteReason, Result<(), ActError>)>,
-    /// Of `WriteSet`.
     pub write_set: Option<Result<(), ActError>>,
 }
 
 /// The attempts to create one Machine.
 #[derive(Clone, Debug)]
 pub struct CreateAttempts {
-    /// Its name.
     pub name: Name,
     /// How many there were.
     pub attempts: u32,
@@ -267,7 +238,6 @@ impl CreateAttempts {
 }
 
 impl SetProgress {
-    /// Remembers an outcome.
     pub fn record(&mut self, outcome: SetOutcome) {
         match outcome {
             SetOutcome::Claim(result) => self.claim = Some(result),

@@ -6,7 +6,6 @@ use crate::scheduling::retry::RetryPolicy;
 
 use super::conclusion::SetReason;
 
-/// One thing.
 #[derive(Clone, Debug)]
 pub(super) struct SetError {
     pub(super) reason: SetReason,

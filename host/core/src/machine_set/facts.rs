@@ -17,7 +17,6 @@ use super::creation::join_failures::FailedJoins;
 /// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct SetView {
-    /// The set.
     pub set: SetFact,
     /// Every Machine that the set controls, or that its selector selects.
     pub machines: Vec<ChildFact>,
@@ -33,7 +32,6 @@ pub struct SetView {
     pub gate: Gate,
     /// Whether the cached Machines are current.
     pub freshness: Freshness,
-    /// Effective settings.
     pub settings: SetSettings,
     /// The names of labels and annotations.
     pub names: &'static SetNames,
@@ -49,14 +47,10 @@ pub enum Freshness {
     InDoubt,
 }
 
-/// A set, parsed.
 #[derive(Clone, Debug)]
 pub struct SetFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
-    /// Its generation.
     pub generation: i64,
     /// When its deletion was requested.
     pub deletion: Option<Timestamp>,
@@ -86,18 +80,15 @@ pub struct SetFact {
     pub auto_preserve_max: i32,
     /// The problems of invalid settings, which are not copied to Machines.
     pub problems: Vec<String>,
-    /// The reported status.
     pub told: ReportedSetStatus,
 }
 
 /// The selector of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetSelectorFact {
-    /// There is none.
     Missing,
     /// The selector is invalid.
     Invalid(String),
-    /// It can.
     Given(Selector),
 }
 
@@ -135,25 +126,18 @@ pub struct ReplicaLimitFact {
 /// A Machine, as its set sees it.
 #[derive(Clone, Debug)]
 pub struct ChildFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
-    /// Its labels.
     pub labels: Labels,
-    /// Who controls it.
     pub owner: MachineOwner,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// Its phase.
     pub phase: Phase,
-    /// Its class.
     pub class: Option<Name>,
     /// The cloud has no capacity for it, and it has no VM.
     pub is_exhausted: bool,
-    /// Its last operation.
     pub operation: Option<OperationFact>,
     /// Its ordinal among the set's Machines, see [`super::creation::names::ordinal_of`]; `None` if the set did not
     /// create it.
@@ -181,9 +165,7 @@ pub struct ChildFact {
 /// The controller of a Machine, by uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineOwner {
-    /// Nobody.
     None,
-    /// This set.
     This,
     /// Somebody else, by name.
     Other(Name),
@@ -222,7 +204,6 @@ impl Default for SetSettings {
 pub struct SetNames {
     /// Label of a set: nothing is created.
     pub freeze: &'static str,
-    /// Its value.
     pub freeze_value: &'static str,
     /// Annotation of a set: requests a thaw.
     pub unfreeze: &'static str,

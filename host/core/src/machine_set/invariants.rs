@@ -150,7 +150,6 @@ fn is_done(progress: &SetProgress, effect: &SetEffect) -> bool {
     }
 }
 
-/// Reads change nothing.
 fn is_for_any_set(effect: &SetEffect) -> bool {
     matches!(effect, SetEffect::ListMachines | SetEffect::LookAtSet | SetEffect::LookAtMachine { .. })
 }

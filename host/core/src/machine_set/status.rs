@@ -21,7 +21,6 @@ use super::removal::order;
 /// The number of overlapping Machines that are named.
 const NAMED: usize = 3;
 
-/// Returns the counts.
 pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStatus {
     let machines = members::owned(view, progress);
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();

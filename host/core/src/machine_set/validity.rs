@@ -5,7 +5,6 @@ use crate::value::id::ClassName;
 use super::conclusion::SetReason;
 use super::facts::{SetSelectorFact, SetView};
 
-/// What is wrong.
 pub(super) struct Problem {
     pub(super) reason: SetReason,
     pub(super) message: String,

@@ -18,9 +18,7 @@ pub const CONFIRMATIONS: u32 = 3;
 /// Whether decisions may be based on a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListingTrust {
-    /// Yes.
     Trusted,
-    /// No.
     Distrusted {
         /// How many VMs of existing Machines it should show.
         before: usize,

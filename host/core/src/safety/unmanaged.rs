@@ -12,9 +12,7 @@ use crate::value::id::{Name, NodeName, Uid};
 /// A Node, to find unmanaged ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnmanagedNodeFact {
-    /// Its name.
     pub name: NodeName,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
@@ -31,7 +29,6 @@ pub struct UnmanagedNodeFact {
 /// The action on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnmanagedNodeAction {
-    /// Nothing.
     Rest,
     /// It has no Machine: add the annotation, and remove our finalizer.
     Mark,
@@ -41,7 +38,6 @@ pub enum UnmanagedNodeAction {
     Unmark,
 }
 
-/// The required evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnmanagedRule {
     /// A younger Node may belong to a Machine that is being created.

@@ -18,7 +18,6 @@ pub struct CallRoom<K> {
 }
 
 impl<K: Ord + Clone> CallRoom<K> {
-    /// An empty room.
     pub fn new(most: usize) -> Self {
         Self {
             most: most.max(1),

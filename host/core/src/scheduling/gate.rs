@@ -73,16 +73,10 @@ impl fmt::Display for FreezeReason {
 /// The gate: whether effects may happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
-    /// All of them.
     #[default]
     Open,
     /// Only those that cannot make an outage worse may happen, see [`permits`].
-    Frozen {
-        /// Since when.
-        since: Timestamp,
-        /// Why.
-        reason: FreezeReason,
-    },
+    Frozen { since: Timestamp, reason: FreezeReason },
 }
 
 /// The kind of an effect, as far as the gate distinguishes.
@@ -90,7 +84,6 @@ pub enum Gate {
 pub enum EffectKind {
     /// Reads the cloud: the status of a machine, a listing.
     CloudRead,
-    /// Creates a VM.
     Create,
     /// The step after creation.
     Initialize,
@@ -126,12 +119,10 @@ pub enum EffectKind {
     FinalizerRelease,
     /// Writes status, except as [`EffectKind::FailMachine`] or [`EffectKind::EmptyNode`].
     StatusWrite,
-    /// Tells people.
     Event,
 }
 
 impl EffectKind {
-    /// All kinds.
     pub const ALL: [Self; 19] = [
         Self::CloudRead,
         Self::Create,

@@ -67,7 +67,6 @@ struct LastCheck {
 /// The result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckResult {
-    /// It is there.
     Found,
     /// The cloud says that it is missing.
     Missing,

@@ -41,7 +41,6 @@ impl QueueRequest {
 /// A key that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due<K> {
-    /// The key.
     pub key: K,
     /// The highest priority of its requests.
     pub priority: Priority,
@@ -49,7 +48,6 @@ pub struct Due<K> {
     pub waited: SignedDuration,
 }
 
-/// A queued request.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     wish: QueueRequest,
@@ -91,7 +89,6 @@ impl<K> Default for Queue<K> {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// An empty queue.
     pub fn new() -> Self {
         Self::default()
     }

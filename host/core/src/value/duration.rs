@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 
-/// An invalid duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Nothing, or only a sign.
@@ -12,32 +11,15 @@ pub enum Error {
     Empty,
     /// A number was expected.
     #[error("duration {text:?} has no number before {rest:?}")]
-    NoNumber {
-        /// All of it.
-        text: String,
-        /// The invalid rest.
-        rest: String,
-    },
+    NoNumber { text: String, rest: String },
     /// A number other than 0 has no unit.
     #[error("duration {text:?} has a number without a unit (ns, us, ms, s, m or h)")]
-    NoUnit {
-        /// All of it.
-        text: String,
-    },
-    /// An unknown unit.
+    NoUnit { text: String },
     #[error("duration {text:?} has the unknown unit {unit:?} (known are ns, us, ms, s, m and h)")]
-    UnknownUnit {
-        /// All of it.
-        text: String,
-        /// The unit.
-        unit: String,
-    },
+    UnknownUnit { text: String, unit: String },
     /// More than 2^63 nanoseconds, about 292 years.
     #[error("duration {text:?} is too long (the limit is about 292 years)")]
-    TooLong {
-        /// All of it.
-        text: String,
-    },
+    TooLong { text: String },
 }
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;

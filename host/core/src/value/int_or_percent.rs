@@ -5,7 +5,6 @@ use std::fmt;
 /// A field as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawIntOrPercent {
-    /// A number.
     Int(i64),
     /// Text, such as `25%`.
     Text(String),
@@ -14,13 +13,11 @@ pub enum RawIntOrPercent {
 /// A number of Machines, or a percentage of the wanted ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntOrPercent {
-    /// So many.
     Int(u32),
     /// So many of a hundred.
     Percent(u32),
 }
 
-/// What is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is neither a number of at least 0 such as 3 nor a share such as 25%")]
 pub struct Error(String);

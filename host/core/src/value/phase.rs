@@ -9,7 +9,6 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)+ }
 
         impl $name {
-            /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// The word in the API.
@@ -42,11 +41,9 @@ words! {
         Available = "Available",
         /// The Node is healthy.
         Running = "Running",
-        /// Being deleted.
         Terminating = "Terminating",
         /// It was running, and is unhealthy.
         Unknown = "Unknown",
-        /// Will be replaced.
         Failed = "Failed",
         /// Creation failed and is retried.
         CrashLoopBackOff = "CrashLoopBackOff",
@@ -64,7 +61,6 @@ words! {
     OperationType {
         /// Creation, up to the Node's joining.
         Create = "Create",
-        /// A change.
         Update = "Update",
         /// An update in place.
         InPlaceUpdate = "InPlaceUpdate",
@@ -72,19 +68,15 @@ words! {
         DrainNode = "DrainNode",
         /// A change of health.
         HealthCheck = "HealthCheck",
-        /// Deletion.
         Delete = "Delete",
     }
 }
 
 words! {
-    /// How that went.
     OperationState {
-        /// Goes on.
         Processing = "Processing",
         /// Failed; tried again where that helps.
         Failed = "Failed",
-        /// Done.
         Successful = "Successful",
     }
 }

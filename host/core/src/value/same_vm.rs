@@ -11,9 +11,7 @@ use crate::value::id::ProviderId;
 /// The result of comparing two provider ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameVm {
-    /// It is one.
     Same,
-    /// They are two.
     Different,
     /// The ids cannot be compared.
     Unclear,

@@ -14,7 +14,6 @@ pub struct Selector {
 /// One of them, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawRequirement {
-    /// The label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
@@ -22,7 +21,6 @@ pub struct RawRequirement {
     pub values: Vec<String>,
 }
 
-/// An invalid selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A label without a name.
@@ -30,28 +28,13 @@ pub enum Error {
     NoKey,
     /// A comparison with nothing.
     #[error("{operator} of label {key} has no values: name at least one")]
-    NoValues {
-        /// The label.
-        key: String,
-        /// Which operator.
-        operator: String,
-    },
+    NoValues { key: String, operator: String },
     /// Values that would be without effect.
     #[error("{operator} of label {key} takes no values: remove them")]
-    Values {
-        /// The label.
-        key: String,
-        /// Which operator.
-        operator: String,
-    },
+    Values { key: String, operator: String },
     /// A word that is none of the four.
     #[error("operator {operator:?} of label {key} is none of In, NotIn, Exists and DoesNotExist")]
-    UnknownOperator {
-        /// The label.
-        key: String,
-        /// What is written.
-        operator: String,
-    },
+    UnknownOperator { key: String, operator: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

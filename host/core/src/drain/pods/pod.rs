@@ -12,9 +12,7 @@ use super::volume::{PvcFact, VolumeName};
 /// One pod, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRef {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -27,9 +25,7 @@ impl fmt::Display for PodRef {
 /// A pod of the Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFact {
-    /// Which.
     pub pod: PodRef,
-    /// Who keeps it.
     pub owner: PodOwner,
     /// How far it is.
     pub phase: PodPhase,
@@ -37,7 +33,6 @@ pub struct PodFact {
     pub is_ready: bool,
     /// Its termination, once it was deleted.
     pub ending: Option<PodTermination>,
-    /// `spec.terminationGracePeriodSeconds`.
     pub grace: SignedDuration,
     /// `spec.priority`; 0 where it is not set.
     pub priority: i32,
@@ -83,14 +78,11 @@ pub enum PodOwner {
     Nobody,
 }
 
-/// `status.phase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodPhase {
-    /// Not started.
     Pending,
     /// Running, or of unknown state.
     Running,
-    /// Succeeded or failed.
     Finished,
 }
 
@@ -99,7 +91,6 @@ pub enum PodPhase {
 pub struct PodTermination {
     /// `metadata.deletionTimestamp`: by when it should have ended.
     pub deadline: Timestamp,
-    /// `metadata.deletionGracePeriodSeconds`.
     pub grace: SignedDuration,
 }
 

@@ -31,7 +31,6 @@ pub(crate) struct PodState<'a> {
     pub(crate) ending_since: Option<Timestamp>,
     /// Not asked again before.
     pub(crate) pause: Option<SignedDuration>,
-    /// What went wrong.
     pub(crate) failure: Option<String>,
 }
 

@@ -20,7 +20,6 @@ impl VolumeName {
         Self(Arc::from(text.as_ref()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,20 +43,15 @@ pub struct PvcFact {
     pub ids: BTreeSet<String>,
 }
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AttachmentFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// It belongs to the drained Node; otherwise to another one.
     pub is_here: bool,
     /// The volume; `None` when it is described inline.
     pub volume: Option<VolumeName>,
-    /// `status.attached`.
     pub is_attached: bool,
-    /// `metadata.deletionTimestamp`.
     pub deletion: Option<Timestamp>,
 }
 
@@ -79,7 +73,6 @@ pub struct DrainMemory {
 /// A volume that must leave the Node, and then appear elsewhere before the next pod is evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AwaitedVolume {
-    /// Which.
     pub volume: VolumeName,
     /// The ids that clouds and kubelets use for it.
     pub ids: BTreeSet<String>,

@@ -28,15 +28,10 @@ pub const ATTEMPTS: u32 = 4;
 
 /// Fields of the Secret.
 pub mod field {
-    /// For people.
     pub const DESCRIPTION: &str = "description";
-    /// The public half.
     pub const TOKEN_ID: &str = "token-id";
-    /// The secret half.
     pub const TOKEN_SECRET: &str = "token-secret";
-    /// RFC 3339.
     pub const EXPIRATION: &str = "expiration";
-    /// `true`: may authenticate.
     pub const USAGE_AUTHENTICATION: &str = "usage-bootstrap-authentication";
     /// `true`: may sign the cluster's public information.
     pub const USAGE_SIGNING: &str = "usage-bootstrap-signing";
@@ -61,7 +56,6 @@ impl Token {
         are_sound.then(|| Self { id: id.to_owned(), secret: secret.to_owned() })
     }
 
-    /// The public half.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -114,13 +108,11 @@ pub fn secret_name(id: &str) -> Name {
 /// The request for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest<'a> {
-    /// The Machine's uid.
     pub uid: &'a Uid,
     /// Its name, for the description.
     pub machine_name: &'a Name,
     /// Which id to take, see [`id`].
     pub attempt: u32,
-    /// When it ends.
     pub expires: Timestamp,
     /// Value of the setting; empty: none.
     pub extra_groups: &'a str,
@@ -196,7 +188,6 @@ pub fn expiration(at: Timestamp) -> String {
 pub struct ExistingSecret<'a> {
     /// The uid of the Machine that it was made for, as its annotation says.
     pub owner: Option<&'a str>,
-    /// Its fields.
     pub fields: &'a BTreeMap<String, Vec<u8>>,
 }
 
@@ -204,13 +195,9 @@ pub struct ExistingSecret<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Use it as it is.
-    Keep {
-        /// Its token.
-        token: Token,
-    },
+    Keep { token: Token },
     /// Extend it, then use it. The value stays.
     Extend {
-        /// Its token.
         token: Token,
         /// For [`field::EXPIRATION`], see [`expiration`].
         expires: Timestamp,

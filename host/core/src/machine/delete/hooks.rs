@@ -5,10 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::machine::conclusion::elapsed;
 use crate::machine::facts::MachineView;
 
-/// What is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookPoint {
-    /// The drain.
     Drain,
     /// The removal of the VM.
     Vm,

@@ -3,11 +3,9 @@
 /// The last step of a deletion. [`DeletionNote::next`] returns the stage that comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeletionNote {
-    /// The deletion begins.
     Begun,
     /// The VM could not be queried.
     FindVmFailed {
-        /// The driver's error.
         error: String,
     },
     /// The Machine's Node is known.
@@ -19,7 +17,6 @@ pub enum DeletionNote {
     },
     /// The drain failed, and is tried again.
     DrainFailed {
-        /// What failed.
         error: String,
     },
     /// There is no target cluster.
@@ -32,36 +29,30 @@ pub enum DeletionNote {
     ForceDrained,
     /// The drain failed, and the deletion is forced.
     ForcedDrainFailed {
-        /// What failed.
         error: String,
     },
     /// Pods and volumes are removed, as an earlier reconcile knew.
     VolumesDetached,
     /// The cloud works on the VM's removal.
     VmWorking {
-        /// What it says.
         message: String,
     },
     /// The VM could not be deleted; a retry may help.
     VmDeletionFailed {
-        /// Why.
         error: String,
     },
     /// The VM could not be deleted, and something must change before a retry helps.
     VmDeletionRefused {
-        /// Why.
         error: String,
     },
     /// The VM is gone, and the Node could not be deleted.
     NodeDeletionFailed {
-        /// The Node.
         node: String,
         /// The API server's error.
         error: String,
     },
     /// The Node is deleted; other objects of the Machine are left.
     NodeDeleted {
-        /// The Node.
         node: String,
     },
     /// There is no Node.
@@ -73,15 +64,10 @@ pub enum DeletionNote {
 /// The stages of a deletion, as others read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeletionStage {
-    /// Querying the VM.
     VmStatus,
-    /// Draining the Node.
     Drain,
-    /// Removing volume attachments.
     VolumeAttachments,
-    /// Removing the VM.
     Vm,
-    /// Removing the Node.
     Node,
     /// Taking the finalizer off.
     Finalizer,

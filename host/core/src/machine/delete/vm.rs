@@ -49,7 +49,6 @@ const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// The evidence that the VM is gone.
 pub(super) enum VmGone {
-    /// Seen.
     Proven,
     /// Declared by an operator, since the cloud could not be queried.
     Declared {

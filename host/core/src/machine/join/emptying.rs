@@ -11,11 +11,8 @@ use crate::machine::facts::{MachineView, NodeFact};
 
 /// The state of a drain without a deletion.
 pub(super) enum DrainState {
-    /// Do these first.
     Act(Vec<MachineEffect>),
-    /// Pods are leaving.
     Waits(DrainReport, Requeue),
-    /// They have left.
     Done(DrainReport),
 }
 

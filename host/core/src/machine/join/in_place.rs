@@ -29,11 +29,9 @@ use crate::machine::facts::{MachineView, NodeFact};
 pub mod words {
     /// Type of the condition. Its status is always True.
     pub const CONDITION: &str = "InPlaceUpdate";
-    /// May be updated.
     pub const CANDIDATE: &str = "CandidateForUpdate";
     /// Selected for the update.
     pub const SELECTED: &str = "SelectedForUpdate";
-    /// Is empty.
     pub const DRAINED: &str = "DrainSuccessful";
     /// Its agent may begin.
     pub const READY: &str = "ReadyForUpdate";

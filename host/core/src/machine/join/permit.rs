@@ -29,7 +29,6 @@ pub(in crate::machine) enum HealthAction {
     GiveUp,
     /// Fail one whose Node cannot join, since its name is taken.
     GiveWay,
-    /// Reboot its VM.
     Reboot,
 }
 
@@ -72,14 +71,10 @@ pub(in crate::machine) enum Obstacle {
     Ask(MachineEffect),
     /// It has no permit, or its zone is silent.
     Held {
-        /// Which of both.
         reason: MachineReason,
-        /// For people.
         message: String,
-        /// The requeue.
         after: SignedDuration,
     },
-    /// The check failed.
     Unknown(ActError, HealthAction),
 }
 

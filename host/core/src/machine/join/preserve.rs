@@ -35,7 +35,6 @@ pub mod words {
     pub const BY_CONTROLLER: &str = "Preserved by MCM.";
     /// Preserved because somebody asked for it.
     pub const BY_USER: &str = "Preserved by user.";
-    /// Preserved no more.
     pub const STOPPED: &str = "Preservation stopped.";
 }
 
@@ -48,20 +47,21 @@ pub const DRAINING: &str = "Draining";
 /// The beginning of the Node's condition message from then on, as others read it.
 const DRAINED_TEXT: &str = "Preserved node drained successfully.";
 
-/// The preservation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PreserveRequest<'a> {
     /// No request, and no trace of an earlier one.
     None,
     /// An invalid request: everything stays as it is.
     Unreadable(&'a str),
-    /// To be kept.
-    Keep { reason: &'static str },
+    Keep {
+        reason: &'static str,
+    },
     /// No longer to be preserved.
-    Stop { forgets: bool },
+    Stop {
+        forgets: bool,
+    },
 }
 
-/// Which annotation counts.
 fn value<'a>(view: &'a MachineView, node: Option<&'a NodeFact>) -> Result<&'a str, &'a str> {
     let keeping = &view.machine.keeping;
     let of_node = node.map(|node| node_wish(view, node));

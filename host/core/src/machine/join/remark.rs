@@ -16,7 +16,6 @@ use super::super::step::retry_write;
 /// The result of a task.
 #[expect(clippy::large_enum_variant, reason = "a few a pass, none of them kept")]
 pub(super) enum TaskResult {
-    /// Do these first.
     Act(Vec<MachineEffect>),
     /// Nothing is left to do in this reconcile.
     Say(ConclusionPart),

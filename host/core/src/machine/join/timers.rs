@@ -15,7 +15,6 @@ use super::permit::{self, HealthAction};
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
-/// A running timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     since: Timestamp,
@@ -23,7 +22,6 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Returns its end.
     pub(super) fn end(self) -> Timestamp {
         whole_seconds(self.since.checked_add(self.limit).unwrap_or(Timestamp::MAX))
     }
@@ -87,7 +85,6 @@ fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
 /// A wait for the Node, with texts that read on their own.
 pub(super) struct NodeWait<'a> {
     pub(super) reason: MachineReason,
-    /// The awaited change.
     pub(super) what: String,
     /// The problem of the Node.
     pub(super) because: &'a str,

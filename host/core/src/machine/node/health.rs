@@ -13,9 +13,7 @@ pub const READ_ONLY: &str = "ReadonlyFilesystem";
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionStatus {
-    /// `True`.
     True,
-    /// `False`.
     False,
     /// `Unknown`, or a text that is none of the three.
     Unknown,
@@ -47,7 +45,6 @@ impl fmt::Display for ConditionStatus {
 pub struct NodeConditionFact {
     /// Its type, such as `Ready`. Case matters.
     pub kind: String,
-    /// Its status.
     pub status: ConditionStatus,
 }
 
@@ -78,12 +75,10 @@ impl fmt::Display for UnhealthyCondition {
     }
 }
 
-/// Healthy or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeHealth {
     /// `Ready` is True and nothing speaks against it.
     Healthy,
-    /// Something does.
     Unhealthy {
         /// The conditions, each once, sorted: the same conditions always give the same text. Never empty.
         because: Vec<UnhealthyCondition>,

@@ -6,7 +6,6 @@ pub const NOW: &str = "now";
 pub const WHEN_FAILED: &str = "when-failed";
 /// Set by a controller, once it has failed.
 pub const AUTO_PRESERVED: &str = "auto-preserved";
-/// Not.
 pub const NEVER: &str = "false";
 
 /// Returns whether a request is understood. An absent one is.

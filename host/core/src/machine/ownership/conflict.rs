@@ -41,14 +41,12 @@ pub struct OwnershipConflict {
 pub enum NodeNameHolder {
     /// The Node or its Machine is being deleted: the name will be free.
     Leaving,
-    /// The Node stays.
     Staying,
 }
 
 /// A Machine that names a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamingMachine {
-    /// Which.
     pub key: ObjectKey,
     /// When it was created.
     pub created: Timestamp,
@@ -63,7 +61,6 @@ pub struct NamingMachine {
 /// The facts of a Node about its owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeOwnership {
-    /// Its provider id.
     pub provider_id: Option<ProviderId>,
     /// The name of the Machine that has marked it.
     pub mark: Option<String>,

@@ -27,7 +27,6 @@ pub(super) const CREATION_TIMEOUT_SECONDS: i64 = 1_200;
 pub(super) const HEALTH_TIMEOUT_SECONDS: i64 = 600;
 pub(super) const WINDOW_SECONDS: i64 = 8;
 
-/// Short ones.
 static NAMES: MachineNames = MachineNames {
     cluster_mark: "cluster-mark",
     node: "node",

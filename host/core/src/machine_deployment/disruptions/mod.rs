@@ -53,7 +53,6 @@ pub(super) struct DisruptionPlan {
     pub told: Option<DeploymentReason>,
     /// The same for people; empty for nothing.
     pub message: String,
-    /// The requeue.
     pub left: Option<SignedDuration>,
     /// A rollout waits for the budget.
     pub holds_rollout: bool,

@@ -21,11 +21,8 @@ use crate::value::phase::Phase;
 /// How many Machines change their set in one reconcile.
 const MACHINES_PER_PASS: usize = 100;
 
-/// The next step.
 pub(crate) struct InPlaceStep<'a> {
-    /// Numbers.
     pub targets: Targets,
-    /// Writes of Machines.
     pub machines: Vec<(&'a OwnedMachineFact, MachineChange)>,
     /// Nodes to select for the update.
     pub selected: Vec<&'a RolloutNodeFact>,

@@ -11,7 +11,6 @@ use crate::machine_deployment::sets::group::{Cost, SetGroup, Tally, sum};
 
 /// The result of scaling.
 pub(crate) struct Scaling {
-    /// The numbers.
     pub targets: Targets,
     /// Whether the whole change is done: then the sets note the number of the deployment.
     pub is_whole: bool,

@@ -24,7 +24,6 @@ pub enum RolloutStage {
     Leaving(u32),
     /// Machines of the current template are not available.
     Waiting,
-    /// Nothing.
     Complete,
 }
 

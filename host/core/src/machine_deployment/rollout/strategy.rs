@@ -5,11 +5,8 @@ use crate::value::int_or_percent::{IntOrPercent, RawIntOrPercent};
 /// The strategy as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawStrategy {
-    /// Its type.
     pub kind: Option<String>,
-    /// For type RollingUpdate.
     pub rolling: Option<RawRolloutBounds>,
-    /// For type InPlaceUpdate.
     pub in_place: Option<RawRolloutBounds>,
     /// For type InPlaceUpdate: the orchestration.
     pub orchestration: Option<String>,
@@ -29,18 +26,14 @@ pub struct RawRolloutBounds {
 pub enum Strategy {
     /// All old ones are deleted before the first new one is created.
     Recreate,
-    /// Step by step.
     RollingUpdate(Shares),
-    /// The VMs stay.
     InPlaceUpdate(Shares, Orchestration),
 }
 
 /// The selection of Nodes that are updated in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orchestration {
-    /// The controller.
     Auto,
-    /// The user.
     Manual,
 }
 

@@ -10,7 +10,6 @@ use crate::machine_deployment::facts::{DeploymentView, WindowsFact};
 
 /// A rollout that waits for a window or a fixed setting.
 pub(crate) struct WaitingRollout {
-    /// For what.
     why: String,
     /// The same in a word.
     pub reason: DeploymentReason,

@@ -8,11 +8,9 @@ use crate::value::id::Name;
 /// A set to choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct SetCandidate<'a, S> {
-    /// The set itself.
     pub set: S,
     /// When it was created.
     pub created: Timestamp,
-    /// Its name.
     pub name: &'a Name,
     /// The template of its Machines.
     pub template: &'a Template,

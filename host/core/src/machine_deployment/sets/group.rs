@@ -18,7 +18,6 @@ use crate::machine_deployment::facts::{
 };
 use crate::machine_deployment::rollout::strategy::RolloutBounds;
 
-/// A set, counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<'a> {
     pub set: &'a OwnedSetFact,
@@ -161,7 +160,6 @@ impl<'a> SetGroup<'a> {
         group
     }
 
-    /// All sets.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Tally<'a>> {
         self.new.iter().chain(&self.old).chain(&self.leaving)
     }

@@ -41,13 +41,10 @@ pub struct DeploymentStatus {
 /// A Machine whose last operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FailedMachine {
-    /// Its set.
     pub set: Name,
-    /// Its name.
     pub machine: Name,
 }
 
-/// Which condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeploymentConditionKind {
     /// Enough Machines are available.
@@ -75,13 +72,9 @@ impl DeploymentConditionKind {
 /// One thing that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentCondition {
-    /// Which.
     pub kind: DeploymentConditionKind,
-    /// Whether it holds.
     pub status: health::ConditionStatus,
-    /// For machines.
     pub reason: String,
-    /// For people.
     pub message: String,
     /// When it changed last. For Progressing: the time of the last progress.
     pub updated: Option<Timestamp>,

@@ -17,25 +17,20 @@ use crate::machine_deployment::sets::group::{SetGroup, sum};
 /// Reasons that other programs read. The autoscaler treats a rollout as finished with the first of them, or when it is
 /// paused.
 pub mod words {
-    /// Complete.
     pub const COMPLETE: &str = "NewMachineSetAvailable";
     /// A set was made.
     pub const CREATED: &str = "NewMachineSetCreated";
     /// A set of the template existed.
     pub const FOUND: &str = "FoundNewMachineSet";
-    /// There was progress.
     pub const UPDATED: &str = "MachineSetUpdated";
     /// There was none for too long.
     pub const LATE: &str = "ProgressDeadlineExceeded";
     /// A set could not be made.
     pub const CREATE_FAILED: &str = "MachineSetCreateError";
-    /// Paused.
     pub const PAUSED: &str = "DeploymentPaused";
-    /// No longer paused.
     pub const RESUMED: &str = "DeploymentResumed";
     /// Enough Machines are available.
     pub const ENOUGH: &str = "MinimumReplicasAvailable";
-    /// Not enough are.
     pub const NOT_ENOUGH: &str = "MinimumReplicasUnavailable";
     /// A set is frozen.
     pub const SETS_FROZEN: &str = "MachineDeploymentStateSync";

@@ -15,7 +15,6 @@ use crate::machine_deployment::validity::ValidSpec;
 /// How many names are reported.
 const NAMES: usize = 3;
 
-/// What to say.
 pub(crate) struct WaitReport {
     pub reason: DeploymentReason,
     pub message: String,

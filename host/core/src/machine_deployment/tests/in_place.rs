@@ -1,4 +1,4 @@
-//! Updates in place.
+//! Updates in place by a deployment.
 
 use expect_test::expect;
 

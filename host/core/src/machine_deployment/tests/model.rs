@@ -11,11 +11,9 @@ use super::world::{KINDS, Kind, Trouble, World, is_clean};
 /// The actions of the user during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
-    /// Rolls once.
     Rolls,
     /// Rolls there and back, pauses and resumes.
     Wavers,
-    /// Scales as well.
     Scales,
 }
 

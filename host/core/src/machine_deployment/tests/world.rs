@@ -55,7 +55,6 @@ pub(super) struct Trouble {
     pub updates_fail: bool,
     /// Writes fail, some after they were done, and the process dies between writes.
     pub writes_fail: bool,
-    /// Caches are behind.
     pub is_stale: bool,
 }
 

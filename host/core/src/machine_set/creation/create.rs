@@ -41,7 +41,6 @@ enum Attempts {
     Made(usize),
 }
 
-/// The next batch.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,

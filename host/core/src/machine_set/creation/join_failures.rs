@@ -14,7 +14,6 @@ use crate::machine_set::members;
 /// Machines in a row that have failed to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedJoins {
-    /// How many.
     pub count: u32,
     /// The highest ordinal among them.
     pub last: u32,

@@ -58,7 +58,6 @@ pub fn ordinal_of(set: &Name, uid: &Uid, machine: &Name, text: &str) -> Option<u
     text.parse().ok().filter(|ordinal| *ordinal < SUFFIXES && name(set, uid, *ordinal) == *machine)
 }
 
-/// 64-bit FNV-1a.
 fn fnv(uid: &Uid) -> u64 {
     uid.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

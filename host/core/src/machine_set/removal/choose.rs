@@ -43,7 +43,6 @@ pub(crate) fn plan<'a>(
     too_many.chain(others).take(BURST).collect()
 }
 
-/// The next batch.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,

@@ -19,7 +19,6 @@ pub struct RemovalCandidate<'a> {
     pub priority: i64,
     /// When it was marked for deletion.
     pub marked_at: Option<Timestamp>,
-    /// Its phase.
     pub phase: Phase,
     /// When it was made.
     pub created: Timestamp,

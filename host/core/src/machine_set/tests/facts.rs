@@ -15,7 +15,6 @@ use crate::value::selector::{Labels, Selector};
 
 use super::seconds;
 
-/// Short ones.
 static NAMES: SetNames = SetNames {
     freeze: "freeze",
     freeze_value: "True",

@@ -16,7 +16,6 @@ use crate::value::phase::Phase;
 use super::facts::{self, child};
 use super::{BATCHES_PER_PASS, seconds, unclear};
 
-/// SplitMix64.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {

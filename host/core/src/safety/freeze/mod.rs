@@ -59,11 +59,9 @@ impl CheckInterval {
 /// The change by a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreezeChange {
-    /// Nothing.
     None,
     /// The gate was closed, or is closed for another reason.
     Froze {
-        /// Why.
         reason: FreezeReason,
     },
     /// All servers answer again: all caches must be listed again, and the gate opens when that is done.
@@ -126,7 +124,6 @@ impl Freeze {
         Self { state, caches: CacheState::Current, control_down: None, target_down: None, thawed_at: None }
     }
 
-    /// The gate.
     pub fn gate(&self) -> Gate {
         match self.state {
             FreezeState::Open => Gate::Open,

@@ -12,7 +12,6 @@ pub enum ReplacementLimit {
     Percent(u32),
 }
 
-/// An invalid limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number such as 3 nor a share such as 20% up to 100%")]
 pub struct ReplacementLimitError(String);

@@ -60,7 +60,6 @@ pub struct MemberFact {
     pub group: Option<OwnerGroup>,
     /// Where its VM is.
     pub zone: Option<FailureDomain>,
-    /// Its state.
     pub standing: MemberState,
     /// When its VM was rebooted last, or was about to be.
     pub rebooted_at: Option<Timestamp>,

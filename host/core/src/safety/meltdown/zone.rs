@@ -18,7 +18,6 @@ pub(super) const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 /// The state of a zone, for an action on one of its Machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneState {
-    /// Which zone.
     pub name: FailureDomain,
     /// So many of its Nodes are silent at once that the network is suspected while the cloud says that the VM is alive.
     pub is_silent: bool,
@@ -63,7 +62,6 @@ impl Zone {
     }
 }
 
-/// All zones.
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     silent_percent: usize,

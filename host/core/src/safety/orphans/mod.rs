@@ -13,9 +13,7 @@ use crate::value::same_vm::vm_name;
 /// The identity of a Machine, to find its VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmOwner {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// Its provider id, once stored.
     pub provider_id: Option<ProviderId>,
@@ -83,7 +81,6 @@ pub enum VmOwnership {
     /// It has the name or uid of a Machine with another VM. A delete request by name or uid would reach the other one,
     /// so it is left alone and reported.
     Second {
-        /// The Machine.
         machine: Name,
         /// The provider id of the Machine.
         has: ProviderId,
@@ -144,7 +141,6 @@ impl VmOwnership {
     }
 }
 
-/// The required evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrphanRule {
     /// The number of complete listings that must show the VM without a Machine.
@@ -191,9 +187,7 @@ impl OrphanRule {
 /// A complete, trusted listing of one class.
 #[derive(Clone, Debug)]
 pub struct ClassListing {
-    /// The class.
     pub class: ClassName,
-    /// Its VMs.
     pub vms: Vec<Listed>,
     /// The class permits to delete all of its VMs without a Machine.
     pub releases_strangers: bool,
@@ -229,7 +223,6 @@ struct DeleteRequest {
 /// A VM that may be deleted, unless a last read of the API server shows a Machine for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrphanCandidate {
-    /// The VM.
     pub vm: Listed,
     /// The class through which to delete it: another one after each failure.
     pub class: ClassName,
@@ -250,11 +243,9 @@ pub struct OrphanCandidate {
 /// A VM of a Machine that has another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondVm {
-    /// The VM.
     pub vm: ProviderId,
     /// The class that listed it.
     pub class: ClassName,
-    /// The Machine.
     pub machine: Name,
     /// The other VM, which the Machine keeps.
     pub has: ProviderId,

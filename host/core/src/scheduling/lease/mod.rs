@@ -87,10 +87,7 @@ pub enum LeaseAction {
     /// Write it with a new time. Then as for `Acquire`.
     Renew,
     /// After this time, read it if another process holds it, and ask again.
-    Wait {
-        /// From now.
-        delay: SignedDuration,
-    },
+    Wait { delay: SignedDuration },
     /// Give it back: write [`Election::released`].
     Release,
     /// It was held and is lost. Everything that needs it ends at once.
@@ -240,7 +237,6 @@ impl Election {
 /// The next steps for the Leases of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeadershipActions {
-    /// About the first.
     pub first: LeaseAction,
     /// About the second, where there is one.
     pub second: Option<LeaseAction>,
@@ -253,7 +249,6 @@ pub struct LeadershipActions {
 /// holds one Lease and cannot lead does not block two processes that need one each.
 #[derive(Clone, Debug)]
 pub struct Leadership {
-    /// Taken first.
     pub first: Election,
     /// Taken second; none where one is enough.
     pub second: Option<Election>,

@@ -25,10 +25,8 @@ const BETWEEN_ANSWERS: SignedDuration = SignedDuration::from_secs(2);
 /// allows.
 const RETRIES_PER_SECOND: usize = 40;
 
-/// A failed attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedCall {
-    /// Its retry policy.
     pub policy: RetryPolicy,
     /// The pause without other calls to this account.
     pub delay: SignedDuration,

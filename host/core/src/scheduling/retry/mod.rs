@@ -221,7 +221,6 @@ impl<K> Default for FailureCounts<K> {
 }
 
 impl<K: Ord> FailureCounts<K> {
-    /// An empty ledger.
     pub fn new() -> Self {
         Self::default()
     }

@@ -11,7 +11,6 @@ use crate::driver::virtual_capacity::Quantities;
 /// A taint. Its identity is key and effect: a Node has each pair at most once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaintFact {
-    /// Its key.
     pub key: String,
     /// Its value; empty when there is none.
     pub value: String,
@@ -30,11 +29,8 @@ impl TaintFact {
 /// Labels, annotations and taints: of a Node, of a template, or as last applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMeta {
-    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Taints.
     pub taints: Vec<TaintFact>,
 }
 
