@@ -35,4 +35,4 @@ pub use question::{
     ConditionFact, DomainFact, HistoryFact, MAX_HOLD, MIN_HOLD, NodeQuestion, PolicyQuestion, Subject,
 };
 pub use reboots::{REBOOT_INTERVAL, RebootStep, Reboots};
-pub use scope::{PolicyFact, PolicyState, Scope};
+pub use scope::{PolicyFact, Scope, ServingState};

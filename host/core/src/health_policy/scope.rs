@@ -15,12 +15,12 @@ pub struct PolicyFact {
     /// The Machines that it applies to.
     pub scope: Scope,
     /// Whether it can be asked.
-    pub standing: PolicyState,
+    pub standing: ServingState,
 }
 
 /// Whether a policy can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyState {
+pub enum ServingState {
     Serving {
         /// Changes whenever the same question could get another answer.
         generation: u64,

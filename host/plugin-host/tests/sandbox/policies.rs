@@ -6,8 +6,8 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{Broken, CallError, Code, GuestFailure, Limit};
 use machinist_core::health_policy::{
-    Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, PolicyQuestion, PolicyState,
-    PolicyVerdict, RawAnswer, Subject, opinion_of,
+    Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, PolicyQuestion, PolicyVerdict,
+    RawAnswer, ServingState, Subject, opinion_of,
 };
 use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::id::{ObjectKey, Uid};
@@ -254,8 +254,8 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
     let world = World::new();
     let generation = |world: &World| match &world.host.policies()[..] {
         [fact] => match &fact.standing {
-            PolicyState::Serving { generation } => *generation,
-            PolicyState::NotServing { reason } => panic!("{reason}"),
+            ServingState::Serving { generation } => *generation,
+            ServingState::NotServing { reason } => panic!("{reason}"),
         },
         facts => panic!("{facts:?}"),
     };
@@ -324,12 +324,12 @@ async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(fact.scope.covers(&question().machine));
-    let PolicyState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     assert!(reason.contains("is rejected"), "{reason}");
 
     world.ready(odd("{}").data("policy.yaml", "mode: observe")).await;
     assert_eq!(world.host.policies()[0].mode, Mode::Observe);
-    assert!(matches!(world.host.policies()[0].standing, PolicyState::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -369,13 +369,13 @@ async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
     world.host.declare(index.0.clone()).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let PolicyState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
     world.host.declare(second.0.clone()).await;
     world.ready(index).await;
     assert!(ask(&world, "ladder", question()).await.is_ok());
-    assert!(matches!(world.host.policies()[0].standing, PolicyState::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -401,7 +401,7 @@ async fn broken(map: Map) -> (Mode, bool, String, String) {
     world.rejected(map).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let PolicyState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     let covers = fact.scope.covers(&question().machine);
     (fact.mode, covers, reason.clone(), world.report(&id).warnings.join("; "))
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, names};
 use machinist_core::health_policy::{
     ASK_AGAIN, Action, Asked, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Opinion, OpinionCache,
-    PoliciesFact, PolicyFact, PolicyQuestion, PolicyState, PolicyVerdict, RawAnswer, Reboots, Subject,
+    PoliciesFact, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Reboots, ServingState, Subject,
     opinion_of,
 };
 use machinist_core::machine::node::health::{ConditionStatus, READY};
@@ -94,7 +94,7 @@ impl Policies {
             domain: self.domain(caches, machine, node, now),
         };
         let (can_be_asked, cannot): (Vec<_>, Vec<_>) =
-            about.into_iter().partition(|policy| matches!(policy.standing, PolicyState::Serving { .. }));
+            about.into_iter().partition(|policy| matches!(policy.standing, ServingState::Serving { .. }));
         fact.opinions = cannot.into_iter().map(|policy| unknown_opinion(policy, now)).collect();
         let asked: Vec<Asked> = can_be_asked.into_iter().filter_map(asked).collect();
         let cache = self.cache();
@@ -253,18 +253,18 @@ fn reports_policy(machine: &Machine) -> bool {
 
 fn asked(policy: &PolicyFact) -> Option<Asked> {
     match &policy.standing {
-        PolicyState::Serving { generation } => {
+        ServingState::Serving { generation } => {
             Some(Asked { policy: policy.policy.clone(), generation: *generation, mode: policy.mode })
         }
-        PolicyState::NotServing { .. } => None,
+        ServingState::NotServing { .. } => None,
     }
 }
 
 /// What a policy says that cannot be asked.
 fn unknown_opinion(policy: &PolicyFact, now: Timestamp) -> Opinion {
     let reason = match &policy.standing {
-        PolicyState::Serving { .. } => "it is not asked".to_owned(),
-        PolicyState::NotServing { reason } => reason.clone(),
+        ServingState::Serving { .. } => "it is not asked".to_owned(),
+        ServingState::NotServing { reason } => reason.clone(),
     };
     let holds_until = now.checked_add(ASK_AGAIN).unwrap_or(Timestamp::MAX);
     let unknown = RawAnswer { verdict: PolicyVerdict::Unknown, reason, action: Action::None, holds_until };

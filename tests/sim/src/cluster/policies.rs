@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, GuestFailure, Limit};
 use machinist_core::health_policy::{
-    Action, MAX_HOLD, Mode, PolicyFact, PolicyQuestion, PolicyState, PolicyVerdict, RawAnswer, Scope,
+    Action, MAX_HOLD, Mode, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Scope, ServingState,
 };
 use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::value::id::PluginName;
@@ -27,7 +27,7 @@ pub(crate) struct PolicyPlan {
 
 struct State {
     chance: Chance,
-    policies: Vec<(PolicyPlan, PolicyState)>,
+    policies: Vec<(PolicyPlan, ServingState)>,
     generation: u64,
     is_calm: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Policies(Arc<Mutex<State>>);
 
 impl Policies {
     pub(crate) fn new(seed: u64, plans: &[PolicyPlan]) -> Self {
-        let standing = PolicyState::Serving { generation: 1 };
+        let standing = ServingState::Serving { generation: 1 };
         let policies = plans.iter().map(|plan| (plan.clone(), standing.clone())).collect();
         let chance = Chance::new(seed, "verdicts");
         Self(Arc::new(Mutex::new(State { chance, policies, generation: 1, is_calm: false })))
@@ -52,9 +52,9 @@ impl Policies {
         let generation = state.generation;
         let (plan, standing) = state.policies.get_mut(at)?;
         *standing = if chance.happens(0.5) {
-            PolicyState::Serving { generation }
+            ServingState::Serving { generation }
         } else {
-            PolicyState::NotServing { reason: "it is being loaded".to_owned() }
+            ServingState::NotServing { reason: "it is being loaded".to_owned() }
         };
         Some(plan.name.clone())
     }
@@ -66,7 +66,7 @@ impl Policies {
         state.generation += 1;
         let generation = state.generation;
         for (_, standing) in &mut state.policies {
-            *standing = PolicyState::Serving { generation };
+            *standing = ServingState::Serving { generation };
         }
     }
 
@@ -77,7 +77,7 @@ impl Policies {
 
 impl HealthPolicies for Policies {
     fn policies(&self) -> Arc<[PolicyFact]> {
-        let fact = |(plan, standing): &(PolicyPlan, PolicyState)| PolicyFact {
+        let fact = |(plan, standing): &(PolicyPlan, ServingState)| PolicyFact {
             policy: plan.name.as_str().into(),
             mode: plan.mode,
             scope: Scope::default(),

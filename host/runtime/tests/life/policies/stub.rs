@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::health_policy::{
-    Action, Mode, PolicyFact, PolicyQuestion, PolicyState, PolicyVerdict, RawAnswer, Scope,
+    Action, Mode, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Scope, ServingState,
 };
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
@@ -33,14 +33,14 @@ impl Panel {
         let mut state = self.0.lock().unwrap();
         state.facts.retain(|fact| fact.policy.as_str() != name);
         let generation = state.says.len() as u64 + state.asked.len() as u64 + 1;
-        let standing = PolicyState::Serving { generation };
+        let standing = ServingState::Serving { generation };
         state.facts.push(PolicyFact { policy: name.into(), mode, scope: Scope::default(), standing });
         state.says.insert(name.into(), says);
     }
 
     /// It is being loaded, and decides.
     pub(crate) fn seat_later(&self, name: &str) {
-        let standing = PolicyState::NotServing { reason: format!("plugin {name} is being loaded") };
+        let standing = ServingState::NotServing { reason: format!("plugin {name} is being loaded") };
         let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), standing };
         self.0.lock().unwrap().facts.push(fact);
     }
