@@ -6,12 +6,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use machinist_core::value::id::{PluginName, ProviderName};
 use machinist_plugin_host::registry::canary::decided::Decision;
+use machinist_plugin_host::registry::status::{ON_TRIAL, PROMOTED, ShadowStatus, WITHDRAWN};
 use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, RolloutReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Admin;
-use crate::plugin::try_out::shadow::Shadow;
 
 /// Which lines.
 #[derive(Debug, Deserialize)]
@@ -123,9 +123,9 @@ fn trial(rollout: &RolloutReport) -> Value {
     let figures = rollout.figures;
     json!({
         "standing": match &rollout.decision {
-            None => "on trial",
-            Some(Decision::Promoted) => "promoted",
-            Some(Decision::Withdrawn(_)) => "withdrawn",
+            None => ON_TRIAL,
+            Some(Decision::Promoted) => PROMOTED,
+            Some(Decision::Withdrawn(_)) => WITHDRAWN,
         },
         "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
         "calls": figures.calls,
@@ -133,7 +133,7 @@ fn trial(rollout: &RolloutReport) -> Value {
         "broken": figures.broken,
         "stableCalls": figures.stable_calls,
         "stableFailed": figures.stable_failed,
-        "shadow": rollout.shadow.as_ref().map(Shadow::from),
+        "shadow": rollout.shadow.as_ref().map(ShadowStatus::from),
     })
 }
 

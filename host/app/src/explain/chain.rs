@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::value::same_vm::Vms;
+use machinist_plugin_host::registry::status::HeldStatus;
 use machinist_runtime::driver_calls::insight::MachineInsight;
 use serde::Serialize;
 
@@ -161,12 +162,10 @@ fn chain(facts: &Facts) -> Vec<Link> {
         }
         Look::Unreadable(why) => link("driver", LinkState::Unknown, why.clone()),
         Look::Found(status) => {
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            let state = text(&status["state"]);
-            let is_good = state == "Ready";
-            let reason = status["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-            let held = &status["held"];
-            let says = format!("{} {} is {state}{reason}", text(&held["driver"]), text(&held["version"]));
+            let is_good = status.state == "Ready";
+            let reason = status.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let HeldStatus { driver, version, .. } = status.held.clone().unwrap_or_default();
+            let says = format!("{driver} {version} is {}{reason}", status.state);
             link("driver", if is_good { LinkState::Good } else { LinkState::Bad }, says)
         }
     };

@@ -9,16 +9,15 @@ use kube::{Api, Client};
 use machinist_api::names::labels::{NODE, PLUGIN};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
+use machinist_plugin_host::registry::status::{PluginStatus, STATUS_ANNOTATION};
 use machinist_runtime::client::clusters::{Access, client, config};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use machinist_runtime::driver_calls::insight::MachineInsight;
 use machinist_runtime::metrics::Metrics;
-use serde_json::Value;
 
 use crate::args::ExplainFlags;
 use crate::cluster::leader::{self, Place};
 use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
-use crate::plugin::cluster::status;
+use crate::plugin::cluster::readable_status;
 
 /// All of it.
 pub(super) struct Facts {
@@ -26,7 +25,7 @@ pub(super) struct Facts {
     pub(super) class: Look<MachineClass>,
     pub(super) node: Look<Node>,
     /// The status of the plugin that serves the class's provider.
-    pub(super) plugin: Look<Value>,
+    pub(super) plugin: Look<PluginStatus>,
     /// Who leads, and what it knows; or why that is not known.
     pub(super) leader: Result<(String, MachineInsight), String>,
 }
@@ -108,7 +107,7 @@ where
     }
 }
 
-async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -> Look<Value> {
+async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -> Look<PluginStatus> {
     let Look::Found(class) = class else { return Look::NotNamed };
     let provider = class.provider.as_deref().unwrap_or_default().trim().to_lowercase();
     if provider.is_empty() {
@@ -124,15 +123,14 @@ async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -
     let statuses = maps
         .items
         .into_iter()
-        .filter_map(|map| status::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
-    let serves = |status: &Value| {
-        let providers =
-            status.pointer("/held/providers").and_then(Value::as_array).cloned().unwrap_or_default();
-        status.get("serving").is_some_and(|serving| serving == true)
-            && providers.iter().any(|served| served == &provider)
+        .filter_map(|map| Some(readable_status(map.metadata.annotations?.get(STATUS_ANNOTATION)?)));
+    let serves = |status: &PluginStatus| {
+        let held = status.held.as_ref().filter(|_| status.serving);
+        held.is_some_and(|held| held.providers.contains(&provider))
     };
     statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
 }
+
 /// Who was asked, and its answer; or why there is none, with what to do.
 async fn insight(
     control: &Client,

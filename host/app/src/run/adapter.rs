@@ -13,18 +13,16 @@ use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::registry::canary::Rollout;
-use machinist_plugin_host::registry::canary::decided::Decision;
+use machinist_plugin_host::registry::status::PluginStatus;
 use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
-use machinist_plugin_host::sources::remote::Resolved;
 use machinist_plugin_host::{
-    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, RolloutReport, SourceId, Terms,
+    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
 };
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
 };
-use serde_json::json;
 
-use crate::plugin::try_out::shadow::{self, Shadow};
+use crate::plugin::try_out::shadow;
 use crate::run::failures::Incidents;
 
 /// Both ports in one.
@@ -149,37 +147,7 @@ impl Plugins for Adapter {
 }
 
 fn news(report: &PluginReport, uid: String) -> PluginNews {
-    let held = report.held.as_ref();
-    let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
-    let status = json!({
-        "plugin": report.plugin.as_str(),
-        "kind": report.kind,
-        "content": report.content.map(|content| content.to_string()),
-        "state": report.state.name(),
-        "reason": report.reason,
-        "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),
-        "serving": report.serving,
-        // The next start of the host reads these two back.
-        "serves": report.serves.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
-        "claimDenied": report.claim_denied,
-        "digest": report.digest.map(|digest| digest.to_string()),
-        "warnings": report.warnings,
-        "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
-        "resolved": report.resolved.as_ref().map(Resolved::to_json),
-        "signedBy": report.signer,
-        "bundle": report.bundle.as_ref().map(|bundle| json!({
-            "counter": bundle.counter,
-            "covers": bundle.covers,
-        })),
-        "held": held.map(|held| json!({
-            "digest": held.digest.to_string(),
-            "driver": held.driver,
-            "version": held.version,
-            "code": held.code.name(),
-            "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
-            "policy": held.terms.as_ref().map(terms),
-        })),
-    });
+    let providers = report.held.as_ref().map(|held| held.providers.clone()).unwrap_or_default();
     PluginNews {
         source: report.source.to_string(),
         config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
@@ -198,26 +166,10 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
             PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. }
         ),
         message: message(report),
-        status: status.to_string(),
+        status: PluginStatus::from(report).to_json(),
         providers,
         is_policy: report.kind == POLICY_KIND,
     }
-}
-
-/// What the next start of the host reads back, and what people see of it.
-fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json::Value {
-    let (decision, reason) = match &rollout.decision {
-        None => ("on trial", None),
-        Some(Decision::Promoted) => ("promoted", None),
-        Some(Decision::Withdrawn(reason)) => ("withdrawn", Some(reason)),
-    };
-    json!({
-        "decision": decision,
-        "digest": report.held.as_ref().map(|held| held.digest.to_string()),
-        "reason": reason,
-        "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
-        "shadow": rollout.shadow.as_ref().map(Shadow::from),
-    })
 }
 
 /// Which part of the calls a version on trial answers.
@@ -228,17 +180,6 @@ fn part(rollout: &Rollout) -> String {
         (true, false) => format!("{}% of the Machines and those of classes {classes}", rollout.share),
         (false, _) => format!("the Machines of classes {classes}"),
     }
-}
-
-fn terms(terms: &Terms) -> serde_json::Value {
-    json!({
-        "mode": terms.mode.as_str(),
-        "appliesTo": {
-            "classes": terms.scope.classes,
-            "deployments": terms.scope.deployments,
-            "labels": terms.scope.labels,
-        },
-    })
 }
 
 fn policy_message(held: &HeldReport, terms: &Terms, is_serving: bool, digest: &str) -> String {

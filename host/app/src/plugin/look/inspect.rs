@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::registry::status::STATUS_ANNOTATION;
 use machinist_plugin_host::sources::configmap::RawConfigMap;
 use machinist_plugin_host::sources::parts::{Assembly, Found, Index, Part, assemble};
 use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
 use machinist_plugin_host::{SourceId, shown_json};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, raw};
@@ -32,7 +32,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
             let api = config_maps(&flags.cluster).await?;
             let meta = api.get_metadata(name).await;
             let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(PLUGIN_STATUS));
+            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(STATUS_ANNOTATION));
             from_cluster(&api, name, &texts).await?
         }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
@@ -42,7 +42,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let inspected = look(declared.clone()).await?;
     let mut view = View::of(&inspected, &grants, terms.as_ref(), warnings);
     if flags.configmap.is_some() {
-        view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_ref()));
+        view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_deref()));
     }
     match flags.output {
         Output::Json => println!("{}", shown_json(&serde_json::to_string_pretty(&view)?)),

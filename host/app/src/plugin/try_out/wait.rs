@@ -5,38 +5,17 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::registry::status::{HeldStatus, STATUS_ANNOTATION};
 use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
-use serde::Deserialize;
 
 use crate::cluster::leader::whoever_leads;
-use crate::plugin::cluster::{explained, status};
+use crate::plugin::cluster::{explained, readable_status};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// A host that leads looks within a second; after this time it is said who leads.
 const DOUBT: Duration = Duration::from_secs(10);
-
-/// The annotation, as far as it is needed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Status {
-    content: Option<String>,
-    state: String,
-    reason: Option<String>,
-    serving: bool,
-    held: Option<Held>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Held {
-    driver: String,
-    version: String,
-    digest: String,
-    providers: Vec<String>,
-}
 
 /// What a status means for who waits for a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,14 +32,16 @@ pub(crate) enum Verdict {
 
 /// Reads the annotation.
 pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
-    let status: Status = annotation.and_then(|text| status(text).ok()).unwrap_or_default();
+    let status = annotation.map(readable_status).unwrap_or_default();
     if status.content.as_deref() != Some(content) {
         return Verdict::Unseen;
     }
     let reason = status.reason.unwrap_or_else(|| "no reason is known".to_owned());
     let held = status.held.as_ref();
     let serves_on = match held.filter(|_| status.serving) {
-        Some(Held { driver, version, digest, .. }) => format!("{driver} {version} ({digest}) serves on"),
+        Some(HeldStatus { driver, version, digest, .. }) => {
+            format!("{driver} {version} ({digest}) serves on")
+        }
         None => "nothing of this ConfigMap serves".to_owned(),
     };
     match (status.state.as_str(), held) {
@@ -77,7 +58,7 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
             })
         }
         ("Trial", Some(held)) => {
-            let Held { driver, version, .. } = held;
+            let HeldStatus { driver, version, .. } = held;
             Verdict::Ready(format!("{driver} {version} is on trial beside the version that serves"))
         }
         ("Withdrawn", _) => Verdict::Failed(format!("withdrawn: {reason}; {serves_on}")),
@@ -92,7 +73,7 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
 
 /// The version of the component that the host holds for this content.
 pub(crate) fn held_version(annotation: Option<&str>, content: &str) -> Option<String> {
-    let status: Status = status(annotation?).ok()?;
+    let status = readable_status(annotation?);
     let held = status.held.filter(|_| status.content.as_deref() == Some(content))?;
     Some(held.version).filter(|version| !version.is_empty())
 }
@@ -117,7 +98,7 @@ pub(crate) async fn wait(
             .await
             .map_err(|error| explained(error, &format!("read the state of ConfigMap {name}")))?;
         let annotations = map.metadata.annotations.unwrap_or_default();
-        match verdict(annotations.get(PLUGIN_STATUS).map(String::as_str), content) {
+        match verdict(annotations.get(STATUS_ANNOTATION).map(String::as_str), content) {
             Verdict::Ready(outcome) => return Ok(outcome),
             Verdict::Failed(reason) => bail!("{reason}"),
             other if other != said => {
