@@ -1,4 +1,4 @@
-//! What this process knows of its plugins: where they come from, what they serve, what they have logged.
+//! Pages about the plugins of this process: their sources, the providers that they serve, their logs.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::Admin;
 
-/// Which lines.
 #[derive(Debug, Deserialize)]
 pub(super) struct After {
     /// Only those with a greater number.
@@ -30,12 +29,10 @@ pub(crate) struct LogPage {
     pub(crate) is_declared: bool,
     /// Names of all plugins that are declared.
     pub(crate) plugins: Vec<String>,
-    /// Its lines.
     #[serde(flatten)]
     pub(crate) kept: KeptLines,
 }
 
-/// `/debug/plugins`
 pub(super) async fn plugins(state: State<Admin>) -> Response {
     match &state.plugins {
         Some(host) => Json(page(host.directory().as_ref(), &host.plugins())).into_response(),
@@ -43,7 +40,6 @@ pub(super) async fn plugins(state: State<Admin>) -> Response {
     }
 }
 
-/// `/debug/plugins/NAME/logs`
 pub(super) async fn logs(state: State<Admin>, Path(name): Path<String>, after: Query<After>) -> Response {
     let Some(host) = &state.plugins else { return nowhere() };
     Json(log_page(host, &state.process, &name, after.after)).into_response()

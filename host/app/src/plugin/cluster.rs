@@ -1,4 +1,5 @@
-//! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say what to do.
+//! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say
+//! what to do.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;

@@ -77,7 +77,7 @@ impl From<HeldStatus> for ListedVersion {
 pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     let namespace = &flags.cluster.namespace;
     let api = config_maps(&flags.cluster).await?;
-    // A part is no plugin: what its plugin waits for stands with the index that names it.
+    // A part is no plugin: the status of its plugin is on the index that names it.
     let plugins = format!("{PLUGIN},{PLUGIN}!={PART_KIND}");
     let maps = api
         .list_metadata(&ListParams::default().labels(&plugins))

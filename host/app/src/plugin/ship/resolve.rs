@@ -1,4 +1,4 @@
-//! `machinist plugin resolve`: a tag is looked up again, and the component that it stands for becomes the version.
+//! `machinist plugin resolve`: resolves a tag again, and its component becomes the version.
 
 use std::collections::BTreeMap;
 

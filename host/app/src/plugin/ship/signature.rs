@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::plugin::cluster::readable_status;
 use crate::plugin::ship::ownership::{owned, written_by_us};
 
-/// The bundle of the ConfigMap that is there, if a push or `sign` wrote it and it is still about what a push would leave:
-/// its own texts, and those of others.
+/// The bundle of the ConfigMap that is there, if a push or `sign` wrote it and it is still about what a push would
+/// leave: its own texts, and those of others.
 pub(crate) fn kept(
     (name, component): (&str, Digest),
     there: &ConfigMap,
@@ -79,7 +79,6 @@ impl SignatureView {
         view
     }
 
-    /// For people.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let by = match (&self.signed_by, self.covers.is_empty() && self.problem.is_none()) {
             (Some(key), _) => key.clone(),
@@ -114,9 +113,7 @@ mod tests {
     }
 
     fn shown(data: &[(&str, &str)], annotation: Option<&str>) -> String {
-        let annotation = annotation.map(str::to_owned);
-        let view =
-            SignatureView::of(&declared_with(data), Some(Digest::of(b"component")), annotation.as_ref());
+        let view = SignatureView::of(&declared_with(data), Some(Digest::of(b"component")), annotation);
         view.lines().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ")
     }
 

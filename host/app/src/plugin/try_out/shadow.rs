@@ -9,7 +9,7 @@ use machinist_plugin_host::registry::canary::shadow::ShadowCounts;
 use machinist_plugin_host::registry::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
 
 /// Of one example in a sentence.
-const MOST_CHARS_TOLD: usize = 200;
+const MOST_CHARS_IN_SENTENCE: usize = 200;
 
 /// How the calls compare, in one sentence; empty before the first.
 pub(crate) fn summary(report: &ShadowReport) -> String {
@@ -31,7 +31,8 @@ pub(crate) fn summary(report: &ShadowReport) -> String {
     }
     if let Some(last) = report.examples.last() {
         let lines = last.text.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
-        let _ = write!(text, "; {} of {}: {}", last.function, last.subject, cut(&lines, MOST_CHARS_TOLD));
+        let _ =
+            write!(text, "; {} of {}: {}", last.function, last.subject, cut(&lines, MOST_CHARS_IN_SENTENCE));
     }
     text
 }

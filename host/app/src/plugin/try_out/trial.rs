@@ -1,5 +1,5 @@
-//! `machinist plugin trial` shows how a version does that does not serve yet; with `promote` and `rollback` a person ends that, or goes back
-//! to the version before.
+//! `machinist plugin trial` shows a version on trial. `promote` and `rollback` end the trial, or return to the version
+//! before.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::plugin::cluster::{config_maps, explained, readable_status};
 use crate::plugin::ship::ownership::MANAGER;
 use crate::plugin::try_out::shadow;
 
-/// What a person wants.
+/// The decision of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Promote,
@@ -28,7 +28,6 @@ enum Wish {
 }
 
 impl Wish {
-    /// In the annotation.
     fn word(self) -> &'static str {
         match self {
             Self::Promote => "promote",
@@ -46,11 +45,11 @@ impl Wish {
 }
 
 pub(crate) async fn promote(flags: TrialFlags) -> anyhow::Result<()> {
-    tell(&flags, Wish::Promote).await
+    request(&flags, Wish::Promote).await
 }
 
 pub(crate) async fn roll_back(flags: TrialFlags) -> anyhow::Result<()> {
-    tell(&flags, Wish::GoBack).await
+    request(&flags, Wish::GoBack).await
 }
 
 /// Prints what is known of the versions that do not serve at once.
@@ -87,7 +86,7 @@ fn shown(map: &str, status: &PluginStatus) -> Option<String> {
     Some(head + &seen)
 }
 
-async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
+async fn request(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
     let api = config_maps(&flags.cluster).await?;
     let statuses = statuses(&api, flags).await?;
     let (map, held) = choose(&statuses, &flags.name, wish)?;
@@ -122,7 +121,7 @@ async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyh
     Ok(())
 }
 
-/// What the host says about all drivers, by ConfigMap.
+/// Reads the statuses of all drivers, by ConfigMap.
 async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, PluginStatus)>> {
     let drivers = ListParams::default().labels(&format!("{PLUGIN}={DRIVER_KIND}"));
     let maps = api.list_metadata(&drivers).await;
@@ -137,7 +136,7 @@ async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Ve
     Ok(statuses.collect())
 }
 
-/// Which version is meant: the one on trial; to go back without a trial, the one that serves.
+/// Chooses the version: the one on trial; for a rollback without a trial, the one that serves.
 fn choose<'a>(
     statuses: &'a [(String, PluginStatus)],
     plugin: &str,
@@ -171,23 +170,23 @@ fn choose<'a>(
     Ok((map, held))
 }
 
-/// What was rejected for its claim to a provider: it has never said anything but who it is.
+/// Returns the version of a content that was rejected because another plugin has its provider.
 fn denied(status: &PluginStatus) -> Option<HeldStatus> {
     let digest = status.digest.clone().filter(|_| status.claim_denied)?;
     let (driver, version) = (status.plugin.clone(), "that was rejected".to_owned());
     Some(HeldStatus { driver, version, digest, ..HeldStatus::default() })
 }
 
-/// Until the host has said that it is so.
+/// Waits until the host has written the decision.
 async fn wait(
     api: &Api<ConfigMap>,
     map: &str,
     held: &HeldStatus,
     wish: Wish,
 ) -> anyhow::Result<PluginStatus> {
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
     const PAUSE: Duration = Duration::from_millis(300);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let found = api
             .get_metadata(map)
@@ -206,7 +205,7 @@ async fn wait(
         if Instant::now() > until {
             bail!(
                 "no host has answered within {} s: does one run and lead? `machinist plugin list`",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
         }
         tokio::time::sleep(PAUSE).await;

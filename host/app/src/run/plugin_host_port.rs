@@ -1,4 +1,4 @@
-//! The plugin host behind the runtime's ports. Each knows only its own side.
+//! Connects the plugin host to the runtime's ports. Neither crate knows the other.
 
 use std::sync::Arc;
 
@@ -23,21 +23,21 @@ use machinist_runtime::ports::{
 };
 
 use crate::plugin::try_out::shadow;
-use crate::run::failures::Incidents;
+use crate::run::failures::PluginFailures;
 
 /// Both ports in one.
-pub(crate) struct Adapter {
+pub(crate) struct PluginHostPort {
     host: PluginHost,
-    incidents: Arc<Incidents>,
+    failures: Arc<PluginFailures>,
 }
 
-impl Adapter {
-    pub(crate) fn new(host: PluginHost, incidents: Arc<Incidents>) -> Self {
-        Self { host, incidents }
+impl PluginHostPort {
+    pub(crate) fn new(host: PluginHost, failures: Arc<PluginFailures>) -> Self {
+        Self { host, failures }
     }
 }
 
-impl Drivers for Adapter {
+impl Drivers for PluginHostPort {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.host.facts(provider, pin.map(Digest::from).as_ref())
     }
@@ -84,7 +84,7 @@ impl Drivers for Adapter {
     }
 }
 
-impl HealthPolicies for Adapter {
+impl HealthPolicies for PluginHostPort {
     fn policies(&self) -> Arc<[PolicyFact]> {
         self.host.policies()
     }
@@ -100,7 +100,7 @@ impl HealthPolicies for Adapter {
     }
 }
 
-impl Plugins for Adapter {
+impl Plugins for PluginHostPort {
     fn declare(&self, map: PluginConfigMap) -> BoxFuture<'_, ()> {
         let raw = RawConfigMap {
             namespace: map.namespace,
@@ -113,12 +113,12 @@ impl Plugins for Adapter {
             data: map.data,
             binary_data: map.binary_data.into_iter().map(|(key, value)| (key, value.into())).collect(),
         };
-        self.incidents.found(map.name, map.uid);
+        self.failures.found(map.name, map.uid);
         Box::pin(async move { self.host.declare(raw).await })
     }
 
     fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()> {
-        self.incidents.gone(&name);
+        self.failures.gone(&name);
         Box::pin(async move { self.host.withdraw(SourceId::new(namespace, name)).await })
     }
 
@@ -131,18 +131,18 @@ impl Plugins for Adapter {
     }
 
     fn messages(&self) -> BoxStream<'static, PluginMessage> {
-        let incidents = self.incidents.clone();
+        let failures = self.failures.clone();
         let states = self.host.changes().map(move |report| {
             let source = report.source.to_string();
             let is_elsewhere = report.source.is_in_directory();
             let config_map = if is_elsewhere { source.as_str() } else { report.source.name.as_str() };
             if report.serving {
-                incidents.serves(report.plugin.as_str(), config_map);
+                failures.serves(report.plugin.as_str(), config_map);
             }
-            let uid = incidents.uid(config_map);
+            let uid = failures.uid(config_map);
             PluginMessage::State(news(&report, uid))
         });
-        select(states, self.incidents.stream()).boxed()
+        select(states, self.failures.stream()).boxed()
     }
 }
 
@@ -172,7 +172,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
     }
 }
 
-/// Which part of the calls a version on trial answers.
+/// The part of the calls that a version on trial answers, for the message.
 fn part(rollout: &Rollout) -> String {
     let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     match (rollout.share > 0.0, rollout.classes.is_empty()) {
@@ -299,12 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_the_directory_is_never_told_on_a_configmap_of_its_name() {
+    fn a_plugin_of_the_directory_is_never_reported_on_a_configmap_of_its_name() {
         let news_of = |source| news(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
-        let told = news_of(SourceId::in_directory("sim"));
-        assert_eq!((told.source.as_str(), told.config_map), ("directory:sim", None));
-        let told = news_of(SourceId::new("machinist", "sim"));
-        assert_eq!((told.source.as_str(), told.config_map.as_deref()), ("machinist/sim", Some("sim")));
+        let news = news_of(SourceId::in_directory("sim"));
+        assert_eq!((news.source.as_str(), news.config_map), ("directory:sim", None));
+        let news = news_of(SourceId::new("machinist", "sim"));
+        assert_eq!((news.source.as_str(), news.config_map.as_deref()), ("machinist/sim", Some("sim")));
     }
 
     #[test]
