@@ -12,7 +12,7 @@ use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
 use machinist_plugin_host::registry::status::{PluginStatus, STATUS_ANNOTATION};
 use machinist_runtime::client::clusters::{Access, client, config};
-use machinist_runtime::driver_calls::insight::MachineInsight;
+use machinist_runtime::machine_query::MachineDetails;
 use machinist_runtime::metrics::Metrics;
 
 use crate::args::ExplainFlags;
@@ -27,7 +27,7 @@ pub(super) struct Facts {
     /// The status of the plugin that serves the class's provider.
     pub(super) plugin: Lookup<PluginStatus>,
     /// The name of the leader with its insight, or why there is none.
-    pub(super) leader: Result<(String, MachineInsight), String>,
+    pub(super) leader: Result<(String, MachineDetails), String>,
 }
 
 /// The result of reading an object.
@@ -138,7 +138,7 @@ async fn insight(
     control: &Client,
     flags: &ExplainFlags,
     machine: &ObjectKey,
-) -> Result<(String, MachineInsight), String> {
+) -> Result<(String, MachineDetails), String> {
     let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
     let leases = machine.namespace.as_str();
     let (whom, text) = match &flags.address {

@@ -1,6 +1,6 @@
 //! Parses `--controllers`, as Kubernetes' own programs do.
 
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 
 use super::value::FlagType;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use jiff::SignedDuration;
-use machinist_runtime::tenant::settings::Settings;
+use machinist_runtime::context::settings::Settings;
 
 use super::defaults;
 use super::value::{Count, FlagValue, NumberOrPercent, Percent, Positive, Problems};

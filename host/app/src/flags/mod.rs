@@ -3,7 +3,7 @@
 //!
 //! A new flag takes two places:
 //!
-//! 1. The runtime's `tenant::settings::Settings`: the field, and its default in `Settings::for_cluster`.
+//! 1. The runtime's `context::settings::Settings`: the field, and its default in `Settings::for_cluster`.
 //! 2. The file of its group here: the field with `default_value_t = defaults().FIELD.into()`, and its line in the
 //!    group's `settings` method. Flags of the process are in this file, and `check` has their lines.
 //!
@@ -44,7 +44,7 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::SignedDuration;
 use machinist_core::scheduling::lease::LeaseTimes;
-use machinist_runtime::tenant::settings::{Controllers, Settings};
+use machinist_runtime::context::settings::{Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
@@ -161,7 +161,7 @@ pub(crate) struct ProcessFlags {
     pub(crate) cache_dir: PathBuf,
     /// Passes at the same time; one that waits for a cloud is not counted. Under the names of
     /// machine-controller-manager's binaries: workers for each queue, as there
-    #[arg(long, default_value_t = Positive::from(defaults().passes_in_flight).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    #[arg(long, default_value_t = Positive::from(defaults().concurrent_reconciles).into(), value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) concurrent_syncs: FlagValue<Positive>,
     /// Every object is looked at at least this often, with a random part up to as much again; at least 1m; 0 means
     /// never

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use jiff::SignedDuration;
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 
 use crate::admin::DebugAccess;
 

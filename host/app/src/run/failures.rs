@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 use machinist_plugin_host::egress::RefusalNotice;
-use machinist_runtime::ports::{PluginIncident, PluginMessage};
+use machinist_runtime::ports::{PluginFailure, PluginMessage};
 use tokio::sync::broadcast;
 
 /// A driver that loops causes one Event a minute.
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 const BACKLOG: usize = 64;
 
 pub(crate) struct PluginFailures {
-    outbox: broadcast::Sender<PluginIncident>,
+    outbox: broadcast::Sender<PluginFailure>,
     known: Mutex<Known>,
 }
 
@@ -78,7 +78,7 @@ impl PluginFailures {
             }
             *reported.or_insert(now) = now;
             let message = format!("a request to {} was refused: {}", notice.target, reason);
-            Some(PluginIncident { config_map, uid, reason: "EgressRefused".to_owned(), message })
+            Some(PluginFailure { config_map, uid, reason: "EgressRefused".to_owned(), message })
         });
         if let Some(failure) = failure {
             // Without a listener the failure is dropped.
@@ -91,7 +91,7 @@ impl PluginFailures {
         unfold(self.outbox.subscribe(), |mut inbox| async move {
             loop {
                 match inbox.recv().await {
-                    Ok(failure) => return Some((PluginMessage::Incident(failure), inbox)),
+                    Ok(failure) => return Some((PluginMessage::Failure(failure), inbox)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }

@@ -19,7 +19,7 @@ use machinist_plugin_host::{
     CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
 };
 use machinist_runtime::ports::{
-    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
+    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
 };
 
 use crate::plugin::try_out::shadow;
@@ -140,20 +140,20 @@ impl Plugins for PluginHostPort {
                 failures.serves(report.plugin.as_str(), config_map);
             }
             let uid = failures.uid(config_map);
-            PluginMessage::State(news(&report, uid))
+            PluginMessage::State(port_status(&report, uid))
         });
         select(states, self.failures.stream()).boxed()
     }
 }
 
-fn news(report: &PluginReport, uid: String) -> PluginNews {
+fn port_status(report: &PluginReport, uid: String) -> PortStatus {
     let providers = report.held.as_ref().map(|held| held.providers.clone()).unwrap_or_default();
-    PluginNews {
+    PortStatus {
         source: report.source.to_string(),
         config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
         uid,
         state: report.state.name().to_owned(),
-        is_settled: matches!(
+        is_final: matches!(
             report.state,
             PluginState::Ready
                 | PluginState::Trial
@@ -300,27 +300,28 @@ mod tests {
 
     #[test]
     fn a_plugin_of_the_directory_is_never_reported_on_a_configmap_of_its_name() {
-        let news_of = |source| news(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
-        let news = news_of(SourceId::in_directory("sim"));
-        assert_eq!((news.source.as_str(), news.config_map), ("directory:sim", None));
-        let news = news_of(SourceId::new("machinist", "sim"));
-        assert_eq!((news.source.as_str(), news.config_map.as_deref()), ("machinist/sim", Some("sim")));
+        let status_of =
+            |source| port_status(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
+        let status = status_of(SourceId::in_directory("sim"));
+        assert_eq!((status.source.as_str(), status.config_map), ("directory:sim", None));
+        let status = status_of(SourceId::new("machinist", "sim"));
+        assert_eq!((status.source.as_str(), status.config_map.as_deref()), ("machinist/sim", Some("sim")));
     }
 
     #[test]
     fn a_version_whose_code_is_made_in_haste_says_so_until_it_is_optimised() {
-        let says = |code| news(&ready(code), String::new());
+        let says = |code| port_status(&ready(code), String::new());
         for (code, name) in [(CodeTier::Baseline, "baseline"), (CodeTier::Quick, "quick")] {
-            let news = says(code);
+            let status = says(code);
             assert!(
-                news.message.ends_with("its calls take longer until its code is optimised"),
+                status.message.ends_with("its calls take longer until its code is optimised"),
                 "{}",
-                news.message
+                status.message
             );
-            assert!(news.status.contains(&format!("\"code\":\"{name}\"")), "{}", news.status);
+            assert!(status.status.contains(&format!("\"code\":\"{name}\"")), "{}", status.status);
         }
-        let news = says(CodeTier::Optimised);
-        assert!(!news.message.contains("optimised"), "{}", news.message);
-        assert!(news.status.contains(r#""code":"optimised""#), "{}", news.status);
+        let status = says(CodeTier::Optimised);
+        assert!(!status.message.contains("optimised"), "{}", status.message);
+        assert!(status.status.contains(r#""code":"optimised""#), "{}", status.status);
     }
 }
