@@ -18,7 +18,7 @@ const PREFIX: &str = "idle";
 
 /// What is measured about a host that has nothing to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct IdleFigures {
     pub(crate) machines: usize,
     pub(crate) time: Duration,
     /// Beside those of Leases.
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
     pub(crate) rss_bytes: u64,
 }
 
-pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("idle: starting control plane, cloud and kubelets");
     let mut options = LabOptions::default();
@@ -47,5 +47,5 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let (requests_a_second, cpu_share) = still(&host, STILL).await?;
     let rss_bytes = process_usage(host.pid())?.rss_bytes;
     stop(host).await?;
-    Ok(Figures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
+    Ok(IdleFigures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
 }

@@ -75,14 +75,14 @@ impl Measured {
 
 /// All attacks.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct AttackFigures {
     pub(crate) measured: Vec<Measured>,
     /// Cores that were busy with something else than this program.
     pub(crate) others: f64,
 }
 
 /// All attacks, or those of these names.
-pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
+pub(crate) async fn measure(chosen: &[String]) -> Result<AttackFigures> {
     eprintln!("building the drivers");
     let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
     let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
@@ -111,7 +111,7 @@ pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
     }
     let others = cores.others(own_cpu()?.saturating_sub(used))?;
     host.shutdown().await;
-    Ok(Figures { measured, others })
+    Ok(AttackFigures { measured, others })
 }
 
 /// Processor time of this program so far.

@@ -10,4 +10,4 @@ pub(crate) use growth::{Growth, Size, measure as growth};
 pub(crate) use many::{Many, OF_EACH, measure as many};
 pub(crate) use rolling::{Rolling, measure as rolling};
 pub(crate) use scale_down::{ScaleDown, measure as scale_down};
-pub(crate) use scene::Effort;
+pub(crate) use scene::Cost;

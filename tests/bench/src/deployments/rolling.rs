@@ -6,7 +6,7 @@ use anyhow::Result;
 use e2e::fleet::Bounds;
 use e2e::manifests::deployments::deployment;
 
-use super::scene::{BOOT, CLASSES, CREATE, Effort, Scene, TERMINATE};
+use super::scene::{BOOT, CLASSES, CREATE, Cost, Scene, TERMINATE};
 use crate::drains::AGE;
 use crate::machines::Baseline;
 use crate::progress::Progress;
@@ -17,7 +17,7 @@ pub(crate) struct Rolling {
     pub(crate) machines: usize,
     pub(crate) surge: usize,
     pub(crate) bounds: Bounds,
-    pub(crate) effort: Effort,
+    pub(crate) cost: Cost,
     /// What the cloud alone needs when so many are made and then ended at a time.
     pub(crate) cloud: Duration,
     /// A plain client with as many writes.
@@ -46,11 +46,10 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
         };
         scene.fleet.until("all Machines are of the other class", is_over).await.map(drop)
     };
-    let effort =
-        scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
+    let cost = scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
     scene.lab.deployment_is_complete(NAME).await?;
-    let baseline = scene.creations(wanted, &effort.requests).await?;
+    let baseline = scene.creations(wanted, &cost.requests).await?;
     let bounds = Bounds { most: wanted + beyond, fewest_available: wanted };
     let cloud = machines.div_ceil(surge) * (CREATE + BOOT + TERMINATE);
-    Ok(Rolling { machines: wanted, surge: beyond, bounds, effort, cloud, baseline })
+    Ok(Rolling { machines: wanted, surge: beyond, bounds, cost, cloud, baseline })
 }

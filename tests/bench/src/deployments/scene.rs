@@ -33,7 +33,7 @@ pub(super) struct Scene {
 
 /// What a piece of work cost.
 #[derive(Clone, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Cost {
     pub(crate) wall: Duration,
     pub(crate) requests: Requests,
     /// Calls of the drivers by operation.
@@ -70,7 +70,7 @@ impl Scene {
     }
 
     /// Does a piece of work, told by `what`, and counts until the host has nothing more to ask.
-    pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Effort> {
+    pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Cost> {
         let (lab, host) = (&self.lab, &self.host);
         let before = requests::settled(host).await?;
         let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
@@ -82,7 +82,7 @@ impl Scene {
         let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
         let after = requests::settled(host).await?;
         let stats = lab.cloud.stats();
-        Ok(Effort {
+        Ok(Cost {
             wall,
             requests: Requests::between(&before, &after),
             cloud: drivers_calls(&calls_before, &stats),

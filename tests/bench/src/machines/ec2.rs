@@ -24,7 +24,7 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct Ec2Figures {
     pub(crate) machines: usize,
     /// From the first create until all are Running.
     pub(crate) wall: Duration,
@@ -37,14 +37,14 @@ pub(crate) struct Figures {
     pub(crate) baseline: Baseline,
 }
 
-impl Figures {
+impl Ec2Figures {
     /// Requests of the driver.
     pub(crate) fn cloud_requests(&self) -> u64 {
         self.actions.values().sum()
     }
 }
 
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<Ec2Figures> {
     eprintln!("building the driver of EC2");
     let driver = tokio::task::spawn_blocking(|| guests::bytes(Aws::DRIVER)).await??;
     eprintln!("starting moto, control plane and kubelets");
@@ -80,7 +80,7 @@ pub(crate) async fn measure() -> Result<Figures> {
         *actions.entry(entry.action.clone()).or_default() += 1;
     }
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
-    Ok(Figures {
+    Ok(Ec2Figures {
         machines: MACHINES,
         wall,
         each: Times::of(running.iter().filter_map(took).collect()),

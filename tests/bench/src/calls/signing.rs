@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use machinist_plugin_host::egress::sigv4::{self, Keys, Scope};
 use machinist_plugin_host::grants::RequestTarget;
 
-use crate::calls::Cloud;
+use super::Cloud;
 use crate::times::Times;
 
 const WARM_UP: usize = 200;
@@ -19,7 +19,7 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
 /// What is measured about signing.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct SigningFigures {
     pub(crate) rounds: usize,
     pub(crate) body_bytes: usize,
     /// Signing alone.
@@ -29,7 +29,7 @@ pub(crate) struct Figures {
 }
 
 /// Both in turn, so that whatever else the machine does befalls both.
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<SigningFigures> {
     eprintln!("signing");
     let cloud = Cloud::start()?;
     let url = format!("{}/", cloud.url());
@@ -56,7 +56,7 @@ pub(crate) async fn measure() -> Result<Figures> {
             unsigned.push(answered);
         }
     }
-    Ok(Figures {
+    Ok(SigningFigures {
         rounds: ROUNDS,
         body_bytes: BODY_BYTES,
         signing: Times::of(signing),
