@@ -42,7 +42,7 @@ pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
     follow.all().await?;
     eprintln!("until what follows a join is over: {JOINED:?}");
     tokio::time::sleep(JOINED).await;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     eprintln!("nothing, for {STILL:?}");
     let (requests_a_second, cpu_share) = still(&host, STILL).await?;
     let rss_bytes = process_usage(host.pid())?.rss_bytes;

@@ -33,7 +33,7 @@ pub enum Stop {
     /// It cannot be looked at: why.
     Skipped(String),
     /// The kit or its cloud is in trouble.
-    Trouble(String),
+    Broken(String),
 }
 
 /// What a check ends with.
@@ -170,7 +170,7 @@ impl Case {
 
     pub(crate) async fn initialize(&self, machine: &mut Machine) -> Answer<Vm> {
         let answer = self.stage.host.initialize(self.request(machine, true)).await;
-        machine.heard(&answer);
+        machine.note_answer(&answer);
         answer
     }
 
@@ -268,7 +268,7 @@ impl Case {
             return skipped("the profile does not say how VMs are seen (look)");
         };
         let whose = Whose { cluster, uid: &machine.uid, name: &machine.name };
-        cloud.vms(look, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))
+        cloud.vms(look, &whose).await.map_err(|error| Stop::Broken(chain(&error)))
     }
 
     /// Fails unless the cloud has so many VMs of the machine.
@@ -301,7 +301,7 @@ impl Case {
         let Some((cloud, plant)) = self.bench.cloud.as_ref().zip(plant) else {
             return skipped(without);
         };
-        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))?;
+        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Broken(chain(&error)))?;
         Ok(ProviderId::new(id))
     }
 
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    fn heard(&mut self, answer: &Answer<Vm>) {
+    fn note_answer(&mut self, answer: &Answer<Vm>) {
         match answer {
             Ok(vm) => self.learn(vm),
             Err(error) => self.suffer(error),

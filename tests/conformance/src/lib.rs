@@ -32,4 +32,4 @@ pub use case::Stop;
 pub use profile::Profile;
 pub use report::Report;
 pub use run::{Listing, Options, Selection, list, run};
-pub use stage::Workshop;
+pub use stage::CompileSettings;

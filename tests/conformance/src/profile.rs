@@ -374,12 +374,12 @@ mod tests {
 
         /// Neither nonsense nor a good profile with a piece cut out and another put in.
         #[test]
-        fn no_text_makes_the_parser_panic(nonsense in ".{0,200}", place in 0..900_usize, length in 0..60_usize, odd in "[\\{\\[&*!~\\-: \"0-9]{0,8}") {
+        fn no_text_makes_the_parser_panic(nonsense in ".{0,200}", place in 0..900_usize, length in 0..60_usize, insertion in "[\\{\\[&*!~\\-: \"0-9]{0,8}") {
             const GOOD: &str = include_str!("../../../plugins/sim/conformance.yaml");
             let _read = Profile::parse(&nonsense);
             let from = GOOD.floor_char_boundary(place);
             let to = GOOD.floor_char_boundary(from + length).max(from);
-            let _changed = Profile::parse(&format!("{}{odd}{}", &GOOD[..from], &GOOD[to..]));
+            let _changed = Profile::parse(&format!("{}{insertion}{}", &GOOD[..from], &GOOD[to..]));
         }
     }
 }

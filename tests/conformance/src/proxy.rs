@@ -26,7 +26,7 @@ const HELD: Duration = Duration::from_secs(20);
 
 /// What a request does in the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Create,
     Delete,
     /// Neither.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Any,
-    Only(Kind),
+    Only(RequestKind),
 }
 
 /// How often.
@@ -85,7 +85,7 @@ pub(crate) struct Rule {
 /// A request that came.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
     /// As the driver named it, without port.
     pub(crate) host: String,
     pub(crate) target: String,
@@ -180,7 +180,7 @@ impl Proxy {
     }
 
     /// How many of these there were.
-    pub(crate) fn count(&self, kind: Kind) -> usize {
+    pub(crate) fn count(&self, kind: RequestKind) -> usize {
         self.shared.state().journal.iter().filter(|entry| entry.kind == kind).count()
     }
 }
@@ -266,17 +266,17 @@ impl Shared {
         }
     }
 
-    fn kind(&self, method: &str, target: &str, body: &[u8]) -> Kind {
+    fn kind(&self, method: &str, target: &str, body: &[u8]) -> RequestKind {
         let Requests { create, delete } = &self.wiring.requests;
         let is = |pattern: &Option<crate::profile::Pattern>| {
             pattern.as_ref().is_some_and(|pattern| pattern.fits(method, target, body))
         };
         if is(create) {
-            Kind::Create
+            RequestKind::Create
         } else if is(delete) {
-            Kind::Delete
+            RequestKind::Delete
         } else {
-            Kind::Other
+            RequestKind::Other
         }
     }
 

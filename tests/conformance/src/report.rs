@@ -66,7 +66,7 @@ impl Result {
             Err(Stop::Failed(why)) => {
                 format!("  FAILED   {:<18} {}\n           {:<18} {why}", self.name, self.promise, "")
             }
-            Err(Stop::Trouble(why)) => {
+            Err(Stop::Broken(why)) => {
                 format!("  TROUBLE  {:<18} {}\n           {:<18} {why}", self.name, self.promise, "")
             }
         }
@@ -80,7 +80,7 @@ impl Report {
         for result in &self.results {
             match result.verdict {
                 Ok(()) => score.passed += 1,
-                Err(Stop::Failed(_) | Stop::Trouble(_)) => score.failed += 1,
+                Err(Stop::Failed(_) | Stop::Broken(_)) => score.failed += 1,
                 Err(Stop::Skipped(_)) => score.skipped += 1,
             }
         }
@@ -89,7 +89,7 @@ impl Report {
 
     /// The checks that did not pass.
     pub fn failures(&self) -> Vec<String> {
-        let is_failure = |result: &&Result| matches!(result.verdict, Err(Stop::Failed(_) | Stop::Trouble(_)));
+        let is_failure = |result: &&Result| matches!(result.verdict, Err(Stop::Failed(_) | Stop::Broken(_)));
         self.results.iter().filter(is_failure).map(Result::id).collect()
     }
 
@@ -162,7 +162,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
     for result in results {
         match result.verdict {
             Ok(()) => score.passed += 1,
-            Err(Stop::Failed(_) | Stop::Trouble(_)) => score.failed += 1,
+            Err(Stop::Failed(_) | Stop::Broken(_)) => score.failed += 1,
             Err(Stop::Skipped(_)) => score.skipped += 1,
         }
     }
@@ -181,7 +181,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
             Err(Stop::Skipped(why)) => {
                 writeln!(xml, "><skipped message=\"{}\"/></testcase>", escaped(why))
             }
-            Err(Stop::Failed(why) | Stop::Trouble(why)) => writeln!(
+            Err(Stop::Failed(why) | Stop::Broken(why)) => writeln!(
                 xml,
                 "><failure message=\"{}\">{}</failure></testcase>",
                 escaped(why),

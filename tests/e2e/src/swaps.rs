@@ -62,7 +62,12 @@ impl SwapsUnderLoad {
 ///
 /// # Errors
 /// When the cloud or the plugin host does not start, or a version does not become ready.
-pub async fn measure(folder: &Path, component: &[u8], swaps: usize, callers: usize) -> Result<SwapsUnderLoad> {
+pub async fn measure(
+    folder: &Path,
+    component: &[u8],
+    swaps: usize,
+    callers: usize,
+) -> Result<SwapsUnderLoad> {
     let latency = Latency { create_ms: u64::try_from(CREATE.as_millis())?, ..Latency::ZERO };
     let config = simcloud::Config { latency, ..simcloud::Config::default() };
     let cloud = Arc::new(simcloud::Server::start(config).context("failed to start the cloud")?);

@@ -8,14 +8,14 @@
 //! | --- | --- |
 //! | what is tried, and what must hold | `targets`, one file each |
 //! | what is a target, and how did one take its input | `target` |
-//! | how are inputs made | `mutate`, from the choices of `chance` |
+//! | how are inputs made | `mutate`, from the choices of `rng` |
 //! | how are many of them tried | `run`, and for panics `caught` |
 //! | what is left of an input that breaks a promise | `shrink` |
 //! | where do samples come from | `samples` |
 
 mod caught;
-pub mod chance;
 pub mod mutate;
+pub mod rng;
 mod run;
 mod samples;
 mod shrink;

@@ -166,7 +166,7 @@ mod tests {
 
     fn there(server: &ApiServer) -> String {
         let all = [("machinedeployments", "n/d"), ("machinesets", "n/s"), ("machines", "n/m")];
-        let told = all.iter().filter_map(|(plural, path)| {
+        let paths = all.iter().filter_map(|(plural, path)| {
             let object = server.find(plural, path)?;
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let is_owned = !references(&object).is_empty();
@@ -176,7 +176,7 @@ mod tests {
                 if is_deleting(&object) { " going" } else { "" }
             ))
         });
-        told.collect::<Vec<_>>().join(", ")
+        paths.collect::<Vec<_>>().join(", ")
     }
 
     #[tokio::test(start_paused = true)]

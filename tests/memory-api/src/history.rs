@@ -12,14 +12,14 @@ use crate::object::Shared;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
 
-struct Change {
+struct HistoryEntry {
     kind: &'static Kind,
     version: u64,
     old: Option<Shared>,
     new: Option<Shared>,
 }
 
-impl Change {
+impl HistoryEntry {
     /// The event that a watcher of this scope sees, as a line.
     fn event(&self, scope: &Scope) -> Option<String> {
         if scope.kind != self.kind {
@@ -62,7 +62,7 @@ struct Watcher {
 
 /// All changes in order, and those who are told of them.
 pub(crate) struct History {
-    changes: VecDeque<Change>,
+    changes: VecDeque<HistoryEntry>,
     /// How many changes are remembered.
     pub(crate) limit: usize,
     watchers: Vec<Watcher>,
@@ -86,7 +86,7 @@ impl History {
         old: Option<Shared>,
         new: Option<Shared>,
     ) {
-        let change = Change { kind, version, old, new };
+        let change = HistoryEntry { kind, version, old, new };
         let due = Instant::now() + self.lag;
         // Who is not there any more is forgotten.
         self.watchers.retain(|watcher| match change.event(&watcher.scope) {

@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     /// What a server in trouble says.
-    pub(crate) fn trouble(code: u16) -> Self {
+    pub(crate) fn server_failure(code: u16) -> Self {
         let reason = match code {
             409 => "Conflict",
             410 => "Expired",
@@ -112,11 +112,11 @@ impl Refusal {
             body["details"]["retryAfterSeconds"] = json!(seconds);
         }
         if let Some(cause) = &self.cause {
-            let mut told = json!({ "reason": cause.reason, "message": cause.message });
+            let mut detail = json!({ "reason": cause.reason, "message": cause.message });
             if let Some(field) = &cause.field {
-                told["field"] = json!(field);
+                detail["field"] = json!(field);
             }
-            body["details"]["causes"] = json!([told]);
+            body["details"]["causes"] = json!([detail]);
         }
         if self.reason.is_empty()
             && let Some(body) = body.as_object_mut()

@@ -199,7 +199,14 @@ impl ApiServer {
         match store.history.watch(actor, ask.scope.clone(), from) {
             Ok(inbox) => {
                 let bookmarks = (ask.query("allowWatchBookmarks") == "true").then(|| self.clone());
-                stream(Told { inbox, end, bookmarks, kind: ask.kind, on_its_way: None, is_over: false })
+                stream(WatchStream {
+                    inbox,
+                    end,
+                    bookmarks,
+                    kind: ask.kind,
+                    on_its_way: None,
+                    is_over: false,
+                })
             }
             Err(refusal) => {
                 let event = json!({ "type": "ERROR", "object": refusal.body() });
@@ -331,7 +338,7 @@ fn respond(code: u16, body: String) -> Reply {
 }
 
 /// A watch as its client gets it.
-struct Told {
+struct WatchStream {
     inbox: mpsc::UnboundedReceiver<Delivery>,
     end: Instant,
     /// Where bookmarks get their version from, when they are wanted.
@@ -341,7 +348,7 @@ struct Told {
     is_over: bool,
 }
 
-impl Told {
+impl WatchStream {
     async fn next(&mut self) -> Option<String> {
         if self.is_over {
             return None;
@@ -373,17 +380,17 @@ impl Told {
 }
 
 /// Events as they come, one a line, until the server ends the watch.
-fn stream(told: Told) -> Reply {
-    let lines = futures::stream::unfold(told, |mut told| async move {
-        let line = told.next().await?;
-        Some((Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(line))), told))
+fn stream(watch: WatchStream) -> Reply {
+    let lines = futures::stream::unfold(watch, |mut watch| async move {
+        let line = watch.next().await?;
+        Some((Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(line))), watch))
     });
     Response::builder().status(200).body(StreamBody::new(lines.boxed()).boxed_unsync()).unwrap()
 }
 
-fn broken(trouble: Trouble) -> Result<Reply, BoxError> {
-    match trouble {
-        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::trouble(code)))),
+fn broken(failure: Trouble) -> Result<Reply, BoxError> {
+    match failure {
+        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::failure(code)))),
         Trouble::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
         Trouble::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         Trouble::Answered(error) => Err(error.into()),

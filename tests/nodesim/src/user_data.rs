@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_found_wherever_it_stands_alone() {
+    fn a_token_is_found_wherever_it_is_a_word_of_its_own() {
         check(&format!("#!/bin/sh\nkubelet --token={TOKEN}\n"), Some(TOKEN));
         check(&format!("#cloud-config\nwrite_files:\n- content: |\n    token: \"{TOKEN}\"\n"), Some(TOKEN));
         check(&format!("The token is {TOKEN}."), Some(TOKEN));

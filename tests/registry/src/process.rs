@@ -75,17 +75,17 @@ impl Registry {
         let log = shell.stderr.take().context("the registry has no standard error")?;
         // From here on dropping it ends it.
         let mut registry = Self { shell, address: String::new(), _folder: folder };
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             // To its end: a registry whose log nobody reads stands still.
             for line in BufReader::new(log).lines().map_while(Result::ok) {
                 let address = line.split_once("listening on ").map(|(_, rest)| rest);
                 if let Some(address) = address.and_then(|rest| rest.split(['"', ',', ' ']).next()) {
-                    tell.send(address.to_owned()).ok();
+                    sender.send(address.to_owned()).ok();
                 }
             }
         });
-        let address = told.recv_timeout(READY_WITHIN);
+        let address = lines.recv_timeout(READY_WITHIN);
         registry.address =
             address.with_context(|| format!("the registry did not listen within {READY_WITHIN:?}"))?;
         Ok(registry)

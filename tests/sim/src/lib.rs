@@ -12,7 +12,6 @@
 //! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
-mod chance;
 mod check;
 mod cloud;
 mod cluster;
@@ -20,6 +19,7 @@ mod faults;
 mod plan;
 mod planted;
 mod progress;
+mod rng;
 mod run;
 mod story;
 

@@ -41,7 +41,7 @@ const MAKES_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 const ROLLS_WITHIN: Duration = Duration::from_hours(3);
 
 /// From then on, until all that is due soon has been done.
-const SETTLES_WITHIN: Duration = Duration::from_mins(20);
+const CALM_WITHIN: Duration = Duration::from_mins(20);
 
 /// Then nothing is written for so long.
 const QUIET: Duration = Duration::from_mins(40);
@@ -174,7 +174,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     actors.api.observe(|_| {});
     wire.heal();
     let violation = watchman.found().into_iter().next();
-    let told = if violation.is_some() { told(&story, &wire) } else { String::new() };
+    let failure_story = if violation.is_some() { failure_story(&story, &wire) } else { String::new() };
     Report {
         seed: plan.seed,
         hash: wire.hash(),
@@ -184,11 +184,11 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
         vms: cloud.created(),
         simulated: wire.elapsed(),
         machines: plan.machines,
-        story: told,
+        story: failure_story,
     }
 }
 
-fn told(story: &Story, wire: &Wire) -> String {
+fn failure_story(story: &Story, wire: &Wire) -> String {
     format!("{}\n\nthe last requests:\n{}", story.lines().join("\n"), wire.trace())
 }
 
@@ -225,7 +225,7 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
     fleet.abort();
-    tokio::time::sleep(SETTLES_WITHIN).await;
+    tokio::time::sleep(CALM_WITHIN).await;
     silence(actors).await;
     leaks(actors);
 }
@@ -255,12 +255,12 @@ fn calm(actors: &Actors) {
     actors.watchman.facts().calm(actors.clock.now());
     actors.cloud.calm();
     actors.policies.calm();
-    actors.hosts.mend_clocks();
+    actors.hosts.repair_clocks();
     actors.hosts.start_with_mark(CLUSTER);
     actors.api.delay_watches(Duration::ZERO);
-    actors.fleet.mend();
+    actors.fleet.repair();
     actors.fleet.pools().calm();
-    actors.cluster.mend_all();
+    actors.cluster.repair_all();
     actors.remove_left_nodes();
     actors.correct_all();
 }

@@ -18,14 +18,14 @@ fn each(seeds: std::ops::Range<u64>, plan: impl Fn(u64) -> Plan + Sync) {
                         return;
                     }
                     let report = run(&plan(seed)).unwrap();
-                    assert!(report.violation.is_none(), "{}", told(&report));
+                    assert!(report.violation.is_none(), "{}", describe(&report));
                 }
             });
         }
     });
 }
 
-fn told(report: &Report) -> String {
+fn describe(report: &Report) -> String {
     let violation = report.violation.as_ref().map(ToString::to_string).unwrap_or_default();
     format!("{}\nseed {} failed: {violation}", report.story, report.seed)
 }

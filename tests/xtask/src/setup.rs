@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_is_there() {
+    fn present_tools_are_not_mentioned() {
         assert_eq!(complaint(GO, Some("go version go1.26.8 linux/amd64")), None);
     }
 

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_told_about_this_crate_is_not_told_to_others() {
+    fn variables_that_cargo_set_for_this_crate_are_not_passed_on() {
         let all = Line::new("env").in_folder("/").answer().unwrap();
         assert!(env::var_os("CARGO_PKG_NAME").is_some() && all.contains("PATH="), "{all}");
         assert!(!all.contains("CARGO_PKG_") && !all.contains("CARGO_MANIFEST_"), "{all}");

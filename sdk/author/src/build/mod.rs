@@ -22,22 +22,22 @@ pub enum Error {
     #[error(transparent)]
     Project(#[from] project::Error),
     /// Something is not installed.
-    #[error("{what} is missing: {mend}")]
+    #[error("{what} is missing: {fix}")]
     Missing {
         /// What.
         what: String,
         /// The command that mends it.
-        mend: String,
+        fix: String,
     },
     /// Something is too old.
-    #[error("{what} is needed, and here is {found}: {mend}")]
+    #[error("{what} is needed, and here is {found}: {fix}")]
     TooOld {
         /// What is needed.
         what: String,
         /// What is there.
         found: String,
         /// The command that mends it.
-        mend: String,
+        fix: String,
     },
     /// A tool cannot be started.
     #[error("failed to start {program}")]
@@ -58,12 +58,12 @@ pub enum Error {
     #[error("Go gives no component")]
     Go(#[source] go_component::Error),
     /// A tool was content, and nothing is there.
-    #[error("`{line}` made no component: {mend}")]
+    #[error("`{line}` made no component: {fix}")]
     Nothing {
         /// As it was started.
         line: String,
         /// What to do.
-        mend: String,
+        fix: String,
     },
     /// A file cannot be moved.
     #[error("failed to write {}", at.display())]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use e2e::fleet::Bounds;
+use e2e::fleet::FleetBounds;
 use e2e::manifests::deployments::deployment;
 
 use super::scene::{BOOT, CLASSES, CREATE, Cost, Scene, TERMINATE};
@@ -16,7 +16,7 @@ use crate::progress::Progress;
 pub(crate) struct Rolling {
     pub(crate) machines: usize,
     pub(crate) surge: usize,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: FleetBounds,
     pub(crate) cost: Cost,
     /// What the cloud alone needs when so many are made and then ended at a time.
     pub(crate) cloud: Duration,
@@ -49,7 +49,7 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
     let cost = scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
     scene.lab.deployment_is_complete(NAME).await?;
     let baseline = scene.creations(wanted, &cost.requests).await?;
-    let bounds = Bounds { most: wanted + beyond, fewest_available: wanted };
+    let bounds = FleetBounds { most: wanted + beyond, fewest_available: wanted };
     let cloud = machines.div_ceil(surge) * (CREATE + BOOT + TERMINATE);
     Ok(Rolling { machines: wanted, surge: beyond, bounds, cost, cloud, baseline })
 }

@@ -72,7 +72,7 @@ impl Scene {
     /// Does a piece of work, told by `what`, and counts until the host has nothing more to ask.
     pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Cost> {
         let (lab, host) = (&self.lab, &self.host);
-        let before = requests::settled(host).await?;
+        let before = requests::when_idle(host).await?;
         let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
         let cores = BusyCores::start()?;
         self.fleet.begin();
@@ -80,7 +80,7 @@ impl Scene {
         Progress::of(lab, Some(host)).during(what, work).await?;
         let wall = started.elapsed();
         let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-        let after = requests::settled(host).await?;
+        let after = requests::when_idle(host).await?;
         let stats = lab.cloud.stats();
         Ok(Cost {
             wall,

@@ -42,7 +42,7 @@ pub(super) async fn measure(driver: &[u8], drains: usize) -> Result<Flight> {
     let host = start_host(&lab).await?;
     lab.install_driver(driver).await?;
     let names = prepared(&lab, &host, PREFIX, drains, Ends::Never).await?;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     let before_bytes = process_usage(host.pid())?.rss_bytes;
     let progress = Progress::of(&lab, Some(&host));
     let (running_before, gone_before) =

@@ -115,7 +115,7 @@ pub(crate) async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<Strin
 async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<DrainFigures> {
     const PREFIX: &str = "drained";
     let names = prepared(lab, host, PREFIX, machines, pods::Ends::Soon).await?;
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let (usage_before, ended_before) = (Usage::now(lab, host)?, lab.nodes.pod_stats().removed);
     let cores = crate::conditions::BusyCores::start()?;
     let started = Instant::now();
@@ -127,7 +127,7 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<DrainFigures
     let (asked, gone) = Progress::of(lab, Some(host)).during("delete until all are gone", deletion).await?;
     let wall = gone.values().max().context("some are gone")?.duration_since(started);
     let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-    let after = requests::settled(host).await?;
+    let after = requests::when_idle(host).await?;
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
     Ok(DrainFigures {
         machines,

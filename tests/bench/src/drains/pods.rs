@@ -14,7 +14,7 @@ use crate::machines::CONCURRENCY;
 pub(crate) const PODS: usize = 10;
 
 /// Only what is stuck shows no further pod for so long, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How pods end.
@@ -57,7 +57,7 @@ pub(super) async fn until(lab: &Lab, wanted: usize, count: impl Fn(PodStats) -> 
         if is > last {
             (last, since) = (is, Instant::now());
         }
-        ensure!(since.elapsed() < PATIENCE, "stuck for {PATIENCE:?} at {is} of {wanted} pods");
+        ensure!(since.elapsed() < TIMEOUT, "stuck for {TIMEOUT:?} at {is} of {wanted} pods");
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -14,7 +14,7 @@ use crate::calls::host::request;
 
 /// All of them wait at the same time for a cloud that does not answer.
 const INSTANCES: usize = 48;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Of one instance.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +59,7 @@ async fn waiting(
     }
     let mut connections = Vec::with_capacity(calls);
     for _ in 0..calls {
-        let accepted = tokio::time::timeout(PATIENCE, cloud.accept()).await;
+        let accepted = tokio::time::timeout(TIMEOUT, cloud.accept()).await;
         connections.push(accepted.context("a call has not come to its request")??.0);
     }
     Ok((running, connections))

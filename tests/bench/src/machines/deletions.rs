@@ -53,14 +53,14 @@ pub(crate) async fn measure(machines: usize) -> Result<DeletionFigures> {
 }
 
 async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<(Requests, Requests)> {
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
     let names: Vec<String> = create(lab, PREFIX, machines).await?.into_keys().collect();
     follow.all().await?;
-    let running = requests::settled(host).await?;
+    let running = requests::when_idle(host).await?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
     delete(lab, &names).await?;
     follow.all().await?;
-    let gone = requests::settled(host).await?;
+    let gone = requests::when_idle(host).await?;
     Ok((Requests::between(&before, &running), Requests::between(&running, &gone)))
 }

@@ -57,7 +57,7 @@ pub(crate) async fn measure() -> Result<Ec2Figures> {
     create(&lab, "warm-up", WARM_UP).await?;
     lab.machines_in_phase("Running", WARM_UP).await?;
     eprintln!("{MACHINES} Machines on EC2");
-    let before = requests::settled(&host).await?;
+    let before = requests::when_idle(&host).await?;
     lab.cloud.forget_requests();
     let made_before = lab.cloud.made().await?.created;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, MACHINES);
@@ -65,7 +65,7 @@ pub(crate) async fn measure() -> Result<Ec2Figures> {
     let asked = create(&lab, PREFIX, MACHINES).await?;
     let running = follow.all().await?;
     let wall = running.values().max().context("some are Running")?.duration_since(started);
-    let after = requests::settled(&host).await?;
+    let after = requests::when_idle(&host).await?;
     let made = lab.cloud.made().await?;
     let journal = lab.cloud.journal();
     stop(host).await?;

@@ -129,7 +129,7 @@ pub(crate) async fn create(
 
 async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<MachineFigures> {
     const PREFIX: &str = "worker";
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
     let cores = BusyCores::start()?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
@@ -138,7 +138,7 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<MachineFigur
     let running = follow.all().await?;
     let wall = running.values().max().context("some are Running")?.duration_since(started);
     let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-    let after = requests::settled(host).await?;
+    let after = requests::when_idle(host).await?;
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
     let stats = lab.cloud.stats();
     Ok(MachineFigures {

@@ -116,7 +116,7 @@ impl Requests {
 }
 
 /// The host's counts once it has stopped asking.
-pub(crate) async fn settled(host: &Host) -> Result<Requests> {
+pub(crate) async fn when_idle(host: &Host) -> Result<Requests> {
     let mut last = Requests::read(&host.metrics().await?);
     within(Duration::from_secs(60), "the host has nothing more to do", async || {
         tokio::time::sleep(QUIET).await;
@@ -178,9 +178,9 @@ machinist_api_requests_total{{verb=\"PATCH\",resource=\"machinedeployments\",cod
     }
 
     #[test]
-    fn they_are_told_in_one_line_with_what_failed() {
-        let told = Requests::read(&Metrics::parse(SCRAPE)).to_string();
-        assert!(told.contains("7 PATCH machines, 2 PATCH machines answered by 409, 9 POST events"), "{told}");
+    fn they_are_printed_in_one_line_with_failures() {
+        let line = Requests::read(&Metrics::parse(SCRAPE)).to_string();
+        assert!(line.contains("7 PATCH machines, 2 PATCH machines answered by 409, 9 POST events"), "{line}");
     }
 
     #[test]

@@ -46,7 +46,7 @@ async fn life(case: &Case) -> Outcome {
 
 async fn granted(case: Case) -> Outcome {
     life(&case).await?;
-    let refusals = case.stage.heard().refusals.clone();
+    let refusals = case.stage.observed().refusals.clone();
     must(refusals.is_empty(), || format!("the grants refuse {}", refusals.join(", ")))
 }
 
@@ -86,7 +86,7 @@ async fn offline(case: Case) -> Outcome {
     for spec in [&classes.valid].into_iter().chain(classes.invalid.iter().map(|class| &class.spec)) {
         let _ = case.stage.host.validate_class(case.class(spec)).await;
     }
-    let refusals = [case.stage.refused_at_load(), &case.stage.heard().refusals].concat();
+    let refusals = [case.stage.refused_at_load(), &case.stage.observed().refusals].concat();
     must(refusals.is_empty(), || format!("a call without network tries {}", refusals.join(", ")))?;
     let sent = case.stage.proxy.journal().len();
     must(sent == 0, || format!("calls without network send {sent} requests"))

@@ -139,7 +139,7 @@ async fn messages(case: Case) -> Outcome {
 async fn logs(case: Case) -> Outcome {
     successes(&case, "logs").await;
     failures(&case).await;
-    let lines = case.stage.heard().lines.clone();
+    let lines = case.stage.observed().lines.clone();
     clean(&case, &lines, "a line of the log")
 }
 

@@ -6,7 +6,7 @@ use machinist_core::value::id::ProviderId;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
-use crate::proxy::Kind;
+use crate::proxy::RequestKind;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
@@ -51,7 +51,7 @@ pub(super) fn checks() -> Vec<Check> {
             "odd-id",
             Shared,
             true,
-            odd_id,
+            invalid_id,
             "a provider id of another cloud is an error or leads nowhere, and never a trap"
         ),
     ]
@@ -156,11 +156,11 @@ async fn changes_nothing(case: Case) -> Outcome {
         // What it answers is for other checks.
         let _ = case.status(&mut machine).await;
     }
-    let changes = case.stage.proxy.count(Kind::Create) + case.stage.proxy.count(Kind::Delete);
+    let changes = case.stage.proxy.count(RequestKind::Create) + case.stage.proxy.count(RequestKind::Delete);
     must(changes == 0, || format!("get-status sends {changes} requests that make or remove VMs"))
 }
 
-async fn odd_id(case: Case) -> Outcome {
+async fn invalid_id(case: Case) -> Outcome {
     offered(&case)?;
     for id in ["x", "other:///zone/id", "///", "a/../b", "sim:///ä/%00"] {
         let mut machine = case.machine("odd-id");

@@ -2,7 +2,7 @@
 
 mod aws;
 mod faulty;
+mod harness;
 mod languages;
 mod projects;
 mod sim;
-mod world;

@@ -3,7 +3,7 @@
 use machinist_author::language::Language;
 use machinist_conformance::list;
 
-use crate::world::{file, unhurried_report};
+use crate::harness::{file, unhurried_report};
 
 async fn passes(component: Vec<u8>, profile: &str) {
     let report = unhurried_report(component, profile).await;

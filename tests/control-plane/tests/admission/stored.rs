@@ -130,7 +130,7 @@ impl Stored {
     }
 
     /// It can be mended, and then not be made wrong again.
-    async fn mended_stays_mended(&self) -> Result<()> {
+    async fn corrected_stays_corrected(&self) -> Result<()> {
         // Whether selector and template fit is only asked of what is new.
         if self.wrong.kind != "MachineDeployment" || self.wrong.field == "spec.selector.matchLabels" {
             return Ok(());
@@ -200,7 +200,7 @@ pub(super) async fn all_can_be_written(all: &[Stored]) -> Result<()> {
     for stored in all {
         stored.marks().await?;
         stored.duties().await?;
-        stored.mended_stays_mended().await?;
+        stored.corrected_stays_corrected().await?;
         stored.ends().await?;
     }
     Ok(())

@@ -22,8 +22,8 @@ pub struct NodeGroup {
 pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
     let conditions =
         deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let told = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
-    told.is_none_or(|one| {
+    let progressing = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
+    progressing.is_none_or(|one| {
         let words = (one.status.as_str(), one.reason.as_deref().unwrap_or_default());
         matches!(words, ("True", "NewMachineSetAvailable") | ("Unknown", "DeploymentPaused"))
     })

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::stages::Stages;
 use super::summary::Summary;
 use crate::cloud::Cloud;
-use crate::fleet::{Bounds, FleetWatch};
+use crate::fleet::{FleetBounds, FleetWatch};
 use crate::host::Host;
 use crate::lab::{Lab, is_complete};
 use crate::manifests::deployments::deployment;
@@ -52,12 +52,12 @@ impl Numbers {
     }
 
     /// While the number only changes.
-    fn number(most: u32, fewest: u32) -> Result<Bounds> {
-        Ok(Bounds { most: usize::try_from(most)?, fewest_available: usize::try_from(fewest)? })
+    fn number(most: u32, fewest: u32) -> Result<FleetBounds> {
+        Ok(FleetBounds { most: usize::try_from(most)?, fewest_available: usize::try_from(fewest)? })
     }
 
     /// While the deployment is rolled.
-    fn rolling(self) -> Result<Bounds> {
+    fn rolling(self) -> Result<FleetBounds> {
         Self::number(self.many + self.surge, self.many - self.unavailable)
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     fn bounds_follow_from_the_number_of_machines() {
         let numbers = Numbers::of(12);
         assert_eq!((numbers.many, numbers.surge, numbers.unavailable), (18, 4, 2));
-        assert_eq!(numbers.rolling().unwrap(), Bounds { most: 22, fewest_available: 16 });
+        assert_eq!(numbers.rolling().unwrap(), FleetBounds { most: 22, fewest_available: 16 });
         let few = Numbers::of(2);
         assert_eq!((few.many, few.surge, few.unavailable), (3, 1, 0));
     }

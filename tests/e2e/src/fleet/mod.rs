@@ -51,7 +51,7 @@ impl fmt::Display for Tally {
 
 /// What must hold at every moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct FleetBounds {
     /// Never more objects than this, with those that are being deleted.
     pub most: usize,
     /// Never fewer that are available than this.
@@ -84,7 +84,7 @@ impl Stretch {
     ///
     /// # Errors
     /// When they were not, or when a moment may have been missed.
-    pub fn keeps_to(&self, bounds: Bounds) -> Result<()> {
+    pub fn keeps_to(&self, bounds: FleetBounds) -> Result<()> {
         ensure!(self.gaps == 0, "the watch broke {} times: nobody knows what was in between", self.gaps);
         ensure!(
             self.most <= bounds.most,

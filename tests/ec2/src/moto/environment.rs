@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_that_failed_is_told_with_the_next_step_and_starts_over() {
+    fn an_installation_that_failed_is_reported_with_the_next_step_and_starts_over() {
         let folder = tempfile::tempdir().unwrap();
         let python = fake(folder.path(), "*install*) exit 1;;");
         let error = prepare_in(folder.path(), &python, "moto==1").unwrap_err().to_string();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_python_without_venv_or_too_old_or_missing_is_told_with_the_next_step() {
+    fn a_python_without_venv_or_too_old_or_missing_is_reported_with_the_next_step() {
         let folder = tempfile::tempdir().unwrap();
         let say = |behaviour: &str| {
             let python = fake(folder.path(), behaviour);

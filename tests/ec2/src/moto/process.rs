@@ -54,13 +54,13 @@ impl Process {
             .spawn()
             .with_context(|| format!("failed to start moto with {}", python.display()))?;
         let said = child.stdout.take().context("moto has no standard output")?;
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(said).read_line(&mut line);
-            tell.send(read.map(|_| line)).ok();
+            sender.send(read.map(|_| line)).ok();
         });
-        let line = told.recv_timeout(READY_WITHIN);
+        let line = lines.recv_timeout(READY_WITHIN);
         // From here on dropping it kills it.
         let mut process = Self { child, hello: Hello { port: 0, regions: Vec::new() }, _folder: folder };
         let line = line.with_context(|| format!("moto did not listen within {READY_WITHIN:?}"))?;

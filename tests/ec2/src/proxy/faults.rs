@@ -168,7 +168,7 @@ struct Page {
 
 /// What befalls a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Fate {
+pub(crate) struct Injection {
     pub(crate) delay: Duration,
     /// The first that fires.
     pub(crate) effect: Option<Effect>,
@@ -203,22 +203,22 @@ impl Faults {
     }
 
     /// Asks each rule about a request. `clients` are the names of its caller.
-    pub(crate) fn decide(&self, action: &str, clients: &[&str]) -> Fate {
+    pub(crate) fn decide(&self, action: &str, clients: &[&str]) -> Injection {
         self.with(|book| {
-            let mut fate = Fate::default();
+            let mut injection = Injection::default();
             for page in book {
                 if !page.fires(action, clients) {
                     continue;
                 }
                 match &page.rule.effect {
-                    Effect::Delay(delay) => fate.delay += *delay,
-                    effect if fate.effect.is_none() => fate.effect = Some(effect.clone()),
+                    Effect::Delay(delay) => injection.delay += *delay,
+                    effect if injection.effect.is_none() => injection.effect = Some(effect.clone()),
                     // A request suffers one of them; the other waits for its next.
                     _ => continue,
                 }
                 page.fired += 1;
             }
-            fate
+            injection
         })
     }
 
@@ -291,6 +291,6 @@ mod tests {
         assert_eq!(faults.decide("x", &[]).effect, Some(Effect::CutXml));
         assert_eq!(faults.fired()["throttle"], 1);
         faults.clear();
-        assert_eq!(faults.decide("x", &[]), Fate::default());
+        assert_eq!(faults.decide("x", &[]), Injection::default());
     }
 }

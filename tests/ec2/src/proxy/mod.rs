@@ -3,7 +3,7 @@
 mod body;
 mod connection;
 mod describe;
-mod fate;
+mod effects;
 pub(crate) mod faults;
 pub(crate) mod form;
 pub(crate) mod gate;

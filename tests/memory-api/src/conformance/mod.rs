@@ -89,7 +89,7 @@ impl Asker {
     pub(super) async fn watch(&mut self, path: &str) -> Result<(), kube::Error> {
         let (code, text) = self.send(&Method::GET, path, None, "application/json").await?;
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let told: Vec<String> = events
+        let lines_of_events: Vec<String> = events
             .filter(|event| event["type"] != "BOOKMARK")
             .map(|event| {
                 let object = &event["object"];
@@ -98,7 +98,7 @@ impl Asker {
             })
             .collect();
         let short = path.rsplit_once("/conformance/").map_or(path, |(_, rest)| rest);
-        self.lines.push_str(&format!("WATCH {short} -> {code} {}\n", told.join(", ")));
+        self.lines.push_str(&format!("WATCH {short} -> {code} {}\n", lines_of_events.join(", ")));
         Ok(())
     }
 

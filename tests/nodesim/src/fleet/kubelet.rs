@@ -59,7 +59,7 @@ struct Registration {
 
 /// What the fleet must know of a change.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct Followup {
     pub(super) is_over: bool,
     pub(super) is_first_conflict: bool,
 }
@@ -154,9 +154,9 @@ impl Kubelet {
         now: Timestamp,
         timing: &Timing,
         jitter: f64,
-    ) -> News {
+    ) -> Followup {
         self.is_busy = false;
-        let mut news = News::default();
+        let mut news = Followup::default();
         match (&mut self.phase, done) {
             (Phase::Joining { .. }, Done::Joined { uid } | Done::Adopted { uid }) => {
                 self.register(uid, matches!(done, Done::Adopted { .. }), now, timing, jitter);
@@ -199,7 +199,7 @@ impl Kubelet {
 
     fn register(&mut self, uid: &str, is_adopted: bool, now: Timestamp, timing: &Timing, jitter: f64) {
         // Who creates a Node writes its status with it; who adopts one, or has other news by now, writes at once.
-        let is_told = self.is_ready && self.conditions.is_empty() && !is_adopted;
+        let is_reported = self.is_ready && self.conditions.is_empty() && !is_adopted;
         let heartbeats = timing.heartbeat.mul_f64(jitter);
         self.phase = Phase::Registered(Registration {
             uid: uid.to_owned(),
@@ -209,7 +209,7 @@ impl Kubelet {
             has_lease: false,
             is_given_up: false,
             next_lease: after(now, heartbeats),
-            next_status: if is_told {
+            next_status: if is_reported {
                 after(now, timing.heartbeat * (HEARTBEATS_PER_STATUS - 1) + heartbeats)
             } else {
                 now
@@ -278,12 +278,12 @@ impl Kubelet {
     }
 
     /// The VM is gone. The Node stays.
-    pub(super) fn end(&mut self, now: Timestamp, timing: &Timing) -> News {
+    pub(super) fn end(&mut self, now: Timestamp, timing: &Timing) -> Followup {
         self.ended = true;
         if self.silent_since.is_none() {
             self.give_up_at = timing.unknown_after.map(|grace| after(now, grace));
         }
-        News { is_over: self.is_over(), ..News::default() }
+        Followup { is_over: self.is_over(), ..Followup::default() }
     }
 
     /// Whether nothing will ever be done for it again.

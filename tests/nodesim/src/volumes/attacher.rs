@@ -80,14 +80,14 @@ pub struct AttacherStats {
 #[derive(Debug)]
 pub struct Attacher {
     timing: VolumeTiming,
-    attachments: BTreeMap<String, Entry>,
+    attachments: BTreeMap<String, AttachmentEntry>,
     /// Volumes of these Nodes do not come off.
     stuck_nodes: BTreeSet<String>,
     stats: AttacherStats,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct AttachmentEntry {
     fact: AttachmentFact,
     /// Since when it is asked for, or its end.
     since: Timestamp,
@@ -117,7 +117,7 @@ impl Attacher {
                 entry.fact = fact;
             }
             Some(_) | None => {
-                let entry = Entry { since: now, not_before: None, is_busy: false, fact };
+                let entry = AttachmentEntry { since: now, not_before: None, is_busy: false, fact };
                 self.attachments.insert(entry.fact.name.clone(), entry);
             }
         }
@@ -196,7 +196,7 @@ impl Attacher {
         self.stats
     }
 
-    fn wish(&self, entry: &Entry) -> Option<(Timestamp, AttacherAction)> {
+    fn wish(&self, entry: &AttachmentEntry) -> Option<(Timestamp, AttacherAction)> {
         if entry.is_busy {
             return None;
         }

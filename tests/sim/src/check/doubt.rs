@@ -9,7 +9,7 @@ use memory_api::Change;
 use serde_json::Value;
 
 use super::facts::{Facts, text};
-use super::rules::{HOST, NEWS_TAKE};
+use super::rules::{HOST, PROPAGATION};
 
 /// After the end of a doubt a host queries the cloud once more, which may hang for a minute, and writes the result.
 /// Without faults that is soon; with them a query or a write may fail, and the longest pause before the next one is
@@ -158,7 +158,7 @@ pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timesta
         let begin = ends.chain([leads_since]).max().unwrap_or(leads_since);
         let call = facts.creates.calls.get(&((*uid).clone(), leader.to_owned()));
         let calls_until = call.map_or(begin, |sent| *sent + LONGEST_CALL);
-        let by = (begin + window + slack).max(back + NEWS_TAKE + slack).max(calls_until + slack);
+        let by = (begin + window + slack).max(back + PROPAGATION + slack).max(calls_until + slack);
         now > by
     };
     let uid = facts.creates.held.iter().find(overdue)?;

@@ -6,7 +6,7 @@ use memory_api::Change;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::rules::{NEWS_TAKE, may_force};
+use super::rules::{PROPAGATION, may_force};
 use crate::cluster::claim_of;
 
 /// How long a volume may stay attached after its pod was told to end before it is given up: the default. Its pod's grace
@@ -25,7 +25,7 @@ pub(super) fn of_delete(
         return None;
     }
     // What was bound a moment ago may have come after the drain, to a Node that somebody has uncordoned.
-    let is_old = |since: Timestamp| now.duration_since(since) > NEWS_TAKE;
+    let is_old = |since: Timestamp| now.duration_since(since) > PROPAGATION;
     let name = &machine.name;
     let mut pods = facts.workload.pods_of(&machine.node).filter(|(_, pod)| is_old(pod.bound_since));
     if let Some((pod, _)) = pods.next() {
@@ -53,7 +53,7 @@ pub(super) fn of_node(facts: &Facts, change: &Change<'_>) -> Option<String> {
     let node = text(change.old.filter(|_| change.new.is_none()), "/metadata/name");
     let uid = facts.by_node.get(node)?;
     let ordered_away = *facts.ordered_away.get(uid).filter(|_| !facts.ordered_blindly.contains(uid))?;
-    let is_left = |made: Timestamp| ordered_away.duration_since(made) > NEWS_TAKE;
+    let is_left = |made: Timestamp| ordered_away.duration_since(made) > PROPAGATION;
     let mut attachments = facts.workload.attachments_of(node);
     let (left, _) = attachments.find(|(_, one)| !one.is_deleting && !one.is_tried && is_left(one.made))?;
     Some(format!("{} removes Node {node} and leaves {left}, which nobody has asked to go", change.actor))

@@ -224,7 +224,7 @@ impl Facts {
     pub(super) fn is_blind(&self, actor: &str, now: Timestamp) -> bool {
         let host = actor.strip_suffix(TARGET).unwrap_or(actor);
         [host.to_owned(), to_target(host)].iter().any(|way| {
-            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::NEWS_TAKE;
+            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::PROPAGATION;
             self.cut_off.contains_key(way) || self.back.get(way).is_some_and(is_fresh)
         })
     }

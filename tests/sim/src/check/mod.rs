@@ -7,11 +7,11 @@ mod drained;
 mod facts;
 mod gate;
 mod hooks;
-mod keeping;
 mod machine;
 mod meltdown;
 mod node;
 mod owners;
+mod preservation;
 mod rules;
 mod taken;
 mod verdicts;
@@ -137,7 +137,7 @@ impl fmt::Display for Violation {
 pub(crate) struct Watchman {
     facts: Arc<Mutex<Facts>>,
     found: Arc<Mutex<Vec<Violation>>>,
-    told: Arc<Notify>,
+    alarmed: Arc<Notify>,
     cloud: SimCloud,
     clock: Clock,
     wire: Wire,
@@ -146,8 +146,8 @@ pub(crate) struct Watchman {
 
 impl Watchman {
     pub(crate) fn new(cloud: SimCloud, clock: Clock, wire: Wire, story: Story) -> Self {
-        let (facts, found, told) = (Arc::default(), Arc::default(), Arc::default());
-        Self { facts, found, told, cloud, clock, wire, story }
+        let (facts, found, alarmed) = (Arc::default(), Arc::default(), Arc::default());
+        Self { facts, found, alarmed, cloud, clock, wire, story }
     }
 
     /// What was found, in order.
@@ -158,7 +158,7 @@ impl Watchman {
     /// Until something was found.
     pub(crate) async fn alarm(&self) {
         while self.found().is_empty() {
-            self.told.notified().await;
+            self.alarmed.notified().await;
         }
     }
 
@@ -166,7 +166,7 @@ impl Watchman {
     pub(crate) fn break_rule(&self, rule: Rule, detail: impl Into<String>) {
         let violation = Violation { rule, at: self.clock.now(), detail: detail.into() };
         self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(violation);
-        self.told.notify_one();
+        self.alarmed.notify_one();
     }
 
     /// Something happened that is worth a line of the story, and part of the trace.
@@ -207,7 +207,8 @@ impl Watchman {
 
     /// A create reaches the cloud.
     pub(crate) fn create_asked(&self, uid: &str, actor: &str) {
-        let broken = gate::of_deed(&self.facts(), actor, &format!("makes a VM for {uid}"), self.clock.now());
+        let broken =
+            gate::of_action(&self.facts(), actor, &format!("makes a VM for {uid}"), self.clock.now());
         if let Some(detail) = broken {
             self.break_rule(Rule::Gate, detail);
         }
@@ -272,7 +273,7 @@ impl Watchman {
     /// An order to start a VM anew reaches the cloud.
     pub(crate) fn reboot_asked(&self, vm: &str, actor: &str) {
         let forbidden =
-            gate::of_deed(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());
+            gate::of_action(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());
         if let Some(detail) = forbidden {
             self.break_rule(Rule::Gate, detail);
         }

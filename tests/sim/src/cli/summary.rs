@@ -109,7 +109,7 @@ impl<'a> Summary<'a> {
 }
 
 /// A failure, all about it; the command that repeats it is the last line.
-pub(crate) fn told(options: &Options, report: &Report) -> String {
+pub(crate) fn failure_text(options: &Options, report: &Report) -> String {
     let (seed, command) = (report.seed, options.command(report.seed));
     format!("{}\n\nseed {seed} failed{}\nrepeat it with: {command}", report.story, violation(report))
 }

@@ -98,7 +98,7 @@ impl SimCloud {
 
     /// The driver as one host reaches it.
     pub(crate) fn drivers(&self, actor: &str, watchman: &Watchman) -> Arc<dyn Drivers> {
-        Arc::new(drivers::Account {
+        Arc::new(drivers::HostDrivers {
             cloud: self.clone(),
             actor: actor.to_owned(),
             watchman: watchman.clone(),

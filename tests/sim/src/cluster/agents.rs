@@ -49,7 +49,7 @@ impl Cluster {
             let after = self.between(20, 60);
             return self.later(after, Due::Update(node.to_owned()));
         }
-        let fails = !is_retry && self.lock().chance.happens(0.3);
+        let fails = !is_retry && self.lock().rng.happens(0.3);
         let result = if fails { "failed" } else { "successful" };
         self.log(("update in place ends:", &format!("{node} {result}")));
         let patch = json!({ "metadata": { "labels": { labels::UPDATE_RESULT: result } } });

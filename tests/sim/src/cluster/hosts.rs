@@ -23,11 +23,11 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::chance::Chance;
 use crate::check::{HOST, Watchman};
 use crate::cloud::SimCloud;
 use crate::cluster::policies::Policies;
 use crate::planted::{self, Bent, Planted};
+use crate::rng::Rng;
 
 /// The namespace of all that is not in `kube-system` or `default`.
 pub(crate) const NAMESPACE: &str = "shoot";
@@ -154,7 +154,7 @@ impl Hosts {
     }
 
     /// All clocks are right again.
-    pub(crate) fn mend_clocks(&self) {
+    pub(crate) fn repair_clocks(&self) {
         for handles in self.lock().values() {
             handles.shift_ms.store(0, Ordering::Relaxed);
         }
@@ -162,14 +162,14 @@ impl Hosts {
 
     /// One replica: process after process.
     pub(crate) async fn replica(self, replica: usize) {
-        let mut chance = Chance::new(self.seed, &format!("replica {replica}"));
+        let mut rng = Rng::new(self.seed, &format!("replica {replica}"));
         for start in 0_u32.. {
             let name = format!("{HOST}{replica}-{start}");
             self.watchman.note(("host starts", &name));
             let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
             self.lock().insert(name.clone(), handles.clone());
             self.watchman.facts().running.insert(name.clone());
-            let process = self.start(&name, chance.bytes(), &handles);
+            let process = self.start(&name, rng.bytes(), &handles);
             process.end(&handles.kill).await;
             self.watchman.facts().running.remove(&name);
             // What has been sent and has not arrived never does.
@@ -179,7 +179,7 @@ impl Hosts {
             }
             self.lock().remove(&name);
             self.watchman.note(("host ends", &name));
-            tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
+            tokio::time::sleep(rng.between(RESTART.0, RESTART.1)).await;
         }
     }
 

@@ -57,16 +57,16 @@ impl Pods {
 impl Cluster {
     pub(super) fn start_apps(&self, apps: usize) {
         for app in 0..apps {
-            let replicas = 2 + self.lock().chance.below(3);
+            let replicas = 2 + self.lock().rng.below(3);
             // A budget that allows nothing is what users do by mistake.
-            let min_available = if self.lock().chance.happens(0.1) { replicas } else { replicas - 1 };
+            let min_available = if self.lock().rng.happens(0.1) { replicas } else { replicas - 1 };
             let budget = json!({
                 "metadata": { "name": format!("app-{app}"), "namespace": NAMESPACE },
                 "spec": { "minAvailable": min_available, "selector": { "matchLabels": { "app": app.to_string() } } },
             });
             let made = self.api.create("poddisruptionbudgets", &budget);
             assert!(made.is_ok(), "nothing was there before: {made:?}");
-            let has_volumes = self.lock().chance.happens(0.5);
+            let has_volumes = self.lock().rng.happens(0.5);
             for place in (0..replicas).filter(|_| has_volumes) {
                 self.make_volume(&claim(app, place));
             }
@@ -145,7 +145,7 @@ impl Cluster {
         for _ in 0..8 {
             let at = {
                 let len = state.pods.nodes.len();
-                state.chance.below(len)
+                state.rng.below(len)
             };
             let Some(node) = state.pods.nodes.get(at).cloned() else { break };
             if !state.cordoned.contains(&node) {

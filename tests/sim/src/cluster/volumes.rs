@@ -125,7 +125,7 @@ impl Cluster {
 
     /// The pod of this claim has left this Node: the volume is let go, sooner or later.
     pub(super) fn let_go(&self, claim: &str, node: &str) {
-        let hangs = self.lock().chance.happens(0.1);
+        let hangs = self.lock().rng.happens(0.1);
         let after = if hangs { self.between(60, 300) } else { self.between(1, 8) };
         self.later(after, Due::LetGo(claim.to_owned(), node.to_owned()));
     }

@@ -170,13 +170,13 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
         "CreateMachine",
     ];
     says(lab, &["mc/m", "--address", &address], &whole).await?;
-    let told = json_of(lab, &["machines/m", "--address", &address]).await?;
-    let calls = told["queue"]["calls"].as_array().cloned().unwrap_or_default();
+    let explained = json_of(lab, &["machines/m", "--address", &address]).await?;
+    let calls = explained["queue"]["calls"].as_array().cloned().unwrap_or_default();
     let create =
         calls.iter().find(|call| call["operation"] == "CreateMachine").context("the create is told")?;
     ensure!(create["outcome"] == "ok" && create["provider"] == "sim", "{create}");
     ensure!(create["machineUid"] == json!(machine.metadata.uid), "{create}");
-    ensure!(told["queue"]["timeouts"]["creation"] == "20m0s", "{told}");
+    ensure!(explained["queue"]["timeouts"]["creation"] == "20m0s", "{explained}");
 
     by_port_forward(lab, &port).await?;
 

@@ -48,7 +48,7 @@ async fn keyed(lab: &Lab<Aws>, name: &str, credentials: &Credentials) -> Result<
 
 #[tokio::test]
 #[ignore = "nightly: waits two minutes for the pauses between tries"]
-async fn credentials_that_are_not_accepted_are_told_apart() {
+async fn refused_credentials_have_their_own_error() {
     installed(async |lab, _| {
         let right = lab.cloud.keys().clone();
         let unknown = Credentials { access_key_id: "AKIAUNKNOWN".to_owned(), ..right.clone() };

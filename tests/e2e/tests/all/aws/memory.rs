@@ -24,11 +24,11 @@ const MACHINE: &str = "m-of-the-scan";
 struct Witness {
     cloud: Aws,
     canaries: Vec<(&'static str, String)>,
-    seen: Mutex<BTreeMap<&'static str, Seen>>,
+    seen: Mutex<BTreeMap<&'static str, MemoryUse>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct MemoryUse {
     calls: u32,
     /// The least that was looked through in a call.
     bytes: usize,

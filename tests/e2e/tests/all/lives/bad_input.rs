@@ -114,8 +114,10 @@ async fn contested(lab: &Lab, name: &str) -> Result<()> {
     eventually(&format!("Machine {name} says that its VM is contested"), async || {
         let own =
             lab.machines().get(name).await?.status.and_then(|status| status.machinist).unwrap_or_default();
-        let told = own.conditions.into_iter().find(|condition| condition.type_ == "Contested");
-        Ok(told.filter(|told| told.status == "True" && told.message.contains("spec.providerID")).map(drop))
+        let condition = own.conditions.into_iter().find(|condition| condition.type_ == "Contested");
+        Ok(condition
+            .filter(|condition| condition.status == "True" && condition.message.contains("spec.providerID"))
+            .map(drop))
     })
     .await
 }

@@ -87,8 +87,9 @@ async fn a_driver_that_breaks_again_and_again_is_left_alone_for_a_while() {
         lab.machine_reason("later", "DriverNotReady", "traps is not ready").await?;
         runs(lab, "beside").await?;
         // Mended, they go on when the quarantine is over. What the driver made is not found any more, so that it can go.
-        let mended = json!({ "providerSpec": { "do": "fail", "code": "not-found", "in": ["get-status"] } });
-        patch_class(lab, "traps", &mended).await?;
+        let corrected =
+            json!({ "providerSpec": { "do": "fail", "code": "not-found", "in": ["get-status"] } });
+        patch_class(lab, "traps", &corrected).await?;
         e2e::eventually("the Machines go on", async || {
             let machines = lab.machines().list(&Default::default()).await?.items;
             let made = machines.iter().filter(|machine| machine.provider_id().is_some()).count();

@@ -181,7 +181,7 @@ async fn a_push_over_a_driver_that_makes_machines_loses_and_doubles_none() {
 }
 
 #[tokio::test]
-async fn what_others_own_is_not_overwritten_without_being_told() {
+async fn objects_of_others_are_not_overwritten_without_a_flag() {
     bare(async |lab, shell| {
         let foreign: ConfigMap =
             serde_json::from_value(json!({ "metadata": { "name": "foreign" }, "data": { "a": "b" } }))?;

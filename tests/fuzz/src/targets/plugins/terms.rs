@@ -2,9 +2,9 @@
 
 use machinist_plugin_host::Terms;
 use machinist_plugin_host::registry::canary::Rollout;
-use machinist_plugin_host::registry::canary::decided::Said;
+use machinist_plugin_host::registry::canary::decided::Quoted;
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -62,7 +62,7 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
-    let annotations = |name: &str| Said::of(&[(name.to_owned(), text.to_string())].into());
+    let annotations = |name: &str| Quoted::of(&[(name.to_owned(), text.to_string())].into());
     let said = [annotations("machinist.dev/rollout"), annotations("machinist.dev/status")].concat();
     let (rollout, terms) = (Rollout::parse(&text), Terms::parse(&text));
     promise(rollout.as_ref().ok() == Rollout::parse(&text).as_ref().ok(), || {
@@ -70,10 +70,10 @@ fn check(input: &[u8]) -> Verdict {
     })?;
     let mut shape = Shape::of(&format!("{said:?}"));
     if let Err(error) = &rollout {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     if let Err(error) = &terms {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     Ok(shape.and(Shape::of(&format!("{rollout:?} {terms:?}"))))
 }

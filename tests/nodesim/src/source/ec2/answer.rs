@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_runs_is_found_and_the_next_page_is_told() {
+    fn only_running_instances_and_the_next_page_are_returned() {
         let answer = "<R><instanceStatusSet><item><instanceId>i-1</instanceId><instanceState><name>running</name>\
                       </instanceState></item><item><instanceId>i-2</instanceId><instanceState><name>pending</name>\
                       </instanceState></item></instanceStatusSet><nextToken>t</nextToken></R>";

@@ -60,12 +60,12 @@ pub(crate) struct DeploymentFact {
     pub(super) meddled_at: Option<Timestamp>,
     /// When a host has told a set of it a number after that: it has heard of it. One that waits for a crash, an outage or a
     /// freeze to end has not.
-    heard_at: Option<Timestamp>,
+    seen_at: Option<Timestamp>,
 }
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct Owners {
+pub(crate) struct OwnerFacts {
     /// By uid.
     pub(super) sets: BTreeMap<String, SetFact>,
     /// By uid.
@@ -78,7 +78,7 @@ pub(crate) struct Owners {
     pub(super) lost: Vec<(String, Timestamp)>,
 }
 
-impl Owners {
+impl OwnerFacts {
     /// The deployment of a set, or the set itself without one. Empty without a set.
     pub(in crate::check) fn family<'a>(&'a self, set: &'a str) -> &'a str {
         let deployment = self.sets.get(set).map(|set| set.deployment.as_str());
@@ -107,13 +107,13 @@ impl Owners {
                 let wanted = set.wanted.last();
                 set.learn(object, is_host, now);
                 let deployment = set.deployment.clone();
-                let is_told = is_host && set.wanted.last() != wanted;
+                let is_reported = is_host && set.wanted.last() != wanted;
                 // A deployment that comes to a set has another number for it, and no part in what that has done before.
                 let is_adopted = is_known && deployment != before;
                 let is_meddled = set.meddled_at == Some(now) || is_adopted;
                 self.meddle(&deployment, !is_meddled, now);
-                if is_told {
-                    self.told(&deployment, now);
+                if is_reported {
+                    self.host_wrote(&deployment, now);
                 }
             }
             ("machinedeployments", None) => {
@@ -138,14 +138,14 @@ impl Owners {
     fn meddle(&mut self, deployment: &str, is_host: bool, now: Timestamp) {
         if !is_host && let Some(deployment) = self.deployments.get_mut(deployment) {
             deployment.meddled_at = Some(now);
-            deployment.heard_at = None;
+            deployment.seen_at = None;
         }
     }
 
     /// A host tells a set of this deployment another number.
-    fn told(&mut self, deployment: &str, now: Timestamp) {
+    fn host_wrote(&mut self, deployment: &str, now: Timestamp) {
         if let Some(deployment) = self.deployments.get_mut(deployment) {
-            deployment.heard_at = deployment.heard_at.or(Some(now));
+            deployment.seen_at = deployment.seen_at.or(Some(now));
         }
     }
 
@@ -224,7 +224,7 @@ impl DeploymentFact {
     /// Whether others have changed a set of it and hosts need not have heard of that for longer than news take.
     pub(super) fn is_meddled(&self, now: Timestamp) -> bool {
         self.meddled_at.is_some()
-            && self.heard_at.is_none_or(|heard| now.duration_since(heard) <= super::super::rules::NEWS_TAKE)
+            && self.seen_at.is_none_or(|heard| now.duration_since(heard) <= super::super::rules::PROPAGATION)
     }
 
     fn learn(&mut self, object: &Value, now: Timestamp) {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use machinist_conformance::{Options, Profile, Report, Selection, Workshop, run};
+use machinist_conformance::{CompileSettings, Options, Profile, Report, Selection, run};
 
 /// The text of a file of the repository.
 pub(crate) fn file(path: &str) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn options(component: impl Into<Bytes>, profile: &str) -> Options {
         cloud: None,
         admin: None,
         selection: Selection::default(),
-        workshop: Workshop {
+        compiling: CompileSettings {
             compiler: PathBuf::from(env!("CARGO_BIN_EXE_conformance-compile")),
             compiler_args: Vec::<OsString>::new(),
             cache_dir: Path::new(env!("CARGO_TARGET_TMPDIR")).join("code"),
