@@ -62,7 +62,7 @@ pub(super) async fn columns(client: &Client) -> Result<()> {
         ("machinedeployments", ["Name Ready Desired Up-to-date Available Age", "workers 2 5 1 3 age"]),
     ] {
         let shown = table(client, plural).await?;
-        ensure!(shown == expected, "{plural}: {columns:#?}");
+        ensure!(shown == expected, "{plural}: {shown:#?}");
     }
     Ok(())
 }
