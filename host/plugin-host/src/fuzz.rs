@@ -20,7 +20,6 @@ use crate::{About, PolicyAbout, egress, recording as tape};
 
 /// The part of a guest's answer that the host uses.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names are the contract's")]
 pub enum Taken {
     Creation(Creation),
     Deletion(Deletion),

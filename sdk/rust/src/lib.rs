@@ -82,6 +82,8 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod bindings;
 pub mod driver;
 #[cfg(not(target_family = "wasm"))]

@@ -1,4 +1,4 @@
-//! Nothing of the machine on which something was written.
+//! Paths and hosts of a single machine or company.
 
 use crate::Complaint;
 use crate::tree::File;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest as _, Sha256};
 
 use crate::Complaint;
-use crate::tree::File;
+use crate::tree::{FROZEN, File};
 
 /// A package of one version has one text, wherever it lies, and lies in folders that name released versions.
 pub fn check(files: &[File]) -> Vec<Complaint> {
@@ -30,10 +30,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     complaints
 }
 
-/// Digests of all files of released versions, in the format of `sha256sum`, with paths below `wit/`.
-const FROZEN: &str = "wit/frozen.sha256";
-
-/// A released version is as it was: no file of it changes, goes, or comes.
+/// No file of a released version changes, is removed, or is added.
 pub fn check_frozen(files: &[File]) -> Vec<Complaint> {
     let list = files.iter().find(|file| file.path == FROZEN).and_then(|file| file.text.as_deref());
     let Some(list) = list else { return vec![format!("{FROZEN}: it is missing")] };
@@ -63,7 +60,7 @@ pub fn check_frozen(files: &[File]) -> Vec<Complaint> {
     complaints
 }
 
-/// `package/version` of `package/version/…`.
+/// The part `package/version` of a path `package/version/…`.
 fn version_of(path: &str) -> Option<&str> {
     let (at, _) = path.match_indices('/').nth(1)?;
     path.get(..at)
@@ -73,7 +70,7 @@ fn digest_of(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `namespace:name@version`.
+/// The name of the package in a file, as `namespace:name@version`.
 fn package(file: &File) -> Option<&str> {
     let line = file.lines().find_map(|(_, line)| line.strip_prefix("package "))?;
     line.trim_end().strip_suffix(';').filter(|package| package.contains('@'))

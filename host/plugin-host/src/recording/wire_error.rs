@@ -6,7 +6,6 @@ use wasmtime_wasi_http::Error as WasiError;
 /// An error of `wasi:http` that this host gives. What it never gives becomes `internal`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the words of wasi:http")]
 pub enum WireError {
     DnsTimeout,
     DnsError { rcode: Option<String>, info_code: Option<u16> },

@@ -139,7 +139,6 @@ impl KeystoneGrant {
 
 /// Keys of the Secret, each a list of which the first that is present counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as Keystone names them")]
 pub struct KeystoneKeys {
     pub auth_url: Vec<String>,
     pub username: Vec<String>,

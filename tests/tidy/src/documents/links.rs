@@ -33,7 +33,7 @@ fn with_folders(path: &str) -> impl Iterator<Item = &str> {
     std::iter::once(path).chain(path.match_indices('/').map(move |(at, _)| &path[..at]))
 }
 
-/// What stands in `](…)` and behind `[name]: `.
+/// The targets in `](…)` and after `[name]: `.
 fn targets(line: &str) -> Vec<&str> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     let definition = line

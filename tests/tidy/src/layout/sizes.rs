@@ -3,7 +3,7 @@
 use crate::Complaint;
 use crate::tree::File;
 
-/// One idea a file: what is longer holds several.
+/// A longer file has more than one idea.
 const RUST_LINES: usize = 600;
 /// The map must be shorter than the land.
 const ARCHITECTURE_LINES: usize = 300;

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     const TABLE: &str =
-        "[workspace.dependencies]\nserde = \"1\"\n\n[workspace.lints.rust]\nmissing_docs = \"warn\"\n";
+        "[workspace.dependencies]\nserde = \"1\"\n\n[workspace.lints.rust]\nunreachable_pub = \"warn\"\n";
 
     fn complaints(manifest: &str) -> Vec<Complaint> {
         check(&[File::new("Cargo.toml", TABLE), File::new("a/Cargo.toml", manifest)])

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_doubles_odd_names_and_an_empty_folder_are_found() {
+    fn gaps_doubles_invalid_names_and_an_empty_folder_are_found() {
         assert_eq!(complaints(&["0001-a.md", "0003-b.md"]), ["host/decisions/0003-b.md: number 3, 2 is due"]);
         assert_eq!(complaints(&["0001-a.md", "0001-b.md"]).len(), 1);
         assert_eq!(complaints(&["0001-a.md", "2-b.md"]).len(), 1);

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Complaint;
 use crate::tree::File;
 
-/// What authors of drivers and policies export.
+/// The contracts that authors of drivers and policies implement.
 const CONTRACTS: [&str; 3] = ["provider.wit", "policy.wit", "delete-by-id.wit"];
 const PAGES: &str = "docs/authors/functions/";
 
-/// Each function that a component exports has a page that quotes it as the newest contract has it, and no page quotes another.
+/// Each function that a component exports has a page that quotes it as the newest contract has it, and no page quotes
+/// another.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut pages: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.path.starts_with(PAGES)) {
@@ -35,13 +36,13 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         .collect()
 }
 
-/// `name: func(…) -> …;` without what is around it.
+/// The part `name: func(…) -> …;` of a line.
 fn function(line: &str) -> Option<&str> {
     let line = line.trim();
     (line.contains(": func(") && line.ends_with(';')).then_some(line)
 }
 
-/// The last by folder, which is the version.
+/// The newest file of a name: folders are versions.
 fn newest<'a>(files: &'a [File], name: &str) -> Option<&'a File> {
     let of_version = |path: &str| path.starts_with("wit/") && path.rsplit('/').next() == Some(name);
     files.iter().filter(|file| of_version(&file.path)).max_by_key(|file| &file.path)

@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use crate::{Complaint, tree};
 
-/// How a crate asks for another.
+/// The kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Becomes part of what is shipped.
+    /// Becomes part of the shipped code.
     Normal,
     /// Runs when it is built.
     Build,
-    /// For tests only.
+    /// Used by tests and examples alone.
     Dev,
 }
 
@@ -33,7 +33,7 @@ struct Package {
     edges: BTreeSet<(Kind, String)>,
 }
 
-/// What the architecture says of the crates of some folders.
+/// A rule of the architecture for the crates of some folders.
 struct Rule {
     /// A folder, or a prefix that ends with `/*`.
     who: &'static str,
@@ -44,11 +44,11 @@ struct Rule {
 }
 
 enum Reach {
-    /// Not even by way of others.
+    /// Forbidden also through other crates.
     Shipped,
-    /// Not by a dependency of its own; by way of others it may be.
+    /// Forbidden as a dependency of its own, allowed through others.
     Direct,
-    /// Not even in its tests.
+    /// Forbidden also in its tests.
     DirectAndTests,
 }
 
@@ -144,10 +144,11 @@ const RULES: [Rule; 9] = [
     },
 ];
 
-/// What is shipped of the tests, and with whom: the binary has the conformance kit as a command, for those who write drivers.
+/// The one crate of the tests that ships, and its user: the binary has the conformance kit as a command, for authors of
+/// drivers.
 const SHIPPED_OF_TESTS: (&str, &str) = ("machinist", "machinist-conformance");
 
-/// All that the core may ask for by itself.
+/// The only dependencies that the core itself may have.
 const CORE_DEPENDENCIES: [&str; 2] = ["jiff", "thiserror"];
 
 /// Every forbidden edge, with the way that leads there.

@@ -1,11 +1,11 @@
-//! The core decides from what it is told: nothing in it looks at the world.
+//! The core decides from its arguments: nothing in it reads a clock, files or the network.
 
 use crate::tree::File;
 use crate::{Complaint, has_word};
 
 const SOURCES: &str = "host/core/src/";
 
-/// What brings a clock, randomness, the environment, IO or an order that differs from run to run.
+/// Words that bring a clock, randomness, the environment, IO or an order that differs from run to run.
 const FORBIDDEN: [(&str, &str); 25] = [
     ("std::time", "time is an argument"),
     ("SystemTime", "time is an argument"),

@@ -7,7 +7,7 @@ use crate::tree::File;
 
 const PAGE: &str = "docs/security/threat-model.md";
 
-/// How the name of a test begins that tries what somebody who means harm would try.
+/// The start of the name of a test that attacks the host.
 const ATTACK: &str = "attack_";
 
 /// The page names each attack among the tests, and no other.
@@ -17,11 +17,11 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         there.extend(file.lines().filter_map(|(_, line)| test(line)).map(|name| (name, file.path.as_str())));
     }
     let page = files.iter().find(|file| file.path == PAGE);
-    let told: BTreeMap<&str, usize> =
+    let on_page: BTreeMap<&str, usize> =
         page.into_iter().flat_map(File::lines).flat_map(|(number, line)| named(line, number)).collect();
-    let untold = there.iter().filter(|(name, _)| !told.contains_key(*name));
-    let gone = told.iter().filter(|(name, _)| !there.contains_key(*name));
-    untold
+    let unnamed = there.iter().filter(|(name, _)| !on_page.contains_key(*name));
+    let gone = on_page.iter().filter(|(name, _)| !there.contains_key(*name));
+    unnamed
         .map(|(name, path)| format!("{PAGE}: does not name {name} of {path}"))
         .chain(gone.map(|(name, number)| format!("{PAGE}:{number}: no test is called {name}")))
         .collect()
@@ -61,8 +61,8 @@ mod tests {
         let code =
             "#[test]\nfn attack_by_night() {\n#[tokio::test]\n    async fn attack_at_noon() {\nfn calm() {}";
         assert!(complaints(code, "| a | `attack_by_night`, `attack_at_noon` |").is_empty());
-        let untold = complaints(code, "`attack_by_night`");
-        assert_eq!(untold, [format!("{PAGE}: does not name attack_at_noon of host/core/src/a.rs")]);
+        let unnamed = complaints(code, "`attack_by_night`");
+        assert_eq!(unnamed, [format!("{PAGE}: does not name attack_at_noon of host/core/src/a.rs")]);
         let gone = complaints(code, "`attack_by_night`, `attack_at_noon`\n`attack_by_day`");
         assert_eq!(gone, [format!("{PAGE}:2: no test is called attack_by_day")]);
     }

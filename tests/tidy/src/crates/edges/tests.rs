@@ -70,7 +70,7 @@ fn anything_new_in_the_core_is_found() {
 }
 
 #[test]
-fn what_the_core_gets_by_way_of_others_is_found() {
+fn a_dependency_of_the_core_through_others_is_found() {
     let found = complaints(&[CORE], &[("machinist-core", "jiff", "normal"), ("jiff", "tokio", "normal")]);
     assert_eq!(found, ["machinist-core → jiff → tokio: the core decides from facts"]);
 }
@@ -101,7 +101,7 @@ fn kubernetes_in_the_plugin_host_is_found() {
 }
 
 #[test]
-fn the_app_reaches_wasmtime_only_by_way_of_the_plugin_host() {
+fn the_app_reaches_wasmtime_only_through_the_plugin_host() {
     let found = complaints(&[APP], &[("machinist", "wasmtime", "normal")]);
     assert_eq!(found, ["machinist → wasmtime: only the plugin host links wasmtime"]);
 }

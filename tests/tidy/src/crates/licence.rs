@@ -1,4 +1,4 @@
-//! The licence.
+//! The licence of the tree, and of each crate.
 
 use crate::Complaint;
 use crate::tree::File;
