@@ -1,6 +1,6 @@
 //! The driver against the cloud's model, without sockets and with a clock of its own.
 
 mod classes;
-mod harness;
 mod life;
 mod trials;
+mod world;

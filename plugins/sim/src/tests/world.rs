@@ -15,7 +15,7 @@ use crate::component::{SimDriver, TOKEN_KEY};
 
 const ENDPOINT: &str = "http://cloud.test";
 
-pub(super) struct Harness {
+pub(super) struct World {
     model: Rc<Model>,
     host: MockHost<'static>,
 }
@@ -62,7 +62,7 @@ pub(super) fn host(
         .user_data("#cloud-config\n", &[Place::json("/userData")])
 }
 
-impl Harness {
+impl World {
     pub(super) fn new() -> Self {
         let now: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         let cloud = RefCell::new(simcloud::Cloud::new(Config::default(), now));
@@ -104,7 +104,7 @@ impl Harness {
     }
 
     /// Long enough for whatever boots or shuts down.
-    pub(super) fn finish_transitions(&self) {
+    pub(super) fn settle(&self) {
         self.pass(SignedDuration::from_secs(5));
     }
 
