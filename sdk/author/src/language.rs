@@ -6,13 +6,10 @@ use std::str::FromStr;
 /// A language that a driver is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Rust
     Rust,
-    /// Go
     Go,
     /// JavaScript; TypeScript is built the same way.
     JavaScript,
-    /// Python
     Python,
 }
 
@@ -56,7 +53,6 @@ impl fmt::Display for Language {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no SDK for {given:?}: write {}", known())]
 pub struct UnknownLanguage {
-    /// What was typed.
     pub given: String,
 }
 

@@ -17,7 +17,6 @@ pub struct Name(String);
      beginning with a letter, such as my-cloud"
 )]
 pub struct Unfit {
-    /// What was typed.
     pub given: String,
 }
 

@@ -11,24 +11,17 @@ use crate::language::Language;
 /// A project, as far as building it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Project {
-    /// A crate.
     Rust {
         /// Its name, where the manifest is that of a crate.
         package: String,
     },
     /// A Go module, with package main in its folder.
-    Go {
-        /// Its path.
-        module: String,
-    },
-    /// An npm package.
+    Go { module: String },
     JavaScript {
         /// Its name, where it has one.
         package: Option<String>,
     },
-    /// Modules of Python.
     Python {
-        /// `MODULE:CLASS`.
         driver: String,
         /// Its name, where it has one.
         package: Option<String>,
@@ -40,33 +33,20 @@ pub enum Project {
 pub enum Error {
     /// No language is known by its files.
     #[error("{} is no project of a driver: it has none of {}; `machinist driver new` makes one", at.display(), manifests())]
-    None {
-        /// Where.
-        at: PathBuf,
-    },
+    None { at: PathBuf },
     /// Two languages claim it.
     #[error("{} has both {one} and {other}: keep the manifest of one language", at.display())]
-    Several {
-        /// Where.
-        at: PathBuf,
-        /// The first manifest.
-        one: &'static str,
-        /// The next.
-        other: &'static str,
-    },
+    Several { at: PathBuf, one: &'static str, other: &'static str },
     /// The manifest cannot be read.
     #[error("failed to read {}", at.display())]
     Read {
-        /// Which.
         at: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// The manifest is broken.
     #[error("{} is not {form}: {why}", at.display())]
     Broken {
-        /// Which.
         at: PathBuf,
         /// What it should be.
         form: &'static str,
@@ -76,9 +56,7 @@ pub enum Error {
     /// The manifest lacks something.
     #[error("{} does not say {what}: write {write}", at.display())]
     Lacks {
-        /// Which.
         at: PathBuf,
-        /// What is missing.
         what: &'static str,
         /// What to write there.
         write: &'static str,

@@ -25,7 +25,6 @@ pub enum Error {
     /// The path is no checkout, or one without this language.
     #[error("there is no SDK for {language} in {}: name the folder of a checkout of Machinist, which has {sought}", at.display())]
     NotThere {
-        /// What was typed.
         at: PathBuf,
         /// The language of the project.
         language: Language,
@@ -34,10 +33,7 @@ pub enum Error {
     },
     /// A path that a manifest cannot hold.
     #[error("the path {} has characters that a project cannot name: move the checkout", at.display())]
-    UnusablePath {
-        /// The path.
-        at: PathBuf,
-    },
+    UnusablePath { at: PathBuf },
 }
 
 impl Sdk {

@@ -13,7 +13,6 @@ use crate::sdk::Sdk;
 pub struct File {
     /// Within the project, with `/`.
     pub path: String,
-    /// All of it.
     pub text: String,
 }
 
@@ -22,16 +21,11 @@ pub struct File {
 pub enum Error {
     /// Something is there already.
     #[error("{} is there already: choose another name, or another folder with --path", at.display())]
-    Taken {
-        /// Where.
-        at: PathBuf,
-    },
+    Taken { at: PathBuf },
     /// A file cannot be written.
     #[error("failed to write {}", at.display())]
     Write {
-        /// Which.
         at: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -23,7 +23,6 @@ pub(crate) struct IdleFigures {
     pub(crate) time: Duration,
     /// Beside those of Leases.
     pub(crate) requests_a_second: f64,
-    /// Of one core.
     pub(crate) cpu_share: f64,
     pub(crate) rss_bytes: u64,
 }

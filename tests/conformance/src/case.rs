@@ -380,7 +380,6 @@ pub(crate) fn guest<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
     }
 }
 
-/// A success.
 pub(crate) fn fine<T>(answer: Answer<T>, call: &str) -> Outcome<T> {
     answer.map_err(|error| Stop::Failed(format!("{call} failed: {}", said(&error))))
 }

@@ -16,7 +16,6 @@ pub enum Error {
     /// A value that does not fit.
     #[error("{field} of the profile {problem}")]
     Value {
-        /// Where it stands.
         field: String,
         /// What is wrong, and what to write.
         problem: String,
@@ -33,13 +32,11 @@ pub struct Profile {
     /// What host names lead to, for the address classes of the grants. Nothing is dialled there.
     #[serde(default = "public_address")]
     pub resolves_to: IpAddr,
-    /// The plugin's settings.
     #[serde(default)]
     pub settings: Map<String, Value>,
     /// The plugin's grants, as in `grants.yaml`.
     #[serde(default)]
     pub grants: Map<String, Value>,
-    /// The MachineClass's Secret.
     #[serde(default)]
     pub secrets: BTreeMap<String, String>,
     /// What VMs get at boot.
@@ -74,7 +71,6 @@ pub struct Profile {
     pub volumes: Vec<Volume>,
 }
 
-/// A cloud.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CloudChoice {
@@ -84,11 +80,9 @@ pub enum CloudChoice {
     Url(String),
 }
 
-/// Values of `providerSpec`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classes {
-    /// One that works.
     pub valid: Value,
     /// Another that works: with it the same create is another request.
     #[serde(default)]
@@ -109,7 +103,6 @@ pub struct Classes {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
-    /// It.
     pub spec: Value,
     /// The field that the message must name.
     pub field: String,
@@ -119,10 +112,8 @@ pub struct Invalid {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Makes a VM.
     #[serde(default)]
     pub create: Option<Pattern>,
-    /// Removes a VM.
     #[serde(default)]
     pub delete: Option<Pattern>,
 }
@@ -131,7 +122,6 @@ pub struct Requests {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// In capitals.
     #[serde(default)]
     pub method: Option<String>,
     /// Without query; `*` stands for one segment.
@@ -142,16 +132,13 @@ pub struct Pattern {
     pub contains: Option<String>,
 }
 
-/// An answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canned {
-    /// The status.
     pub status: u16,
     /// Headers beside the length.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// All of it.
     #[serde(default)]
     pub body: String,
 }
@@ -160,10 +147,8 @@ pub struct Canned {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripted {
-    /// Which.
     #[serde(default)]
     pub on: Pattern,
-    /// The answer.
     pub answer: Canned,
 }
 
@@ -171,9 +156,7 @@ pub struct Scripted {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
-    /// A `GET`.
     pub url: String,
-    /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// What stands before each id in the answer.
@@ -186,14 +169,10 @@ pub struct Look {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plant {
-    /// In capitals.
     pub method: String,
-    /// Where.
     pub url: String,
-    /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Its body.
     #[serde(default)]
     pub body: String,
     /// What stands before the id in the answer.
@@ -204,7 +183,6 @@ pub struct Plant {
     pub provider_id: String,
 }
 
-/// Several pages.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paging {
@@ -231,11 +209,9 @@ pub struct Refused {
     pub terminal: Option<bool>,
 }
 
-/// A PersistentVolume.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// Its spec.
     pub spec: Value,
     /// What the driver answers; absent for a volume of another kind.
     #[serde(default)]

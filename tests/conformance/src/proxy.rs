@@ -29,7 +29,6 @@ const HELD: Duration = Duration::from_secs(20);
 pub(crate) enum RequestKind {
     Create,
     Delete,
-    /// Neither.
     Other,
 }
 
@@ -40,7 +39,6 @@ pub(crate) enum On {
     Only(RequestKind),
 }
 
-/// How often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     Once,
@@ -74,7 +72,6 @@ pub(crate) enum Effect {
     Repeat,
 }
 
-/// A fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) on: On,

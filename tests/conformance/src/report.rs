@@ -9,13 +9,11 @@ use crate::case::Stop;
 /// One check that is over.
 #[derive(Clone, Debug)]
 pub struct Result {
-    /// Its group.
     pub group: &'static str,
     /// Its name in the group.
     pub name: &'static str,
     /// What it looks for.
     pub promise: &'static str,
-    /// What it found.
     pub verdict: std::result::Result<(), Stop>,
     /// How long it took.
     pub took: Duration,
@@ -26,22 +24,18 @@ pub struct Result {
 pub struct Report {
     /// The driver's own name.
     pub driver: String,
-    /// Its own version.
     pub version: String,
     /// In the order of groups.
     pub results: Vec<Result>,
-    /// The whole run.
     pub took: Duration,
 }
 
 /// How many checks there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Passed.
     pub passed: usize,
     /// Not passed, or not brought to an end.
     pub failed: usize,
-    /// Not applicable.
     pub skipped: usize,
 }
 
@@ -53,12 +47,10 @@ impl Score {
 }
 
 impl Result {
-    /// `GROUP/CHECK`
     pub fn id(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }
 
-    /// One line.
     pub fn line(&self) -> String {
         match &self.verdict {
             Ok(()) => format!("  ok       {:<18} {}", self.name, self.promise),
@@ -74,7 +66,6 @@ impl Result {
 }
 
 impl Report {
-    /// The count.
     pub fn score(&self) -> Score {
         let mut score = Score::default();
         for result in &self.results {
@@ -93,7 +84,6 @@ impl Report {
         self.results.iter().filter(is_failure).map(Result::id).collect()
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut group = "";
@@ -110,7 +100,6 @@ impl Report {
         text
     }
 
-    /// One sentence.
     pub fn summary(&self) -> String {
         let score = self.score();
         let Score { passed, failed, skipped } = score;

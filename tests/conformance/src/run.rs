@@ -25,7 +25,6 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// What a run is given.
 pub struct Options {
-    /// The driver, unpacked.
     pub component: Bytes,
     /// What has to be known of it.
     pub profile: Profile,
@@ -33,7 +32,6 @@ pub struct Options {
     pub cloud: Option<String>,
     /// Where `{admin}` of the profile leads to; absent: to the cloud.
     pub admin: Option<String>,
-    /// Which checks.
     pub selection: Selection,
     /// What compiles the driver.
     pub compiling: CompileSettings,
@@ -48,7 +46,6 @@ pub struct Selection(Vec<String>);
 /// A check as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// `GROUP/CHECK`
     pub id: String,
     /// A sentence that is true of every driver that passes.
     pub promise: &'static str,
@@ -60,10 +57,8 @@ pub enum Error {
     /// A name that no group and no check has.
     #[error("there is no check {0:?}: --list shows all of them")]
     NoSuchCheck(String),
-    /// The cloud.
     #[error("failed to prepare the cloud")]
     Cloud(#[source] cloud::Error),
-    /// The host.
     #[error("failed to start a plugin host")]
     Host(#[source] machinist_plugin_host::StartError),
     /// It would not be loaded.

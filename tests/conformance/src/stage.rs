@@ -46,10 +46,8 @@ pub(crate) enum StageKind {
 /// Why there is no host with the driver.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The host.
     #[error("failed to start the plugin host")]
     Host(#[source] StartError),
-    /// The proxy.
     #[error("failed to start the proxy")]
     Proxy(#[source] io::Error),
     /// The host does not load the driver.
@@ -65,7 +63,6 @@ pub(crate) enum Error {
 pub struct CompileSettings {
     /// The executable that compiles.
     pub compiler: PathBuf,
-    /// Its arguments.
     pub compiler_args: Vec<OsString>,
     /// The folder of compiled code.
     pub cache_dir: PathBuf,

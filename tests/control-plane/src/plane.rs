@@ -62,7 +62,6 @@ struct Processes {
 /// The process ids of a control plane; `None` for what does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pids {
-    /// Of etcd.
     pub etcd: u32,
     /// Of kube-apiserver; `None` between [`ControlPlane::stop_api_server`] and [`ControlPlane::start_api_server`].
     pub api_server: Option<u32>,

@@ -24,7 +24,6 @@ pub struct HostOptions {
     pub cache: PathBuf,
     /// Its log goes here.
     pub log: PathBuf,
-    /// Further flags.
     pub flags: Vec<String>,
 }
 
@@ -120,13 +119,11 @@ impl Host {
         Ok(Self { child, port, log: options.log.clone() })
     }
 
-    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its HTTP server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -172,7 +169,6 @@ impl Host {
         Ok(http()?.get(format!("{}{path}", self.url())).send().await?.error_for_status()?.text().await?)
     }
 
-    /// `kill -9`.
     pub fn kill(mut self) {
         self.end();
     }

@@ -66,7 +66,6 @@ impl PortForwards {
         Ok(Self { port, serving })
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

@@ -51,7 +51,6 @@ pub(crate) fn status_of(code: &str) -> u16 {
 /// How an answer arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// As it is.
     Whole,
     /// The connection closes before a byte of it.
     Never,
@@ -59,7 +58,6 @@ pub(crate) enum Delivery {
     Half,
 }
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

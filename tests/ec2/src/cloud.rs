@@ -108,7 +108,6 @@ impl Ec2 {
         &self.credentials
     }
 
-    /// The fault rules.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.proxy.shared.faults
@@ -163,7 +162,6 @@ impl Ec2 {
         self.proxy.shared.books().journal.entries()
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let faults_fired = self.faults().fired();

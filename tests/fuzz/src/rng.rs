@@ -29,7 +29,6 @@ impl Rng {
         choices.get(at)
     }
 
-    /// Draws any byte.
     pub fn byte(&mut self) -> u8 {
         self.0.random()
     }

@@ -23,7 +23,6 @@ pub struct Plan {
     pub inputs: u64,
     /// Decides which: the same seed and jobs try the same inputs.
     pub seed: u64,
-    /// Threads.
     pub jobs: u32,
     /// Writes each input here before it is tried: the last one of an abort or an endless loop is left.
     pub trace: Option<PathBuf>,
@@ -41,7 +40,6 @@ pub struct Finding {
 /// The result of a run of one target.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// So many inputs.
     pub inputs: u64,
     /// They were taken in so many ways.
     pub shapes: usize,

@@ -22,7 +22,6 @@ pub struct Target {
     pub words: &'static [&'static str],
     /// How many of a thousand inputs of all targets are for this one.
     pub share: u32,
-    /// Reads the input.
     pub check: fn(&[u8]) -> Verdict,
 }
 
@@ -54,7 +53,6 @@ impl Shape {
         }
     }
 
-    /// Of several together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let mut hasher = DefaultHasher::new();

@@ -18,9 +18,7 @@ static BUILDING: Mutex<()> = Mutex::new(());
 /// A language whose components are made by a command of its SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// `sdk/js`
     JavaScript,
-    /// `sdk/python`
     Python,
 }
 

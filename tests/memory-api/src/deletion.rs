@@ -20,7 +20,6 @@ pub const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
-    /// Of pods.
     pub(crate) grace: Option<i64>,
     /// What becomes of the object's dependents; `None` where nothing is said.
     pub(crate) propagation: Option<Propagation>,
@@ -33,7 +32,6 @@ pub enum Propagation {
     Background,
     /// It goes before the object.
     Foreground,
-    /// It stays.
     Orphan,
 }
 

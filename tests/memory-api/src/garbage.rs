@@ -9,7 +9,6 @@ use crate::deletion::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::kinds;
 use crate::store::{Key, Part, Store, finalizers, is_deleting};
 
-/// Who does it.
 const ACTOR: &str = "garbage-collector";
 
 /// The kinds that own one another here, owners first.

@@ -40,11 +40,8 @@ pub type Answer = Result<Value, Refusal>;
 /// A change of one object, at the moment when it happens.
 #[derive(Debug)]
 pub struct Change<'a> {
-    /// Who did it.
     pub actor: &'a str,
-    /// By an eviction.
     pub is_eviction: bool,
-    /// Which resource.
     pub plural: &'static str,
     /// What was there before.
     pub old: Option<&'a Value>,
@@ -58,7 +55,6 @@ pub type Observer = dyn Fn(&Change<'_>) + Send + Sync;
 /// Who acts when nobody is named.
 pub const USER: &str = "user";
 
-/// One API server.
 #[derive(Clone)]
 pub struct ApiServer {
     store: Arc<Mutex<Store>>,

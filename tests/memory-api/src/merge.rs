@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// Applies a patch.
 pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *target = patch.clone();

@@ -5,11 +5,9 @@ use serde_json::{Value, json};
 /// A `Status` that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// HTTP code.
     pub code: u16,
     /// CamelCase; empty where the server gives none.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
     /// Seconds until it may be asked again, where the server says.
     pub retry_after: Option<u64>,
@@ -20,9 +18,7 @@ pub struct Refusal {
 /// What a `Status` says beside its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// CamelCase.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
     /// The field that it is about.
     pub field: Option<String>,

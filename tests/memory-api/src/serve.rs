@@ -30,7 +30,6 @@ use crate::wire::{Manner, Trouble};
 /// How far back a stale listing may be.
 const STALE_CHANGES: usize = 50;
 
-/// Between two bookmarks.
 const BOOKMARK: Duration = Duration::from_mins(1);
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -44,7 +43,6 @@ enum Target {
     Eviction,
 }
 
-/// A request, understood.
 struct Ask {
     kind: &'static Kind,
     namespace: String,

@@ -41,9 +41,7 @@ pub(crate) struct Store {
     pub(crate) history: History,
     /// `status.machinist` is dropped, as under CRDs that do not have it.
     pub(crate) prunes_own_status: bool,
-    /// Who acts.
     pub(crate) actor: String,
-    /// It evicts.
     pub(crate) is_evicting: bool,
     pub(crate) observer: Option<Arc<Observer>>,
     events: VecDeque<(Timestamp, Key)>,

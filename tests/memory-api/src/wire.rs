@@ -18,7 +18,6 @@ const TRAVEL: Duration = Duration::from_millis(1);
 pub struct Call {
     /// The position among all calls of all hosts, from 1.
     pub number: usize,
-    /// Who asks.
     pub actor: String,
     /// LIST, WATCH, GET, POST, PUT, PATCH, DELETE, or CALL for a driver.
     pub verb: &'static str,
@@ -58,7 +57,6 @@ impl Call {
 pub struct Record {
     /// When it was sent, since the beginning.
     pub at: Duration,
-    /// What was asked.
     pub call: Call,
     /// The answer's code; `None` while there is none. Drivers answer 200 or the number of their code.
     pub code: Option<u16>,
@@ -116,11 +114,9 @@ pub enum Manner {
 pub enum Trouble {
     /// Refused with this code.
     Refused(u16),
-    /// It never arrived.
     NotSent,
     /// It may have been carried out.
     NoAnswer,
-    /// A driver's error.
     Answered(CallError),
 }
 
@@ -215,7 +211,6 @@ impl Wire {
         }
     }
 
-    /// Since the beginning.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }

@@ -31,7 +31,6 @@ pub(crate) struct ApiServer {
     anonymous: reqwest::Client,
     own: reqwest::Client,
     own_token: Option<String>,
-    /// For watches.
     client: kube::Client,
     labels: BTreeMap<String, String>,
 }

@@ -70,9 +70,7 @@ pub struct Timing {
 /// How long what concerns pods takes.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
-    /// Of pods.
     pub pods: PodTiming,
-    /// Of volumes.
     pub volumes: VolumeTiming,
 }
 
@@ -114,9 +112,7 @@ pub enum StartError {
     /// The kubeconfig cannot be used.
     #[error("failed to read the kubeconfig {path}")]
     Kubeconfig {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
@@ -126,9 +122,7 @@ pub enum StartError {
     /// The file with the account's token cannot be read.
     #[error("failed to read the token {path}")]
     Token {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },

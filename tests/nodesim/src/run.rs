@@ -133,7 +133,6 @@ impl NodeSim {
         workloads.map(|models| models.attacher(|attacher| attacher.stats())).unwrap_or_default()
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.with(|fleet, _| fleet.stats())

@@ -25,7 +25,6 @@ struct Harness {
 }
 
 impl Harness {
-    /// Two Nodes.
     async fn start() -> Self {
         let plane = ControlPlane::start(Options::with_workloads()).await.unwrap();
         let config = simcloud::Config { latency: Latency::ZERO, ..simcloud::Config::default() };

@@ -24,13 +24,9 @@ pub enum Lie {
     Silence,
     /// More and more bytes, for ever.
     Flood,
-    /// This answer.
     Instead {
-        /// Its status.
         status: u16,
-        /// Its headers.
         headers: Vec<(&'static str, String)>,
-        /// Its body.
         body: String,
     },
 }
@@ -79,7 +75,6 @@ impl Liar {
         Ok(Self { address, lies, task })
     }
 
-    /// Host and port.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
@@ -89,7 +84,6 @@ impl Liar {
         self.lock().by_path.push((path.to_owned(), lie));
     }
 
-    /// The truth again.
     pub fn repent(&self) {
         self.lock().by_path.clear();
     }

@@ -23,7 +23,6 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Who may read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// Everybody.
     Open,
     /// Only [`USER`] with [`PASSWORD`].
     Locked,
@@ -91,7 +90,6 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Host and port.
     pub fn address(&self) -> &str {
         &self.address
     }

@@ -26,7 +26,6 @@ struct FaultState {
     is_calm: bool,
 }
 
-/// All faults.
 #[derive(Clone)]
 pub(crate) struct Faults(Arc<Mutex<FaultState>>);
 

@@ -43,11 +43,8 @@ pub(crate) struct CloudHabits {
 /// How often a call fares badly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallFaults {
-    /// Refused with 409.
     pub(crate) conflict: f64,
-    /// Refused with 429.
     pub(crate) throttled: f64,
-    /// Refused with 500.
     pub(crate) broken: f64,
     /// Lost on the way.
     pub(crate) lost: f64,
@@ -55,7 +52,6 @@ pub(crate) struct CallFaults {
     pub(crate) answer_lost: f64,
     /// Carried out after seconds.
     pub(crate) slow: f64,
-    /// Never answered.
     pub(crate) hangs: f64,
     /// A listing from a moment ago.
     pub(crate) stale: f64,
@@ -66,7 +62,6 @@ pub(crate) struct CallFaults {
 /// What happens so often an hour.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hourly {
-    /// Users do something.
     pub(crate) actions: f64,
     /// Of what they would do to classes and Secrets, the share that they do.
     pub(crate) shared: f64,
@@ -100,7 +95,6 @@ pub(crate) struct Hourly {
     pub(crate) pools: f64,
 }
 
-/// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) seed: u64,

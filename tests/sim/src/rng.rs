@@ -26,7 +26,6 @@ impl Rng {
         if end == 0 { 0 } else { self.0.random_range(0..end) }
     }
 
-    /// Evenly between both.
     pub(crate) fn between(&mut self, shortest: Duration, longest: Duration) -> Duration {
         shortest + longest.saturating_sub(shortest).mul_f64(self.0.random::<f64>())
     }
@@ -38,7 +37,6 @@ impl Rng {
         Duration::from_secs_f64(if seconds.is_finite() { seconds.min(year) } else { year })
     }
 
-    /// One of these.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let at = self.below(choices.len());
         choices.get(at)

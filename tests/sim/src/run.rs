@@ -49,7 +49,6 @@ const QUIET: Duration = Duration::from_mins(40);
 /// How long the last Node took to join is noted by then, and the hourly look at each VM has noted how it is.
 const NOTED: Duration = Duration::from_mins(130);
 
-/// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
 
 /// How far it is, of simulated time.
@@ -61,7 +60,6 @@ const RECORDS: usize = 400;
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The seed.
     pub seed: u64,
     /// Stands for all requests, calls and events, with their times.
     pub hash: u64,
@@ -73,7 +71,6 @@ pub struct Report {
     pub calls: usize,
     /// VMs that were made.
     pub vms: u64,
-    /// Simulated time.
     pub simulated: Duration,
     /// Machines that were wished for.
     pub machines: usize,
@@ -82,12 +79,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Machine-hours.
     pub fn machine_hours(&self) -> f64 {
         self.simulated.as_secs_f64() / 3600.0 * self.machines as f64
     }
 
-    /// All faults together.
     pub fn faults_injected(&self) -> u64 {
         self.faults.values().sum()
     }

@@ -13,7 +13,6 @@ const LINES: usize = 200;
 pub(crate) struct Story(Arc<Mutex<VecDeque<String>>>);
 
 impl Story {
-    /// Adds a line.
     pub(crate) fn tell(&self, at: Timestamp, (what, whom): (&str, &str)) {
         let mut lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         lines.push_back(format!("{at} {what} {whom}"));

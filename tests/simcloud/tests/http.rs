@@ -168,7 +168,6 @@ async fn a_dropped_server_is_gone_and_paused_time_does_not_stop_a_running_one() 
     assert!(std::net::TcpStream::connect(addr).is_err());
 }
 
-/// The stream's events.
 struct Lines {
     answer: reqwest::Response,
     buffer: Vec<u8>,

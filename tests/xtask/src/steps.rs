@@ -162,7 +162,6 @@ fn tests() -> Line {
     }
 }
 
-/// Prints the steps.
 pub(crate) fn list() -> Result<()> {
     let mut out = std::io::stdout().lock();
     for step in Name::value_variants() {

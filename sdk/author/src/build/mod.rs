@@ -24,7 +24,6 @@ pub enum Error {
     /// Something is not installed.
     #[error("{what} is missing: {fix}")]
     Missing {
-        /// What.
         what: String,
         /// The command that mends it.
         fix: String,
@@ -32,9 +31,7 @@ pub enum Error {
     /// Something is too old.
     #[error("{what} is needed, and here is {found}: {fix}")]
     TooOld {
-        /// What is needed.
         what: String,
-        /// What is there.
         found: String,
         /// The command that mends it.
         fix: String,
@@ -42,9 +39,7 @@ pub enum Error {
     /// A tool cannot be started.
     #[error("failed to start {program}")]
     Start {
-        /// Which.
         program: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -62,15 +57,12 @@ pub enum Error {
     Nothing {
         /// As it was started.
         line: String,
-        /// What to do.
         fix: String,
     },
     /// A file cannot be moved.
     #[error("failed to write {}", at.display())]
     Write {
-        /// Which.
         at: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

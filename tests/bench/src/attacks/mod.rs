@@ -42,7 +42,6 @@ pub(crate) struct Measured {
     pub(crate) callers: usize,
     /// Attacks that came to their end.
     pub(crate) attacks: u64,
-    /// Sorted by [`Run::ratio`].
     runs: Vec<Run>,
 }
 
@@ -61,7 +60,6 @@ impl Run {
 }
 
 impl Measured {
-    /// The middle one.
     pub(crate) fn run(&self) -> Run {
         self.runs.get(self.runs.len() / 2).cloned().unwrap_or_default()
     }
@@ -73,7 +71,6 @@ impl Measured {
     }
 }
 
-/// All attacks.
 #[derive(Clone, Debug)]
 pub(crate) struct AttackFigures {
     pub(crate) measured: Vec<Measured>,

@@ -11,7 +11,6 @@ pub(crate) const PAUSE_OF_CALLS: Duration = Duration::from_millis(2);
 /// Attacks that are measured together.
 pub(super) struct Attack {
     pub(super) what: &'static str,
-    /// One caller each.
     pub(super) plans: Vec<Value>,
     /// Between two calls of the driver that does not attack.
     pub(super) pause: Duration,

@@ -22,7 +22,6 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 pub(crate) struct SigningFigures {
     pub(crate) rounds: usize,
     pub(crate) body_bytes: usize,
-    /// Signing alone.
     pub(crate) signing: Times,
     /// A request without a signature, from sending to its answer.
     pub(crate) unsigned: Times,

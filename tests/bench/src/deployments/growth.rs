@@ -17,7 +17,6 @@ pub(crate) struct Size {
     pub(crate) baseline: Baseline,
 }
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
     pub(crate) sizes: Vec<Size>,

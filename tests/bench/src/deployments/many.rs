@@ -7,10 +7,8 @@ use futures::{StreamExt, TryStreamExt};
 use super::scene::{CLASSES, Cost, Scene};
 use crate::machines::{Baseline, CONCURRENCY};
 
-/// Machines of each.
 pub(crate) const OF_EACH: u32 = 5;
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Many {
     pub(crate) deployments: u32,

@@ -11,7 +11,6 @@ use crate::drains::AGE;
 use crate::machines::Baseline;
 use crate::progress::Progress;
 
-/// A rollout.
 #[derive(Clone, Debug)]
 pub(crate) struct Rolling {
     pub(crate) machines: usize,

@@ -17,7 +17,6 @@ const ONE_BY_ONE: u32 = 10;
 /// VMs of Machines that are gone are gone too, but for what the cloud is asked last.
 const VMS_GO: Duration = Duration::from_secs(60);
 
-/// Both.
 #[derive(Clone, Debug)]
 pub(crate) struct ScaleDown {
     pub(crate) machines: usize,

@@ -31,7 +31,6 @@ pub(crate) struct Flight {
     pub(crate) running_meanwhile: Times,
     pub(crate) gone_before: Times,
     pub(crate) gone_meanwhile: Times,
-    /// While nothing happens.
     pub(crate) requests_a_second: f64,
     pub(crate) cpu_share: f64,
 }

@@ -10,14 +10,12 @@ use nodesim::pods::{HANGS, PodStats};
 
 use crate::machines::CONCURRENCY;
 
-/// On each Node.
 pub(crate) const PODS: usize = 10;
 
 /// Only what is stuck shows no further pod for so long, however slow the machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How pods end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// A moment after they are asked to.

@@ -13,7 +13,6 @@ use machinist_plugin_host::{CodeTier, PluginHost, PluginReport};
 use crate::calls::host::request;
 use crate::times::Times;
 
-/// Each compiles.
 const NEW_ROUNDS: usize = 3;
 const CACHED_ROUNDS: usize = 50;
 

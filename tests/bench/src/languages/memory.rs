@@ -16,7 +16,6 @@ use crate::calls::host::request;
 const INSTANCES: usize = 48;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Of one instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) resident_kib: u64,

@@ -22,7 +22,6 @@ const PREFIX: &str = "worker";
 const CLUSTER: &str = "bench";
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-/// What is measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Ec2Figures {
     pub(crate) machines: usize,

@@ -14,7 +14,6 @@ pub(crate) const EVICTIONS: &str = "pods/eviction";
 const OWNERS: [&str; 2] = ["machinesets", "machinedeployments"];
 const COUNTER: &str = "machinist_api_requests_total";
 
-/// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Request {
     pub(crate) verb: String,
@@ -34,7 +33,6 @@ impl Request {
     }
 }
 
-/// Counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests(pub(crate) BTreeMap<Request, u64>);
 
@@ -50,7 +48,6 @@ impl fmt::Display for Requests {
 }
 
 impl Requests {
-    /// From a scrape.
     pub(crate) fn read(metrics: &Metrics) -> Self {
         let mut counts = BTreeMap::new();
         for (labels, value) in metrics.matching(COUNTER, &[]) {
@@ -82,7 +79,6 @@ impl Requests {
         self.0.iter().filter(|(request, _)| !request.is_apart()).map(|(_, count)| count).sum()
     }
 
-    /// Everything but Leases.
     pub(crate) fn total_beside_leases(&self) -> u64 {
         self.0.iter().filter(|(request, _)| request.resource != "leases").map(|(_, count)| count).sum()
     }

@@ -9,7 +9,6 @@ use crate::machines::ec2::Ec2Figures;
 use crate::machines::{Cpu, MachineFigures, Troubled};
 use crate::week::Week;
 
-/// Aims of creations.
 const CREATION_RATIO: f64 = 3.0;
 const CREATION_WRITES: f64 = 7.0;
 const CREATION_REQUESTS: f64 = 10.0;

@@ -24,7 +24,6 @@ impl Page {
         self.line(format_args!("\n## {title}\n\n{intro}\n"));
     }
 
-    /// Begins a table.
     pub(super) fn table(&mut self, columns: &[&str]) {
         self.line(format_args!("| {} |", columns.join(" | ")));
         self.line(format_args!("|{}", " --- |".repeat(columns.len())));

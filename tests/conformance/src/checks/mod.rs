@@ -47,7 +47,6 @@ macro_rules! check {
 pub(crate) use check;
 
 impl Check {
-    /// `GROUP/NAME`
     pub(crate) fn id(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }

@@ -40,7 +40,6 @@ pub(super) fn checks() -> Vec<Check> {
 
 /// What the host puts in the place of a secret that it finds: then the driver has written one.
 const MASK: &str = "***";
-/// How placeholders begin.
 const PLACEHOLDER: &str = "x0machinist0secret0x";
 /// Shorter values are found everywhere.
 const SHORTEST: usize = 6;

@@ -15,7 +15,6 @@ use super::support::until;
 const OWN: &str = "machinist-system";
 const SYSTEM: &str = "kube-system";
 
-/// One request.
 enum Write {
     Create(&'static str, Value),
     Patch(&'static str, &'static str, Value),

@@ -33,7 +33,6 @@ pub(super) fn valid(kind: &str) -> Value {
 /// One thing that is wrong.
 pub(super) struct Wrong {
     pub(super) kind: &'static str,
-    /// The object, wrong.
     pub(super) object: Value,
     /// The field that the server is to name.
     pub(super) field: &'static str,

@@ -11,9 +11,7 @@ use super::write::retried;
 pub struct NodeGroup {
     /// The name of the deployment.
     pub name: String,
-    /// Never fewer.
     pub min: i32,
-    /// Never more.
     pub max: i32,
 }
 

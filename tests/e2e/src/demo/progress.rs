@@ -10,12 +10,10 @@ use crate::fleet::{Fleet, FleetBounds, FleetWatch, Seen};
 
 /// Rows of the table: more would not fit a small terminal.
 const ROWS: usize = 16;
-/// Between two looks.
 const PERIOD: Duration = Duration::from_millis(200);
 /// Only what is stuck shows nothing for so long, however slow the machine.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Shows what happens.
 pub(super) struct Progress {
     started: Instant,
     is_terminal: bool,

@@ -18,7 +18,6 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// What was seen.
     pub(super) fn found(&self) -> String {
         let (FleetBounds { most, fewest_available }, seen) = (self.bounds, &self.stretch);
         format!(

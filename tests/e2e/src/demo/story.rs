@@ -17,12 +17,9 @@ use crate::manifests::deployments::deployment;
 
 /// Versions of the driver. They are two builds, with two digests.
 pub(super) const VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
-/// The deployment.
 pub(super) const NAME: &str = "workers";
-/// Its classes.
 const CLASSES: [&str; 2] = ["small", "large"];
 
-/// The two builds.
 pub(super) struct Drivers {
     first: Vec<u8>,
     second: Vec<u8>,

@@ -23,7 +23,6 @@ pub use watch::FleetWatch;
 pub struct Tally {
     /// Objects, with those that are being deleted.
     pub objects: usize,
-    /// Without those.
     pub alive: usize,
     /// Alive, and in phase Running or Available.
     pub available: usize,
@@ -31,7 +30,6 @@ pub struct Tally {
     pub phases: BTreeMap<String, usize>,
     /// Available ones by class.
     pub available_by_class: BTreeMap<String, usize>,
-    /// Objects by class.
     pub classes: BTreeMap<String, usize>,
 }
 
@@ -73,9 +71,7 @@ pub struct Stretch {
     pub most_of_one: usize,
     /// The fewest that were available.
     pub fewest_available: usize,
-    /// Machines that came.
     pub made: usize,
-    /// Machines that went.
     pub gone: usize,
 }
 

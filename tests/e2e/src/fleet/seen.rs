@@ -6,7 +6,6 @@ use machinist_api::{Machine, names};
 /// A Machine as a watch shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Its name.
     pub name: String,
     /// Its phase; empty before it has one.
     pub phase: String,

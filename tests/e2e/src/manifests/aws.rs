@@ -84,7 +84,6 @@ pub fn class(name: &str, secret: &str, ec2: &Ec2) -> MachineClass {
     class_of(name, secret, "AWS", &spec(ec2))
 }
 
-/// Its providerSpec.
 #[must_use]
 pub fn spec(ec2: &Ec2) -> Value {
     let fixture = ec2.fixture();

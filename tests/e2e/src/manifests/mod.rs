@@ -12,7 +12,6 @@ use machinist_api::{Machine, MachineClass};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Where everything lives.
 pub const NAMESPACE: &str = "machinist-system";
 
 /// What a VM gets at boot, as a user's Secret has it.

@@ -12,7 +12,6 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 /// What a pod is like.
 #[derive(Clone, Debug, Default)]
 pub struct PodShape {
-    /// Its label `app`.
     pub app: String,
     /// The Node that it may be bound to; without it, any.
     pub node: Option<String>,
@@ -43,7 +42,6 @@ impl PodShape {
         self
     }
 
-    /// With this annotation.
     #[must_use]
     pub fn annotated(mut self, key: &'static str, value: &str) -> Self {
         self.annotations.push((key, value.to_owned()));

@@ -20,7 +20,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Keys that last.
     #[must_use]
     pub fn lasting(account: &str, access_key_id: &str, secret_access_key: &str) -> Self {
         Self {
@@ -38,11 +37,9 @@ impl Credentials {
 pub enum IdentityToken {
     /// It is exchanged for a session.
     Valid,
-    /// It was valid.
     Expired,
 }
 
-/// All of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accounts {
     keys: BTreeMap<String, Credentials>,

@@ -50,7 +50,6 @@ impl Client {
         self.call("ec2", region, EC2_VERSION, action, parameters).await
     }
 
-    /// An IAM call.
     pub(crate) async fn iam(&self, action: &str, parameters: &[(&str, &str)]) -> anyhow::Result<String> {
         let (status, text) = self.call("iam", "us-east-1", IAM_VERSION, action, parameters).await?;
         ensure!(status == 200, "moto refused {action} with {status}: {text}");

@@ -11,7 +11,6 @@ pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorization {
     pub(crate) access_key_id: String,
-    /// `yyyymmdd`.
     pub(crate) day: String,
     pub(crate) region: String,
     pub(crate) service: String,

@@ -13,7 +13,6 @@ use crate::proxy::ledger::Ledger;
 const TOKEN_FILTER: &str = "client-token";
 const STATE_FILTER: &str = "instance-state-name";
 
-/// `DescribeInstances`.
 pub(super) async fn instances(shared: &Shared, request: &Request) -> Answer {
     if let Some(refusal) = hidden(shared, request) {
         return refusal;
@@ -49,7 +48,6 @@ pub(super) async fn instances(shared: &Shared, request: &Request) -> Answer {
     Answer { body: shown.into(), ..answer }
 }
 
-/// `DescribeInstanceStatus` and `DescribeInstanceAttribute`.
 pub(super) async fn others(shared: &Shared, request: &Request) -> Answer {
     if let Some(refusal) = hidden(shared, request) {
         return refusal;

@@ -32,11 +32,9 @@ enum Turn {
 pub enum Effect {
     /// Answers with an error.
     Error {
-        /// The code.
         code: String,
         /// Instead of the code's own.
         status: Option<u16>,
-        /// The message.
         message: String,
         /// Seconds for the header `Retry-After`.
         retry_after_seconds: Option<u64>,
@@ -63,7 +61,6 @@ pub enum Effect {
     WrongLength,
     /// The error page of something that stands before the cloud.
     Html {
-        /// The HTTP status.
         status: u16,
         /// Whether the work is done all the same.
         is_after_work: bool,
@@ -115,7 +112,6 @@ impl Rule {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// Only this `Action`.
     #[must_use]
     pub fn on(self, action: &str) -> Self {
         Self { action: Some(action.to_owned()), ..self }

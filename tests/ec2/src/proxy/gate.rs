@@ -10,7 +10,6 @@ use crate::answer::AwsError;
 use crate::moto::accounts::{Accounts, Credentials};
 use crate::moto::sigv4::{self, Authorization, Signed};
 
-/// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) account: String,

@@ -60,7 +60,6 @@ fn error_code(body: &[u8]) -> Option<String> {
     Some(code.text()?.to_owned())
 }
 
-/// Answers a request.
 pub(super) async fn handle(shared: &Shared, head: Parts, body: Vec<u8>) -> Answer {
     let form = Form::parse(&body);
     let action = form.get("Action").unwrap_or_default().to_owned();

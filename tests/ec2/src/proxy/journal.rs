@@ -22,13 +22,11 @@ pub struct Entry {
     pub region: String,
     /// `ok`, the code of the error, or `html`; `lost` for an answer that did not leave or a request that did not arrive.
     pub outcome: String,
-    /// All parameters.
     pub parameters: BTreeMap<String, String>,
     /// The names of its headers, in order.
     pub headers: Vec<String>,
 }
 
-/// Counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests by action and outcome.
@@ -59,7 +57,6 @@ impl Stats {
     }
 }
 
-/// All requests.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     entries: VecDeque<Entry>,

@@ -78,7 +78,6 @@ impl Shared {
 }
 
 impl Books {
-    /// The proxy's clock.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now().checked_add(self.clock_offset).unwrap_or(Timestamp::MAX)
     }

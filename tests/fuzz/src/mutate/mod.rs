@@ -15,15 +15,10 @@ use crate::rng::Rng;
 /// The language of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
-    /// JSON.
     Json,
-    /// YAML, or JSON.
     Yaml,
-    /// Elements with text.
     Xml,
-    /// Words and punctuation.
     Text,
-    /// Anything else.
     Bytes,
 }
 

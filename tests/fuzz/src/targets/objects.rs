@@ -59,7 +59,6 @@ fn read<K: DeserializeOwned + Serialize + PartialEq>(value: &Value) -> Result<Op
     Ok(Some(object))
 }
 
-/// `"-0001-01-01T00:00:00Z"`.
 fn has_time_before_year_0(text: &str) -> bool {
     text.split("\"-").skip(1).any(|rest| {
         let mut bytes = rest.bytes();

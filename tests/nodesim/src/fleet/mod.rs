@@ -25,34 +25,22 @@ pub type KubeletId = Arc<str>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Take the bootstrap token out of the user data and register the Node.
-    Join {
-        /// The VM.
-        vm: Arc<Vm>,
-    },
+    Join { vm: Arc<Vm> },
     /// Renew the Lease, or create it.
     Lease {
         /// The Node's name, which is the Lease's.
         node_name: String,
-        /// The Node's uid.
         uid: String,
         /// Whether the Lease is yet to be created.
         is_first: bool,
     },
     /// Write the Node's status.
-    Status {
-        /// The VM.
-        vm: Arc<Vm>,
-        /// The Node's uid.
-        uid: String,
-        /// What to write.
-        write: StatusWrite,
-    },
+    Status { vm: Arc<Vm>, uid: String, write: StatusWrite },
 }
 
 /// What is written into a Node's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusWrite {
-    /// The kubelet reports.
     Report {
         /// The status of the Ready condition.
         is_ready: bool,
@@ -75,12 +63,10 @@ pub enum StatusWrite {
 pub enum Done {
     /// The Node was created and got this uid.
     Joined {
-        /// The uid.
         uid: String,
     },
     /// The Node was there with the VM's provider id and this uid.
     Adopted {
-        /// The uid.
         uid: String,
     },
     /// The API server refused the bootstrap token.
@@ -93,11 +79,9 @@ pub enum Done {
     Written,
     /// What should have been written is not there (any more), or is another VM's.
     Missing,
-    /// It failed otherwise.
     Failed,
 }
 
-/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
@@ -105,7 +89,6 @@ pub struct Stats {
     pub alive: u64,
     /// Kubelets of VMs that run whose Node is registered.
     pub registered: u64,
-    /// Nodes created.
     pub joined: u64,
     /// Nodes that were there already.
     pub adopted: u64,
@@ -115,7 +98,6 @@ pub struct Stats {
     pub conflicts: u64,
     /// VMs without a bootstrap token.
     pub without_token: u64,
-    /// Leases written.
     pub lease_writes: u64,
     /// Statuses written by kubelets.
     pub status_writes: u64,
@@ -125,7 +107,6 @@ pub struct Stats {
     pub failures: u64,
 }
 
-/// All kubelets.
 #[derive(Debug)]
 pub struct Fleet {
     timing: Timing,
@@ -139,7 +120,6 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// No kubelets yet.
     #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
         Self {
@@ -257,7 +237,6 @@ impl Fleet {
         kubelet.is_some_and(Kubelet::is_up)
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let live = || self.kubelets.values().filter(|kubelet| kubelet.is_alive());

@@ -16,18 +16,14 @@ pub const READY: &str = "nodesim.machinist.dev/ready";
 /// A pod by namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodKey {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 
 /// A pod that is bound to a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFact {
-    /// Its name.
     pub key: PodKey,
-    /// Its uid.
     pub uid: String,
     /// The Node that it is bound to.
     pub node: String,
@@ -48,7 +44,6 @@ pub struct PodFact {
 pub enum PodPhase {
     /// Its containers are to be started.
     Pending,
-    /// They run.
     Running,
     /// They have ended for good.
     Finished,
@@ -57,13 +52,11 @@ pub enum PodPhase {
 /// What the containers of a pod do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conduct {
-    /// Nothing ends them.
     pub hangs: bool,
     /// They take so long after SIGTERM; without it, their whole grace period.
     pub exits_after: Option<Duration>,
     /// They finish by themselves so long after their start.
     pub finishes_after: Option<Duration>,
-    /// They become Ready.
     pub is_ready: bool,
 }
 

@@ -69,7 +69,6 @@ struct NodeEntry {
 }
 
 impl Pods {
-    /// No pods yet.
     #[must_use]
     pub fn new(timing: PodTiming) -> Self {
         Self {
@@ -242,7 +241,6 @@ impl Pods {
         }
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> PodStats {
         let count = |of: fn(&PodEntry) -> bool| self.pods.values().filter(|entry| of(entry)).count() as u64;

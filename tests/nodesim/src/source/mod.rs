@@ -18,7 +18,6 @@ pub use simcloud::SimcloudSource;
 pub enum VmEvent {
     /// These VMs run, and no others.
     All(Vec<Vm>),
-    /// This VM runs.
     Runs(Vm),
     /// This VM was rebooted.
     Rebooted(Vm),

@@ -64,7 +64,6 @@ impl AttacherAction {
     }
 }
 
-/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttacherStats {
@@ -72,11 +71,9 @@ pub struct AttacherStats {
     pub attached: u64,
     /// Volumes that were detached.
     pub detached: u64,
-    /// Writes that failed.
     pub failures: u64,
 }
 
-/// All attachers.
 #[derive(Debug)]
 pub struct Attacher {
     timing: VolumeTiming,
@@ -190,7 +187,6 @@ impl Attacher {
         }
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> AttacherStats {
         self.stats

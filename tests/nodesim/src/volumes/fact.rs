@@ -2,26 +2,19 @@
 
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachmentFact {
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
     /// The version that was seen.
     pub version: String,
-    /// The CSI driver.
     pub attacher: String,
-    /// The Node.
     pub node: String,
-    /// The PersistentVolume.
     pub volume: String,
     /// What its status says.
     pub is_attached: bool,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// What holds it.
     pub finalizers: Vec<String>,
 }
 

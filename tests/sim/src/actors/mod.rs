@@ -23,7 +23,6 @@ use crate::plan::Plan;
 use crate::rng::Rng;
 pub(crate) use owners::PoolAction;
 
-/// What somebody does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     DeleteMachine,

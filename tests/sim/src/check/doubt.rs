@@ -58,7 +58,6 @@ impl Creates {
         self.last.entry(uid.to_owned()).or_default().insert(actor.to_owned(), fact);
     }
 
-    /// It has ended.
     pub(crate) fn ended(
         &mut self,
         uid: &str,

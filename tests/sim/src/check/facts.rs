@@ -38,10 +38,8 @@ struct LeaseFact {
 const ASKED_AT_MOST: usize = 20;
 const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(20);
 
-/// The world.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// By uid.
     pub(crate) machines: BTreeMap<String, MachineFact>,
     /// Uid by name of the Node.
     pub(crate) by_node: BTreeMap<String, String>,

@@ -14,7 +14,6 @@ use super::rules::HOST;
 const HOOK_LIMIT: SignedDuration = SignedDuration::from_hours(1);
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(96);
 
-/// A Machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MachineFact {
     pub(crate) name: String,
@@ -31,7 +30,6 @@ pub(crate) struct MachineFact {
     pub(crate) phase_since: Option<Timestamp>,
     /// Coming, going, or failed and not kept: since when.
     pub(crate) away_since: Option<Timestamp>,
-    /// Who failed it.
     pub(crate) failed_by: String,
     /// Until when it is preserved.
     pub(crate) kept_until: Option<Timestamp>,

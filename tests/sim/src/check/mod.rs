@@ -111,18 +111,15 @@ pub enum Rule {
     Quiet,
     /// Never one cloud asked over and over about the removal of one VM.
     Sparing,
-    /// Nothing panics.
     NoPanic,
 }
 
 /// A rule that was broken.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which.
     pub rule: Rule,
     /// When, in simulated time.
     pub at: Timestamp,
-    /// How.
     pub detail: String,
 }
 
@@ -132,7 +129,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Sees everything.
 #[derive(Clone)]
 pub(crate) struct Watchman {
     facts: Arc<Mutex<Facts>>,
@@ -246,7 +242,6 @@ impl Watchman {
         self.facts().creates.back_by(uid, self.cloud.window())
     }
 
-    /// Time goes by.
     pub(crate) fn tick(&self) {
         let lasting = doubt::lasts_too_long(&self.facts(), self.cloud.window(), self.clock.now());
         if let Some(detail) = lasting {

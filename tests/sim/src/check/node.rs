@@ -17,7 +17,6 @@ pub(crate) enum Looks {
     Ill,
 }
 
-/// A Node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFact {
     pub(crate) provider_id: String,

@@ -20,7 +20,6 @@ pub(crate) struct PodFact {
     pub(crate) claims: Vec<String>,
 }
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug)]
 pub(crate) struct AttachmentFact {
     pub(crate) node: String,
@@ -32,12 +31,10 @@ pub(crate) struct AttachmentFact {
     pub(crate) is_tried: bool,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
     /// By name, of pods that have not ended.
     pods: BTreeMap<String, PodFact>,
-    /// By Node.
     by_node: BTreeMap<String, Vec<String>>,
     attachments: BTreeMap<String, AttachmentFact>,
     /// When the last pod of a Node that used a claim was told to end, or was gone without having been told. `None`: a host has deleted

@@ -15,7 +15,6 @@ impl Cost {
         Self { began: Instant::now() }
     }
 
-    /// On the wall.
     pub(crate) fn took(&self) -> Duration {
         self.began.elapsed()
     }

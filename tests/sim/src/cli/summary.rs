@@ -8,7 +8,6 @@ use sim::Report;
 
 use super::{Cost, Options};
 
-/// All runs together.
 pub(crate) struct Summary<'a> {
     options: &'a Options,
     reports: &'a [Report],
@@ -29,7 +28,6 @@ impl<'a> Summary<'a> {
         Self { options, reports, seconds, processor_seconds, most_megabytes, faults }
     }
 
-    /// Line by line.
     pub(crate) fn table(&self) -> String {
         let Self { options, reports, seconds, .. } = self;
         let (hours, faults) = (self.machine_hours(), self.all_faults());
@@ -69,7 +67,6 @@ impl<'a> Summary<'a> {
         )
     }
 
-    /// For programs.
     pub(crate) fn json(&self) -> Value {
         json!({
             "seeds": self.reports.len(),

@@ -29,7 +29,6 @@ pub(crate) const STRANGER: &str = "nobody-";
 /// The tag with the Machine's uid.
 pub(crate) const UID_TAG: &str = "machine-uid";
 
-/// The cloud.
 #[derive(Clone)]
 pub(crate) struct SimCloud {
     model: Arc<Mutex<Cloud>>,

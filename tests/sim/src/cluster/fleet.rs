@@ -28,7 +28,6 @@ struct FleetState {
     repairs: u32,
 }
 
-/// All Machines.
 #[derive(Clone)]
 pub(crate) struct Fleet {
     api: ApiServer,
@@ -80,7 +79,6 @@ impl Fleet {
         keep(&mut inner.failed, name, failed.is_some());
     }
 
-    /// Where Machines are.
     pub(crate) fn zones(&self) -> &'static [&'static str] {
         self.zones
     }

@@ -94,7 +94,6 @@ struct State {
     dark_zones: BTreeSet<String>,
 }
 
-/// The cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     state: Arc<Mutex<State>>,
@@ -202,7 +201,6 @@ impl Cluster {
         self.woken.notify_one();
     }
 
-    /// Lives for ever.
     pub(crate) async fn live(self) {
         loop {
             self.catch_up();

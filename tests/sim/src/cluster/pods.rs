@@ -23,17 +23,14 @@ pub(super) struct App {
     has_volumes: bool,
 }
 
-/// A pod.
 #[derive(Clone, Debug)]
 struct Pod {
     app: usize,
     node: Option<String>,
     is_going: bool,
-    /// Its volume's.
     claim: Option<String>,
 }
 
-/// All pods.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     pub(super) apps: Vec<App>,

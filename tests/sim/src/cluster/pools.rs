@@ -31,9 +31,7 @@ const WISHES: &[(&str, &[&str])] = &[
 /// Whose the Machines of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owners {
-    /// Users make each.
     Nobody,
-    /// Of one MachineSet.
     Set,
     /// Of one or two MachineDeployments.
     Deployments,
@@ -64,7 +62,6 @@ pub(crate) struct Pool {
     pub(crate) size: usize,
 }
 
-/// All of them.
 #[derive(Clone)]
 pub(crate) struct Pools {
     pub(crate) owners: Owners,

@@ -30,7 +30,6 @@ use crate::cluster::hosts::NAMESPACE;
 use crate::cluster::policies::Policies;
 use crate::cluster::pools::Owners;
 
-/// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// Every create is sent twice, with two keys.
@@ -58,13 +57,11 @@ pub enum Planted {
     GateStaysOpen,
     /// Every order to remove a VM is sent over and over.
     OrdersOverAndOver,
-    /// A pass panics.
     Panics,
     /// Any number of Machines may be given up at a time.
     ReplacesAllAtOnce,
     /// The cloud is said to have stopped every VM that is looked at.
     GivesUpZones,
-    /// Hooks hold nothing.
     IgnoresHooks,
     /// The wait for hooks before the removal of a VM is noted to have begun long ago.
     HurriesHooks,
@@ -123,7 +120,6 @@ pub enum Planted {
 }
 
 impl Planted {
-    /// All of them.
     pub const ALL: [Self; 43] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,

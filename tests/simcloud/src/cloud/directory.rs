@@ -10,10 +10,11 @@ use crate::wire::error::{ApiError, Code};
 /// Whoever made a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
-    /// The admin token.
     Admin,
     /// A token of an account.
-    Account { name: Arc<str> },
+    Account {
+        name: Arc<str>,
+    },
     /// No token, where none is needed.
     Nobody,
 }
@@ -37,7 +38,6 @@ impl Caller {
     }
 }
 
-/// Accounts and tokens.
 #[derive(Debug)]
 pub(crate) struct Directory {
     admin_token: String,

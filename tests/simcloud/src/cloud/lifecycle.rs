@@ -12,7 +12,6 @@ use crate::wire::VmState;
 /// Something that happens to a VM at its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Due {
-    /// It has booted.
     Boot(u64),
     /// It has shut down.
     Terminate(u64),

@@ -11,7 +11,6 @@ use crate::server::faults::Capacity;
 use crate::stats::{Twins, VmCounts};
 use crate::wire::{VmState, VmView};
 
-/// The VMs.
 #[derive(Debug)]
 pub(crate) struct Vms {
     vms: BTreeMap<u64, Vm>,

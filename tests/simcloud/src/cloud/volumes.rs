@@ -18,7 +18,6 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::volumes::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
 use crate::wire::{AttachedVolume, CreateVm, VmState, VolumeRequest};
 
-/// The volumes.
 #[derive(Debug)]
 pub(crate) struct Volumes {
     volumes: BTreeMap<u64, Volume>,

@@ -24,7 +24,6 @@ pub(crate) struct Plan {
 pub(crate) enum Injection {
     /// The work is done and answered.
     Proceed,
-    /// Nothing is done.
     Before(Spoil),
     /// The work is done, but the caller sees something else.
     After(Spoil),

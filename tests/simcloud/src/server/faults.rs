@@ -24,14 +24,12 @@ pub struct Faults {
     pub boot_failure_probability: f64,
 }
 
-/// One rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
     /// The name under which `/stats` counts how often it fired; by default its place in the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// For which calls.
     #[serde(default, rename = "match")]
     pub matches: Match,
     /// What happens to them.
@@ -42,7 +40,6 @@ pub struct Rule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Match {
-    /// The HTTP method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The path; `*` stands for one segment, `**` at the end for any rest.
@@ -92,9 +89,7 @@ pub enum Effect {
         #[serde(default = "half_a_minute_ms")]
         hold_ms: u64,
     },
-    /// Answers later.
     Delay {
-        /// By how much.
         ms: u64,
         /// And by up to so much more.
         #[serde(default)]
@@ -102,9 +97,7 @@ pub enum Effect {
     },
     /// Answers 429 when calls come faster than a token bucket fills.
     Throttle {
-        /// Calls a second.
         rate: f64,
-        /// Calls at once.
         burst: f64,
         /// Seconds for the `Retry-After` header; by default until the bucket has a token again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +113,6 @@ pub enum Effect {
     Garbage,
     /// Answers with the HTML error page of a proxy.
     Html {
-        /// The HTTP status.
         status: u16,
         /// Whether the work is done all the same.
         #[serde(default)]

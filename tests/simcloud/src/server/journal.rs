@@ -14,7 +14,6 @@ use crate::wire::Address;
 pub enum EventKind {
     /// It was created and boots.
     Created,
-    /// It runs.
     Running,
     /// It was rebooted and runs again, with the next boot id.
     Rebooted,
@@ -26,14 +25,11 @@ pub enum EventKind {
     Reset,
 }
 
-/// One delta.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// Grows by one with each event. Lines of a snapshot carry the number of the last event before it.
     pub seq: u64,
-    /// When it happened.
     pub at: Timestamp,
-    /// What happened.
     pub kind: EventKind,
     /// The VM; absent for a reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,28 +40,18 @@ pub struct Event {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventVm {
-    /// The cloud's id.
     pub id: String,
     /// The account that it belongs to.
     pub account: String,
-    /// The name.
     pub name: String,
-    /// The region.
     pub region: String,
-    /// The zone.
     pub zone: String,
-    /// The machine type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Processor cores.
     pub cpus: u32,
-    /// Memory.
     pub memory_gib: u32,
-    /// Graphics processors.
     pub gpus: u32,
-    /// Addresses.
     pub addresses: Vec<Address>,
-    /// Tags.
     pub tags: BTreeMap<String, String>,
     /// Grows with each boot.
     pub boot_id: u32,

@@ -77,7 +77,6 @@ impl Code {
 pub struct ApiError {
     /// What kind of refusal it is.
     pub code: Code,
-    /// The HTTP status.
     pub status: u16,
     /// A sentence for people.
     pub message: String,

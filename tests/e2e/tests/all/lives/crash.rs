@@ -60,7 +60,6 @@ const AT_ONCE: [Moment; 21] = [
 /// Moments for a host that waits for the Leases of the one before to run out.
 const WITH_LEASES: [Moment; 3] = [Creates(1), Recorded, Creates(3)];
 const MACHINES_A_MOMENT: usize = 3;
-/// Moments of deletions.
 const DELETIONS: [u64; 6] = [0, 20, 60, 120, 250, 500];
 
 /// A crash leaves a Lease behind that nobody renews. Long enough for a busy machine to renew one that is in use.

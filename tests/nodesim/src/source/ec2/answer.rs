@@ -17,7 +17,6 @@ pub(super) struct Size {
     gpus: u32,
 }
 
-/// An instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,

@@ -12,7 +12,6 @@ use super::super::machine::MachineFact;
 use super::super::rules::HOST;
 use super::past::Past;
 
-/// A set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SetFact {
     pub(super) name: String,
@@ -35,7 +34,6 @@ pub(crate) struct SetFact {
     pub(super) meddled_at: Option<Timestamp>,
 }
 
-/// A deployment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeploymentFact {
     pub(super) name: String,
@@ -63,12 +61,9 @@ pub(crate) struct DeploymentFact {
     seen_at: Option<Timestamp>,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct OwnerFacts {
-    /// By uid.
     pub(super) sets: BTreeMap<String, SetFact>,
-    /// By uid.
     pub(super) deployments: BTreeMap<String, DeploymentFact>,
     /// Sets and deployments that are gone, by uid, and since when.
     pub(super) gone: BTreeMap<String, Timestamp>,

@@ -20,7 +20,6 @@ impl<T: Copy + PartialEq + Default> Past<T> {
         }
     }
 
-    /// What it is.
     pub(super) fn last(&self) -> T {
         self.0.last().map(|(_, value)| *value).unwrap_or_default()
     }
