@@ -1,7 +1,8 @@
 //! A week of ten thousand Machines in the simulator: how long it takes to compute.
 //!
-//! The simulator is a program of its own, built as `cargo xtask sim` builds it. Two short runs are measured, one some hours longer than
-//! the other: what both have in common is the beginning and the calm at the end, and the difference is what these hours cost.
+//! The simulator is a program of its own, built as `cargo xtask sim` builds it. Two short runs are measured, one some
+//! hours longer than the other: what both have in common is the beginning and the calm at the end, and the difference
+//! is what these hours cost.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};

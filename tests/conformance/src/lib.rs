@@ -1,5 +1,5 @@
-//! Conformance kit: runs any driver, from its `.wasm` alone, on the real plugin host against a cloud behind a proxy that injects
-//! faults.
+//! Conformance kit: runs any driver, from its `.wasm` alone, on the real plugin host against a cloud behind a proxy
+//! that injects faults.
 //!
 //! | question | module |
 //! | --- | --- |

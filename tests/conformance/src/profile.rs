@@ -90,8 +90,8 @@ pub struct Classes {
     /// Some that cannot work.
     #[serde(default)]
     pub invalid: Vec<Invalid>,
-    /// The field of `valid` with the cloud's URL, as a JSON pointer, where users write it into their classes. `describe` knows no
-    /// class and cannot name that host.
+    /// The field of `valid` with the cloud's URL, as a JSON pointer, where users write it into their classes.
+    /// `describe` knows no class and cannot name that host.
     #[serde(default)]
     pub endpoint: Option<String>,
     /// All that a deletion needs; absent: nothing.
@@ -152,7 +152,8 @@ pub struct Scripted {
     pub answer: Canned,
 }
 
-/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and `{name}` are filled in.
+/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and
+/// `{name}` are filled in.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {

@@ -15,8 +15,8 @@ pub struct Options {
     pub node_lifecycle: bool,
     /// Adds the controller that deletes expired bootstrap tokens.
     pub token_cleaner: bool,
-    /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and volumes, and the one
-    /// that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
+    /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and
+    /// volumes, and the one that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
     pub workloads: bool,
     /// Further controllers of kube-controller-manager by name, such as `replicaset-controller`.
     pub controllers: Vec<String>,

@@ -30,8 +30,8 @@ const SCHEDULER: &str = "kube-scheduler";
 const RBAC: &str = include_str!("rbac.yaml");
 /// The namespaces that kube-apiserver makes by itself, a moment after it is ready.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-/// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of these takes
-/// the port before its server listens, or while that is stopped.
+/// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of
+/// these takes the port before its server listens, or while that is stopped.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 /// Ready after 3 s on an idle machine; this is for a busy one.
 const READY_WITHIN: Duration = Duration::from_secs(90);

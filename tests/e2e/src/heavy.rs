@@ -8,7 +8,8 @@ use wasm_encoder::{
 /// Steps of each function. Each needs two registers and one constant, so that the compiler has something to decide.
 const STEPS: i64 = 250;
 
-/// The same component with a module of this many functions beside it, which nobody calls. A compiler has to take them all.
+/// The same component with a module of this many functions beside it, which nobody calls. A compiler has to take them
+/// all.
 #[must_use]
 pub fn heavy(component: &[u8], functions: u32) -> Vec<u8> {
     let mut types = TypeSection::new();

@@ -88,8 +88,8 @@ impl Host {
         Self::spawn(command, options)
     }
 
-    /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but those of the
-    /// options and where to listen.
+    /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but
+    /// those of the options and where to listen.
     ///
     /// # Errors
     /// When the executable is missing or does not start.
@@ -218,7 +218,8 @@ impl Drop for Host {
     }
 }
 
-/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the host.
+/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the
+/// host.
 fn end_with_this_thread(command: &mut Command) {
     let parent = getpid();
     let before_exec = move || {

@@ -1,8 +1,8 @@
 //! Inputs that strangers could send, for everything that parses them.
 //!
-//! A target is a function of bytes: it reads them as the host or a driver does, and says whether its promises held. Inputs
-//! are good samples from files of this repository with a few changes. An input that is taken in a new way joins the samples
-//! of the run. `cargo xtask fuzz` runs them; `tests/targets.rs` runs each with some thousand inputs.
+//! A target is a function of bytes: it reads them as the host or a driver does, and says whether its promises held.
+//! Inputs are good samples from files of this repository with a few changes. An input that is taken in a new way joins
+//! the samples of the run. `cargo xtask fuzz` runs them; `tests/targets.rs` runs each with some thousand inputs.
 //!
 //! | question | module |
 //! | --- | --- |

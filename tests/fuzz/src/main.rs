@@ -16,8 +16,8 @@ const ALL_SHARES: u64 = 1_000;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
-/// Tries inputs that strangers could send on everything that parses them: good samples with changes, from a seed. Ends at
-/// the first broken promise of each target.
+/// Tries inputs that strangers could send on everything that parses them: good samples with changes, from a seed. Ends
+/// at the first broken promise of each target.
 struct Options {
     /// Only this target; may be given several times
     #[arg(long = "target", value_name = "NAME")]

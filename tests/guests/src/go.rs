@@ -1,6 +1,7 @@
 //! Components of Go programs of the SDK for Go.
 //!
-//! Compiling one takes half a minute on a machine that has never done it. So what was made is kept, by everything that goes into it.
+//! Compiling one takes half a minute on a machine that has never done it. So what was made is kept, by everything that
+//! goes into it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -95,7 +95,8 @@ impl Store {
     }
 }
 
-/// The finalizers that hold an object once its deletion was asked for so. Where nothing is said, those that it has decide.
+/// The finalizers that hold an object once its deletion was asked for so. Where nothing is said, those that it has
+/// decide.
 fn held_by(object: &Value, asked: Option<Propagation>) -> Vec<&str> {
     let is_of_the_collector = |name: &&str| matches!(*name, ORPHAN | FOREGROUND);
     let own = finalizers(object);

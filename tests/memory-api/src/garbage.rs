@@ -15,8 +15,8 @@ const ACTOR: &str = "garbage-collector";
 const KINDS: [&str; 3] = ["machinedeployments", "machinesets", "machines"];
 
 impl ApiServer {
-    /// Lets dependents go whose owners are gone, frees those that are to stay, and lets owners go that waited for either. True
-    /// when there was anything to do.
+    /// Lets dependents go whose owners are gone, frees those that are to stay, and lets owners go that waited for
+    /// either. True when there was anything to do.
     pub fn collect_garbage(&self) -> bool {
         let now = (self.clock)();
         let mut store = self.lock(ACTOR);

@@ -1,8 +1,9 @@
 //! An API server in memory, behind `kube::Client`, without sockets.
 //!
 //! It follows the rules of a real one as far as controllers can tell: versions, generations, subresources, finalizers,
-//! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and expire, grace periods of
-//! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
+//! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and
+//! expire, grace periods of pods, evictions under disruption budgets. The same script of requests runs against it and
+//! against a real one.
 #![expect(clippy::result_large_err, reason = "a refusal is the answer to a request, made once and sent")]
 
 mod budgets;

@@ -272,8 +272,8 @@ impl Ask {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// One page. The token says where the page before ended, and keeps the version of the first page, so that a watch from
-    /// there brings what changed between pages.
+    /// One page. The token says where the page before ended, and keeps the version of the first page, so that a watch
+    /// from there brings what changed between pages.
     fn page<'a>(&self, objects: impl Iterator<Item = &'a Shared>, version: u64) -> String {
         let place = |object: &Value| {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();

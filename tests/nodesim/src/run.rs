@@ -88,8 +88,8 @@ impl NodeSim {
         self.shared.order(|fleet, now| fleet.set_ready(node_name, is_ready, now))
     }
 
-    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
-    /// such kubelet.
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there
+    /// is no such kubelet.
     pub fn set_condition(&self, node_name: &str, kind: &str, is_true: bool) -> bool {
         self.shared.order(|fleet, now| fleet.set_condition(node_name, kind, is_true, now))
     }
@@ -104,7 +104,8 @@ impl NodeSim {
         self.shared.order(|fleet, now| fleet.resume(node_name, now))
     }
 
-    /// Silences all kubelets, also those that are yet to start, as when the network between nodes and API server is cut.
+    /// Silences all kubelets, also those that are yet to start, as when the network between nodes and API server is
+    /// cut.
     pub fn pause_all(&self) {
         self.shared.order(Fleet::pause_all);
     }

@@ -1,5 +1,5 @@
-//! The deterministic simulator: the real runtime and core on one thread with paused time. API server, cloud, kubelets, pods
-//! and everyone else are in memory, and everything that chance decides comes from one seed.
+//! The deterministic simulator: the real runtime and core on one thread with paused time. API server, cloud, kubelets,
+//! pods and everyone else are in memory, and everything that chance decides comes from one seed.
 //!
 //! | question | module |
 //! | --- | --- |

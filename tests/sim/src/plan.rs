@@ -1,7 +1,7 @@
 //! What a run is made of, drawn from its seed.
 //!
-//! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind a
-//! frequent one.
+//! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind
+//! a frequent one.
 
 use std::time::Duration;
 
@@ -157,7 +157,8 @@ impl Plan {
         let actions = FEW_ACTIONS + machines as f64 / 50.0;
         let hourly = Hourly {
             actions,
-            // A class is that of thousands where there are many: if it were broken the more often, all would always be broken.
+            // A class is that of thousands where there are many: if it were broken the more often, all would always be
+            // broken.
             shared: if is_large { FEW_ACTIONS / actions } else { 1.0 },
             watch_drops: some(30.0) * rare,
             compactions: some(10.0) * rare,

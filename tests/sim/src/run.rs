@@ -26,8 +26,8 @@ use crate::story::Story;
 /// When every run begins.
 const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes to
-/// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
+/// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes
+/// to fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
 /// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are

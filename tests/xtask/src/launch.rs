@@ -15,7 +15,8 @@ const EC2_DRIVER: &str = "aws-driver";
 
 /// The demo, as fast to build as can be.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
-    // The driver is built with the others because of its dependencies: with it they have the features that the tests need.
+    // The driver is built with the others because of its dependencies: with it they have the features that the tests
+    // need.
     let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2", "--package", DRIVER])?;
     if asks_for_ec2(arguments) {
         components::build(EC2_DRIVER)?;
@@ -95,8 +96,8 @@ const FUZZED: [&str; 10] = [
     "native-sim-driver",
 ];
 
-/// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given back in between.
-/// A fifth of its time.
+/// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given
+/// back in between. A fifth of its time.
 const ALLOCATION: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.tcache_max=4096:glibc.malloc.top_pad=16777216:\
     glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=268435456";
 

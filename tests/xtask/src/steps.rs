@@ -147,9 +147,9 @@ impl Name {
 /// End-to-end tests wait more than they compute: six at a time leave a third of two cores idle. What a user sets is kept.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "8");
 
-/// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them
-/// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
-/// twice.
+/// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles
+/// them once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are
+/// not counted twice.
 fn test(arguments: &[&str]) -> Result<()> {
     tests().with(arguments).run()
 }

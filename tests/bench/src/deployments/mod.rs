@@ -1,4 +1,5 @@
-//! MachineDeployments on a real API server, beside a plain client that makes as many writes: created, rolled, scaled to none, and many.
+//! MachineDeployments on a real API server, beside a plain client that makes as many writes: created, rolled, scaled to
+//! none, and many.
 
 mod growth;
 mod many;

@@ -31,7 +31,8 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
     let prepared = async {
         scene.lab.create_deployment(&deployment(NAME, CLASSES[0], machines, surge, 0)).await?;
         scene.runs(wanted).await?;
-        // A Machine that is younger when it is deleted waits for that: the cloud may not show yet all that was made for it.
+        // A Machine that is younger when it is deleted waits for that: the cloud may not show yet all that was made for
+        // it.
         tokio::time::sleep(AGE).await;
         Ok(())
     };

@@ -54,8 +54,8 @@ struct Shares {
     node_status: Share,
 }
 
-/// Makes, for as many Machines with as many pods, the writes of the host and of the kubelets that end the pods: one Machine's
-/// in sequence but for its pods, which go side by side, and many Machines at once.
+/// Makes, for as many Machines with as many pods, the writes of the host and of the kubelets that end the pods: one
+/// Machine's in sequence but for its pods, which go side by side, and many Machines at once.
 pub(crate) async fn measure(
     lab: &Lab,
     machines: usize,

@@ -84,8 +84,8 @@ pub(crate) async fn still(host: &Host, time: Duration) -> Result<(f64, f64)> {
     Ok((f64::from(u32::try_from(requests)?) / secs, cpu / secs))
 }
 
-/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all have reached
-/// the age of ordinary ones.
+/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all
+/// have reached the age of ordinary ones.
 pub(crate) async fn lives(lab: &Lab, prefix: &str) -> Result<(Times, Times)> {
     let (mut running, mut gone) = (Vec::new(), Vec::new());
     let mut made = Vec::new();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{file, options, report};
 
-/// Which fault each check has to find. It befalls the machines of this check only, so that a check that fails for another reason than
-/// its own shows here as well.
+/// Which fault each check has to find. It befalls the machines of this check only, so that a check that fails for
+/// another reason than its own shows here as well.
 const BITES: &[(&str, &str)] = &[
     ("class/valid", "refuses"),
     ("class/invalid", "accepts-all"),

@@ -1,4 +1,5 @@
-//! The kit on real components: the drivers of this repository pass, and each broken driver fails its check and no other.
+//! The kit on real components: the drivers of this repository pass, and each broken driver fails its check and no
+//! other.
 
 mod aws;
 mod faulty;

@@ -128,8 +128,8 @@ pub(super) async fn tell<C: Cloud>(
     })
 }
 
-/// Rolls to the other class, and swaps the driver as soon as the first Machine of it is there. Answers how many calls of the
-/// driver had ended when the second version was seen to serve.
+/// Rolls to the other class, and swaps the driver as soon as the first Machine of it is there. Answers how many calls
+/// of the driver had ended when the second version was seen to serve.
 async fn swap<C: Cloud>(
     lab: &Lab<C>,
     host: &Host,

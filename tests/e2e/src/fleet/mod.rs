@@ -1,4 +1,5 @@
-//! The Machines of a cluster at every moment: what a watch tells, event by event, and the most and the fewest there ever were.
+//! The Machines of a cluster at every moment: what a watch tells, event by event, and the most and the fewest there
+//! ever were.
 //!
 //! A watch of one kind tells all of its changes in the order in which the API server stored them. Whoever folds them one by one has seen
 //! each state that there was, however short.

@@ -112,7 +112,8 @@ impl<C: Cloud> Lab<C> {
         Ok(())
     }
 
-    /// Waits until all Machines of a deployment are there, of the current template, and the status says so of this very generation.
+    /// Waits until all Machines of a deployment are there, of the current template, and the status says so of this very
+    /// generation.
     ///
     /// # Errors
     /// When that does not come about; the complaint shows the status.

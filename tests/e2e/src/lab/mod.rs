@@ -62,8 +62,8 @@ impl LabOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
     Own,
-    /// Those of `deploy/crds` without their rules: the API server lets everything through that has the right shape, as it does with objects
-    /// that were stored before there were rules.
+    /// Those of `deploy/crds` without their rules: the API server lets everything through that has the right shape, as
+    /// it does with objects that were stored before there were rules.
     OwnWithoutRules,
     /// Those that a cluster has where machine-controller-manager was before.
     Known,

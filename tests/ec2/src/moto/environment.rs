@@ -21,8 +21,8 @@ const PYTHON: &str = "python3";
 const VENV_STEP: &str = "install Python 3.10 or later with its venv module (Debian: apt-get install python3-venv), put \
                          `python3` on the PATH and run this again";
 
-/// Installs moto if the cache has none for this Python and these versions, and gives the environment's Python. That takes
-/// a minute or two, and is said on standard error. Any number of processes may call this at the same time; one of
+/// Installs moto if the cache has none for this Python and these versions, and gives the environment's Python. That
+/// takes a minute or two, and is said on standard error. Any number of processes may call this at the same time; one of
 /// them installs. Nothing is downloaded when it is there. Blocks: call it from a blocking thread.
 ///
 /// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with `moto/<digest>`.

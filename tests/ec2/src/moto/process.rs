@@ -17,8 +17,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const LINES_OF_LOG: usize = 20;
 
 /// A running moto. The write end of its standard input is in `child` and stays open as long as this process lives; the
-/// kernel closes it however we end, and moto exits then. (A death signal from the kernel is not used: it would come when
-/// the *thread* that started moto ends.) Dropping it kills moto at once.
+/// kernel closes it however we end, and moto exits then. (A death signal from the kernel is not used: it would come
+/// when the *thread* that started moto ends.) Dropping it kills moto at once.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,

@@ -1,5 +1,5 @@
-//! AWS Signature Version 4, verified. Written from the published algorithm, apart from the crate that the host signs with,
-//! so that the two check each other.
+//! AWS Signature Version 4, verified. Written from the published algorithm, apart from the crate that the host signs
+//! with, so that the two check each other.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

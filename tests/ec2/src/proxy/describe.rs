@@ -114,8 +114,8 @@ fn is_shown(item: Node<'_, '_>, filters: &[Filter], ledger: &Ledger, now: Timest
     !ledger.is_hidden(id, now) && filters.iter().all(passes)
 }
 
-/// An instance as it was, where reads lag; its check of source and destination, which moto keeps at the interface alone;
-/// and the prefixes of its interfaces.
+/// An instance as it was, where reads lag; its check of source and destination, which moto keeps at the interface
+/// alone; and the prefixes of its interfaces.
 fn retouch(item: Node<'_, '_>, ledger: &Ledger, now: Timestamp, edits: &mut Edits) {
     let id = text(item, &["instanceId"]).unwrap_or_default();
     if let (Some(past), Some(state)) = (ledger.past_state(id, now), child(item, "instanceState")) {

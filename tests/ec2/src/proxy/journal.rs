@@ -20,7 +20,8 @@ pub struct Entry {
     pub access_key_id: String,
     /// The region that it was signed for; empty if it was not accepted.
     pub region: String,
-    /// `ok`, the code of the error, or `html`; `lost` for an answer that did not leave or a request that did not arrive.
+    /// `ok`, the code of the error, or `html`; `lost` for an answer that did not leave or a request that did not
+    /// arrive.
     pub outcome: String,
     pub parameters: BTreeMap<String, String>,
     /// The names of its headers, in order.

@@ -1,8 +1,8 @@
 //! Makes inputs: good samples with a few changes, by the grammar that the samples have.
 //!
-//! A parser refuses almost all random bytes in its first line. A sample that is changed in one or two places gets far into
-//! it, so most changes keep the grammar: values, fields, elements and words are replaced, removed, repeated and exchanged
-//! between samples. Some changes break it.
+//! A parser refuses almost all random bytes in its first line. A sample that is changed in one or two places gets far
+//! into it, so most changes keep the grammar: values, fields, elements and words are replaced, removed, repeated and
+//! exchanged between samples. Some changes break it.
 
 mod bytes;
 mod markup;

@@ -85,7 +85,8 @@ impl Asker {
         Ok(answer)
     }
 
-    /// A watch until the server ends it. Kinds and names of its events are written down; bookmarks come when a server likes.
+    /// A watch until the server ends it. Kinds and names of its events are written down; bookmarks come when a server
+    /// likes.
     pub(super) async fn watch(&mut self, path: &str) -> Result<(), kube::Error> {
         let (code, text) = self.send(&Method::GET, path, None, "application/json").await?;
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

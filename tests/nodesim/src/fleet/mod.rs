@@ -202,8 +202,8 @@ impl Fleet {
         self.order(node_name, |kubelet, _| kubelet.set_ready(is_ready, now))
     }
 
-    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
-    /// such kubelet.
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there
+    /// is no such kubelet.
     pub fn set_condition(&mut self, node_name: &str, kind: &str, is_true: bool, now: Timestamp) -> bool {
         self.order(node_name, |kubelet, _| kubelet.set_condition(kind, is_true, now))
     }

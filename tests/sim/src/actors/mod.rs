@@ -341,7 +341,8 @@ impl Actors {
         let Some(host) = self.any_host(&mut rng) else { return };
         self.faults.count("partition");
         self.watchman.note(("is cut off:", &host));
-        // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must close.
+        // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must
+        // close.
         let ways =
             if rng.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
         for way in &ways {

@@ -89,8 +89,8 @@ impl Actors {
         });
     }
 
-    /// Writes something into a Machine that the definitions of an older version let in and that nobody can decode, and corrects it
-    /// later.
+    /// Writes something into a Machine that the definitions of an older version let in and that nobody can decode, and
+    /// corrects it later.
     pub(super) fn spoil(&self, rng: &mut Rng) {
         let Some(name) = self.fleet.any(rng) else { return };
         self.watchman.note(("user writes taints that are no list on", &name));

@@ -165,8 +165,8 @@ pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timesta
     Some(format!("{leader} still holds Machine {name} although reads lag {window:#} at most"))
 }
 
-/// A host that says of a Machine that it may have a VM must have sent a create that did not fail for certain. The note of a host
-/// that is gone may mean anything.
+/// A host that says of a Machine that it may have a VM must have sent a create that did not fail for certain. The note
+/// of a host that is gone may mean anything.
 pub(super) fn of_machine(creates: &Creates, change: &Change<'_>) -> Option<String> {
     let new = change.new?;
     let noted_by = &new["metadata"]["annotations"][NOTED_BY];

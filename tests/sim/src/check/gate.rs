@@ -6,8 +6,8 @@ use memory_api::Change;
 use super::facts::{Facts, text};
 use crate::cluster::hosts::to_target;
 
-/// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and one
-/// more round because calls in flight may take so long.
+/// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and
+/// one more round because calls in flight may take so long.
 const CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
 /// A call that makes, removes or starts anew what nobody asked for.

@@ -39,8 +39,8 @@ pub(crate) use rules::HOST;
 pub enum Rule {
     /// Never two live VMs for one Machine.
     OneVm,
-    /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
-    /// was listed often enough.
+    /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old
+    /// enough and was listed often enough.
     NoUnaskedDelete,
     /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end,
     /// where the driver offers that.

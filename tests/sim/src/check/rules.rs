@@ -11,9 +11,9 @@ use super::machine::MachineFact;
 use super::{doubt, drained, gate, hooks, meltdown, owners, preservation, taken, verdicts};
 use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
-/// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
-/// jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half a minute
-/// less after which a request is given up.
+/// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute,
+/// with jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half
+/// a minute less after which a request is given up.
 pub(super) const PROPAGATION: SignedDuration = SignedDuration::from_mins(2);
 
 /// From the beginning of a drain until it may use force: the default.
@@ -191,7 +191,8 @@ pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<Stri
         .then(|| format!("{} sent {} {} {} without leading", call.actor, call.verb, call.what, call.name))
 }
 
-/// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is old.
+/// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is
+/// old.
 pub(super) fn of_delete(
     facts: &mut Facts,
     cloud: &SimCloud,

@@ -7,8 +7,8 @@ use sim::{Plan, Planted};
 
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "cargo xtask sim", bin_name = "cargo xtask sim")]
-/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, time as fast as it can
-/// be computed.
+/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, time as fast as
+/// it can be computed.
 pub(crate) struct Options {
     /// How many seeds to run
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]

@@ -23,7 +23,8 @@ impl Cluster {
         }
     }
 
-    /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any other.
+    /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any
+    /// other.
     pub(crate) fn unfinished_update(&self) -> Option<String> {
         let vm_of = |object: &Value| object["spec"]["providerID"].as_str().map(str::to_owned);
         let vms: BTreeSet<String> = self.api.collect("machines", vm_of).into_iter().collect();

@@ -44,8 +44,8 @@ pub enum Planted {
     LeaksVms,
     /// The host believes that it leads, always.
     LeadsAlways,
-    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said to have
-    /// stopped every VM.
+    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said
+    /// to have stopped every VM.
     FailsAtOnce,
     /// The conditions that a host copies from a Node never arrive.
     DropsConditions,

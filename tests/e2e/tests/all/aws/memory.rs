@@ -70,7 +70,8 @@ impl MemoryWitness for Witness {
     }
 }
 
-/// How a secret could stand in memory: as it is, URL-encoded, in hex, and in base64 wherever in a longer text it begins.
+/// How a secret could stand in memory: as it is, URL-encoded, in hex, and in base64 wherever in a longer text it
+/// begins.
 fn forms(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let escaped = |is_upper: bool| {
         let byte = |byte: u8| match byte {

@@ -1,6 +1,7 @@
 //! Deployments that contradict themselves or each other: nothing is made that nobody wants, and each says what to mend.
 //!
-//! The API server has no rules here, so that everything reaches the host that may have been stored before there were rules.
+//! The API server has no rules here, so that everything reaches the host that may have been stored before there were
+//! rules.
 
 use anyhow::{Context, Result, ensure};
 use e2e::fleet::{FleetBounds, FleetWatch};

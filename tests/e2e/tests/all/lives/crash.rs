@@ -180,8 +180,8 @@ async fn is_reached(lab: &Lab, moment: Moment, names: &[String], creates: u64) -
     })
 }
 
-/// Waits until so many Machines run, and touches those that do not meanwhile, as an impatient user does: they are tried at
-/// once, and the host's writes meet others.
+/// Waits until so many Machines run, and touches those that do not meanwhile, as an impatient user does: they are tried
+/// at once, and the host's writes meet others.
 async fn all_run(lab: &Lab, machines: usize) -> Result<()> {
     let mut touched = 0;
     eventually(&format!("{machines} Machines are Running"), async || {

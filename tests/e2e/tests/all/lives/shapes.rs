@@ -1,4 +1,5 @@
-//! Other shapes of clusters: control and target apart, no target at all, and the kinds as machine-controller-manager has them.
+//! Other shapes of clusters: control and target apart, no target at all, and the kinds as machine-controller-manager
+//! has them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The host in the place of machine-controller-manager's binaries: by their names, with the arguments with which they are deployed.
+//! The host in the place of machine-controller-manager's binaries: by their names, with the arguments with which they
+//! are deployed.
 
 use anyhow::{Context, Result, ensure};
 use e2e::{Host, HostOptions, Lab, LabOptions, eventually, manifests};

@@ -1,4 +1,5 @@
-//! Health policies on the real control plane: from a ConfigMap to a verdict, and from there to a reboot and a replacement.
+//! Health policies on the real control plane: from a ConfigMap to a verdict, and from there to a reboot and a
+//! replacement.
 
 use anyhow::{Context, Result, ensure};
 use e2e::manifests::NAMESPACE;

@@ -69,7 +69,8 @@ pub(crate) struct OwnerFacts {
     pub(super) gone: BTreeMap<String, Timestamp>,
     /// Uid of the set and name of Machines that a host has ordered to go.
     pub(super) used_names: BTreeSet<(String, String)>,
-    /// Machines that are gone and that no host took away while they were available: of which deployment, and when they ceased to be.
+    /// Machines that are gone and that no host took away while they were available: of which deployment, and when they
+    /// ceased to be.
     pub(super) lost: Vec<(String, Timestamp)>,
 }
 
@@ -144,7 +145,8 @@ impl OwnerFacts {
         }
     }
 
-    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node is there.
+    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node
+    /// is there.
     pub(in crate::check) fn learn_machine(
         &mut self,
         actor: &str,

@@ -11,8 +11,8 @@ use super::super::machine::MachineFact;
 use super::super::rules::PROPAGATION;
 use super::facts::{DeploymentFact, SetFact, controller};
 
-/// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going itself; it has
-/// failed; or the autoscaler has chosen it.
+/// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going
+/// itself; it has failed; or the autoscaler has chosen it.
 pub(in crate::check) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact, now: Timestamp) -> bool {
     let Some(set) = facts.owners.sets.get(&machine.set) else { return false };
     let is_given_up =
@@ -164,8 +164,8 @@ fn chosen(
     let chosen: Vec<&MachineFact> =
         others().map(|(_, other)| other).filter(|other| is_chosen(other)).collect();
     let other = chosen.first()?;
-    // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may be
-    // doing what was wanted a moment ago, and may not know yet that somebody has deleted one.
+    // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may
+    // be doing what was wanted a moment ago, and may not know yet that somebody has deleted one.
     let is_news = |since: Timestamp| now.duration_since(since) <= PROPAGATION;
     let left =
         others().filter(|(_, other)| other.is_living() || other.deleting_since.is_some_and(is_news)).count();
@@ -180,8 +180,8 @@ fn chosen(
 /// From when a Machine is let go until it is deleted, by a host that comes after one that has ended.
 const LET_GO_TAKES: SignedDuration = SignedDuration::from_mins(5);
 
-/// More have gone than the budget allows within its time, while neither the budget nor the number was another one, nor how
-/// many there may be beyond it.
+/// More have gone than the budget allows within its time, while neither the budget nor the number was another one, nor
+/// how many there may be beyond it.
 fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestamp) -> Option<String> {
     let (most, minutes) = deployment.budget.last().filter(|_| machine.is_disrupted())?;
     let within = SignedDuration::from_mins(minutes);
