@@ -1,4 +1,4 @@
-//! What `machinist driver new` and `machinist driver build` do.
+//! The commands `machinist driver new` and `machinist driver build`.
 //!
 //! | question | module |
 //! | --- | --- |

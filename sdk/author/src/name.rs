@@ -1,4 +1,4 @@
-//! What a driver may be called.
+//! Valid names of drivers.
 
 use std::fmt;
 use std::str::FromStr;

@@ -48,9 +48,9 @@ pub enum Error {
     #[error("{} is not {form}: {why}", at.display())]
     Broken {
         at: PathBuf,
-        /// What it should be.
+        /// The version that it should be.
         form: &'static str,
-        /// What is wrong, in one line.
+        /// The problem, in one line.
         why: String,
     },
     /// The manifest lacks something.
@@ -58,7 +58,7 @@ pub enum Error {
     Lacks {
         at: PathBuf,
         what: &'static str,
-        /// What to write there.
+        /// The text to write there.
         write: &'static str,
     },
 }
@@ -97,7 +97,7 @@ pub fn look(folder: &Path) -> Result<Project, Error> {
     read(language, &at, &text)
 }
 
-/// What a manifest says.
+/// The fields of a manifest that matter here.
 ///
 /// # Errors
 /// When it is broken, or does not say what is to be built.
@@ -155,7 +155,7 @@ impl Project {
             Self::Go { module } => Some(module),
             Self::JavaScript { package } | Self::Python { package, .. } => package.as_ref(),
         };
-        // What stands before a slash is a scope of npm or a host of Go, and no part of a file's name.
+        // The part before a slash is a scope of npm or a host of Go, and no part of a file's name.
         let name = package.and_then(|package| package.rsplit('/').next()).filter(|name| !name.is_empty());
         let name =
             name.map(|name| name.strip_suffix("-driver").filter(|rest| !rest.is_empty()).unwrap_or(name));

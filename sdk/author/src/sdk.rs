@@ -7,7 +7,7 @@ use crate::language::Language;
 /// The version of the SDKs that belongs to this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What Go calls the SDK.
+/// The module path of the SDK in Go.
 const GO_MODULE: &str = "github.com/machinist-dev/machinist/sdk/go";
 
 /// Where a project finds the SDK.
@@ -28,7 +28,7 @@ pub enum Error {
         at: PathBuf,
         /// The language of the project.
         language: Language,
-        /// What was looked for.
+        /// The file that was searched.
         sought: String,
     },
     /// A path that a manifest cannot hold.
@@ -64,7 +64,7 @@ impl Sdk {
                 format!("machinist-sdk = {{ path = \"{}\" }}", folder(root))
             }
             (Language::Go, Self::Published) => format!("require {GO_MODULE} v{VERSION}"),
-            // The version is none that is looked up: the folder stands in for it.
+            // This version is never fetched: the folder is used instead.
             (Language::Go, Self::Checkout(root)) => {
                 format!("require {GO_MODULE} v0.0.0\n\nreplace {GO_MODULE} => \"{}\"", folder(root))
             }
@@ -75,7 +75,7 @@ impl Sdk {
         }
     }
 
-    /// What an author has to know about it before the first build.
+    /// Notes that an author needs before the first build.
     pub fn note(&self, language: Language) -> Option<String> {
         let registry = match language {
             Language::Rust => "crates.io",

@@ -79,7 +79,7 @@ const PYTHON: [Template; 8] = [
     ("tests/test_driver.py", include_str!("../templates/python/tests/test_driver.py.in")),
 ];
 
-/// What differs in the README.
+/// The sections of the README that differ.
 struct Words {
     steps: &'static str,
     cloud: &'static str,
@@ -171,7 +171,7 @@ fn filled(text: &str, language: Language, name: &Name, sdk: &Sdk) -> String {
 /// Writes a project into a folder that is not there yet.
 ///
 /// # Errors
-/// When something is there, or cannot be written. What was written by then stays, and is named.
+/// A file exists already, or cannot be written. The files written before it stay, and the error names them.
 pub fn write(folder: &Path, files: &[File]) -> Result<(), Error> {
     let failed = |at: &Path| {
         let at = at.to_owned();

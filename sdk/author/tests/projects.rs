@@ -1,7 +1,8 @@
-//! What `driver new` makes works with the tools of its language.
+//! The projects of `driver new` work with the tools of their languages.
 //!
-//! The project in Rust is a member of this workspace, so it is compiled, checked and tested like all else; here it is only
-//! compared. Those of other languages are made anew and their unit tests run, where the language is installed.
+//! The project in Rust is a member of this workspace, so it is compiled, checked and tested like all else; here it is
+//! only compared. Projects in other languages are created again and their unit tests run, where the language is
+//! installed.
 
 use std::env;
 use std::fs;
@@ -69,8 +70,8 @@ fn the_project_in_go_passes_its_tests() {
     assert_eq!(said.matches("--- PASS").count(), 6, "{said}");
 }
 
-/// What an author does who has no checkout: the SDK comes from a repository with the tag of this version, and the commands are those
-/// that `driver new` prints.
+/// The steps of an author without a checkout: the SDK comes from a repository with the tag of this version, and the
+/// commands are those that `driver new` prints.
 #[test]
 fn the_project_in_go_takes_a_published_sdk_and_passes_its_tests() {
     if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
@@ -126,7 +127,7 @@ fn the_project_in_javascript_passes_its_tests() {
         return;
     }
     let (_folder, project) = made(Language::JavaScript);
-    // What `npm install` does with a package that is a folder.
+    // As `npm install` treats a package that is a folder.
     fs::create_dir(project.join("node_modules")).unwrap();
     std::os::unix::fs::symlink(root().join("sdk/js"), project.join("node_modules/machinist-sdk")).unwrap();
     let said = passes(Command::new("node").arg(tool).arg("test").arg(project));

@@ -12,11 +12,12 @@ use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(60);
-/// Until Nodes have settled. 45 s after a Machine is Running one write notes how long the join took: it is over by then.
+/// Until Nodes no longer change. 45 s after a Machine is Running, one write notes how long the join took: it is over by
+/// then.
 const JOINED: Duration = Duration::from_secs(100);
 const PREFIX: &str = "idle";
 
-/// What is measured about a host that has nothing to do.
+/// The figures of a host that has nothing to do.
 #[derive(Clone, Debug)]
 pub(crate) struct IdleFigures {
     pub(crate) machines: usize,

@@ -1,7 +1,7 @@
 //! Figures, as ratios against a baseline in the same run.
 //!
-//! Seconds depend on the machine and on who else uses it. So each figure stands beside what plain Rust, or a plain
-//! client, needed for the same work in the same run. Nothing here passes or fails by time.
+//! Seconds depend on the machine and on its other users. So each figure is beside the time of plain Rust, or of a plain
+//! client, for the same work in the same run. Nothing here passes or fails by time.
 
 mod attacks;
 mod calls;

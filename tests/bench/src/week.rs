@@ -15,7 +15,7 @@ const SHORT_HOURS: f64 = 1.0;
 /// One hour more is not enough: whether a class is broken in it, or a host dies, is most of what it costs.
 const LONG_HOURS: f64 = 4.0;
 
-/// What the simulator says of itself.
+/// The simulator's own figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SimRun {

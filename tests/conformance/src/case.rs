@@ -36,7 +36,7 @@ pub enum Stop {
     Broken(String),
 }
 
-/// What a check ends with.
+/// The result of a check.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 /// The driver broke the contract.
@@ -54,7 +54,7 @@ pub(crate) fn must(holds: bool, what: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { failed(what()) }
 }
 
-/// What all checks of a run share.
+/// The values that all checks of a run share.
 pub(crate) struct Bench {
     pub(crate) profile: Profile,
     pub(crate) about: About,
@@ -249,7 +249,7 @@ impl Case {
         Err(endless())
     }
 
-    /// A machine that has its VM. What fails here is nothing that the check is about.
+    /// A machine that has its VM. A failure here is not the subject of the check.
     pub(crate) async fn made(&self, name: &str) -> Outcome<Machine> {
         let mut machine = self.machine(name);
         match self.create_to_end(&mut machine).await {

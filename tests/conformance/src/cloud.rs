@@ -59,7 +59,7 @@ pub(crate) struct Cloud {
     _simulated: Option<simcloud::Server>,
 }
 
-/// Whose VM is looked at or planted.
+/// The owner of the VM that is queried or planted.
 pub(crate) struct Whose<'a> {
     pub(crate) cluster: &'a str,
     pub(crate) uid: &'a str,

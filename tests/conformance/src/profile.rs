@@ -1,4 +1,4 @@
-//! What the kit has to know of a driver: `conformance.yaml` beside it.
+//! The profile of a driver for the kit: `conformance.yaml` beside it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub enum Error {
     #[error("{field} of the profile {problem}")]
     Value {
         field: String,
-        /// What is wrong, and what to write.
+        /// The problem, and the text to write instead.
         problem: String,
     },
 }
@@ -29,7 +29,7 @@ pub struct Profile {
     /// Which cloud; absent: checks that need one are skipped.
     #[serde(default)]
     pub cloud: Option<CloudChoice>,
-    /// What host names lead to, for the address classes of the grants. Nothing is dialled there.
+    /// The addresses of host names, for the address classes of the grants. Nothing is dialled there.
     #[serde(default = "public_address")]
     pub resolves_to: IpAddr,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Profile {
     pub grants: Map<String, Value>,
     #[serde(default)]
     pub secrets: BTreeMap<String, String>,
-    /// What VMs get at boot.
+    /// The user data of VMs.
     #[serde(default = "user_data")]
     pub user_data: String,
     /// Classes, good and bad.
@@ -57,7 +57,7 @@ pub struct Profile {
     /// program leaves it, or a stranger.
     #[serde(default)]
     pub unmarked: Option<Plant>,
-    /// What reads answer while they do not show a VM yet: the first that fits.
+    /// The answers of reads that do not show a VM yet: the first that fits.
     #[serde(default)]
     pub invisible: Vec<Scripted>,
     /// How listings are made to have several pages.
@@ -108,7 +108,7 @@ pub struct Invalid {
     pub field: String,
 }
 
-/// Which requests change something. What fits neither is a read, or at least makes and removes no VM.
+/// The requests that change something. A request that matches neither is a read, or at least creates and deletes no VM.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
@@ -124,10 +124,10 @@ pub struct Requests {
 pub struct Pattern {
     #[serde(default)]
     pub method: Option<String>,
-    /// Without query; `*` stands for one segment.
+    /// Without query; `*` matches one segment.
     #[serde(default)]
     pub path: Option<String>,
-    /// A text that stands in the query or in the body.
+    /// A text in the query or in the body.
     #[serde(default)]
     pub contains: Option<String>,
 }
@@ -143,7 +143,7 @@ pub struct Canned {
     pub body: String,
 }
 
-/// What is answered to requests that fit.
+/// The answer to requests that fit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripted {
@@ -160,9 +160,9 @@ pub struct Look {
     pub url: String,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What stands before each id in the answer.
+    /// The text before each id in the answer.
     pub from: String,
-    /// What stands behind it.
+    /// The text after it.
     pub to: String,
 }
 
@@ -176,9 +176,9 @@ pub struct Plant {
     pub headers: BTreeMap<String, String>,
     #[serde(default)]
     pub body: String,
-    /// What stands before the id in the answer.
+    /// The text before the id in the answer.
     pub from: String,
-    /// What stands behind it.
+    /// The text after it.
     pub to: String,
     /// The provider id of such a VM, with `{id}`.
     pub provider_id: String,
@@ -214,7 +214,7 @@ pub struct Refused {
 #[serde(deny_unknown_fields)]
 pub struct Volume {
     pub spec: Value,
-    /// What the driver answers; absent for a volume of another kind.
+    /// The driver's answer; absent for a volume of another kind.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -262,7 +262,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What nobody may read in messages and logs: secrets and user data.
+    /// Values that must not be in messages and logs: secrets and user data.
     pub fn hidden(&self) -> Vec<&str> {
         self.secrets.values().map(String::as_str).chain([self.user_data.as_str()]).collect()
     }
@@ -303,7 +303,7 @@ fn is_path(pattern: &str, path: &str) -> bool {
         && wanted.iter().zip(given).all(|(wanted, given)| *wanted == "*" || *wanted == given)
 }
 
-/// Whether `text` stands somewhere in `bytes`.
+/// Returns true if `text` is somewhere in `bytes`.
 pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
     text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }

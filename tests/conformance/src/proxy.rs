@@ -1,4 +1,4 @@
-//! Stands between the plugin host and the cloud: writes requests down, and injects faults by rule.
+//! A proxy between the plugin host and the cloud: it records requests, and injects faults by rule.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use crate::profile::{Canned, Paging, Requests, Scripted};
 /// How long a connection is held: longer than any call of the kit may take.
 const HELD: Duration = Duration::from_secs(20);
 
-/// What a request does in the cloud.
+/// The kind of a request to the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     Create,
@@ -47,7 +47,7 @@ pub(crate) enum Times {
     From(usize),
 }
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
     /// This answer; the cloud sees nothing.
@@ -66,7 +66,7 @@ pub(crate) enum Effect {
     HalveBody,
     /// The work is done; what comes is larger than anybody reads.
     Flood,
-    /// What the profile says of reads that do not show a VM yet; where it says nothing, the cloud's answer.
+    /// The answer of the profile for reads that do not show a VM yet; without one, the cloud's answer.
     Invisible,
     /// The answer that the first request got is the answer to all that follow.
     Repeat,
@@ -89,7 +89,7 @@ pub(crate) struct Entry {
     pub(crate) body: Bytes,
 }
 
-/// What holds while checks run.
+/// The setup of the proxy while checks run.
 pub(crate) struct Wiring {
     /// Where requests go on to; absent: nowhere.
     pub(crate) upstream: Option<String>,
@@ -277,7 +277,7 @@ impl Shared {
         }
     }
 
-    /// Writes the request down. What befalls it, and where it goes on to.
+    /// Records the request. Returns its fault and its destination.
     fn note(&self, entry: Entry) -> (Option<Effect>, String) {
         let mut state = self.state();
         let target = match &state.paging {

@@ -1,4 +1,4 @@
-//! What is said about a driver: a text, a score, JUnit XML.
+//! The report about a driver: a text, a score, JUnit XML.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ pub struct Result {
     pub group: &'static str,
     /// Its name in the group.
     pub name: &'static str,
-    /// What it looks for.
+    /// The subject of the check.
     pub promise: &'static str,
     pub verdict: std::result::Result<(), Stop>,
     /// How long it took.
@@ -181,7 +181,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
     xml.push_str("  </testsuite>\n");
 }
 
-/// For an attribute or a text. What XML cannot hold at all becomes a question mark.
+/// Escapes an attribute or a text. A character that XML cannot hold becomes a question mark.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

@@ -23,17 +23,17 @@ const AT_ONCE: usize = 6;
 /// A check that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What a run is given.
+/// The input of a run.
 pub struct Options {
     pub component: Bytes,
-    /// What has to be known of it.
+    /// The profile of the driver.
     pub profile: Profile,
     /// The cloud's URL, instead of what the profile says.
     pub cloud: Option<String>,
     /// Where `{admin}` of the profile leads to; absent: to the cloud.
     pub admin: Option<String>,
     pub selection: Selection,
-    /// What compiles the driver.
+    /// The settings of the compiler.
     pub compiling: CompileSettings,
     /// A text of letters and digits that no other run against the same cloud has: clusters are named by it.
     pub nonce: String,
@@ -98,7 +98,7 @@ pub fn list() -> Vec<Listing> {
     checks::all().iter().map(|check| Listing { id: check.id(), promise: check.promise }).collect()
 }
 
-/// Runs the checks. `progress` is told of each that is over, and how many there are.
+/// Runs the checks. `progress` gets each finished check and the number of all.
 pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) -> Result<Report, Error> {
     let Options { component, profile, cloud, admin, selection, compiling, nonce } = options;
     let started = Instant::now();
@@ -111,7 +111,7 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
     let chosen: Vec<Check> = checks::all().into_iter().filter(|check| selection.has(check)).collect();
     let count = chosen.len();
     let mut order: Vec<(usize, Check)> = chosen.into_iter().enumerate().collect();
-    // What waits goes first, so that the others run meanwhile.
+    // Checks that wait start first, so that the others run meanwhile.
     order.sort_by_key(|(index, check)| (check.kind == StageKind::Shared, *index));
     let mut results: Vec<(usize, Checked)> = futures::stream::iter(order)
         .map(|(index, check)| {
@@ -131,7 +131,7 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
     Ok(Report { driver: about.name, version: about.version.to_string(), results, took: started.elapsed() })
 }
 
-/// Loads the driver by itself, as `machinist plugin inspect` does.
+/// Loads the driver alone, as `machinist plugin inspect` does.
 async fn describe(component: &Bytes, profile: &Profile, compiling: &CompileSettings) -> Result<About, Error> {
     let key = CacheKey::Bytes(compiling.cache_key);
     let args = compiling.compiler_args.clone();

@@ -25,7 +25,8 @@ use crate::proxy::{Proxy, Wiring};
 
 /// A component that needs longer to be loaded is not going to be.
 const LOADING: Duration = Duration::from_secs(300);
-/// What calls of [`StageKind::ShortDeadline`] have: enough for a slow language on a busy machine, and short enough to wait for.
+/// The deadline of calls of [`StageKind::ShortDeadline`]: enough for a slow language on a busy machine, and short
+/// enough to wait for.
 const HASTE_MS: u64 = 2_000;
 /// Instances at a time; each holds a place of the pool.
 const CALLS: usize = 8;
@@ -58,7 +59,7 @@ pub(crate) enum Error {
     Slow,
 }
 
-/// What compiles components, and where compiled code lies.
+/// The compiler of components, and the folder of compiled code.
 #[derive(Clone, Debug)]
 pub struct CompileSettings {
     /// The executable that compiles.
@@ -66,11 +67,11 @@ pub struct CompileSettings {
     pub compiler_args: Vec<OsString>,
     /// The folder of compiled code.
     pub cache_dir: PathBuf,
-    /// What it is authenticated with.
+    /// The key that authenticates compiled code.
     pub cache_key: [u8; 32],
 }
 
-/// What the driver was heard to do beside its answers.
+/// The driver's log lines and refused requests.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) lines: Vec<String>,

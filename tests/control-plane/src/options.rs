@@ -1,8 +1,8 @@
-//! What a caller may choose about its control plane.
+//! The options of a control plane.
 
 use std::collections::BTreeMap;
 
-/// What to start, and how. `Options::default()` is what demo and e2e tests want; benchmarks turn the
+/// The programs to start, and their flags. `Options::default()` is for demo and e2e tests; benchmarks turn the
 /// kube-controller-manager off.
 #[derive(Clone, Debug)]
 pub struct Options {

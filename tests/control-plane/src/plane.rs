@@ -28,7 +28,7 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 /// The rules of `rbac.yaml` beside this file.
 const RBAC: &str = include_str!("rbac.yaml");
-/// The namespaces that kube-apiserver makes by itself, a moment after it is ready.
+/// The namespaces that kube-apiserver creates, a moment after it is ready.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 /// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of
 /// these takes the port before its server listens, or while that is stopped.
@@ -139,7 +139,7 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// What a server that has just become ready still lacks.
+    /// Adds the parts that a server lacks when it has just become ready.
     async fn prepare(&self) -> anyhow::Result<()> {
         let client = self.client()?;
         if self.options.controller_manager {

@@ -1,4 +1,4 @@
-//! What a process has used so far, read from `/proc`.
+//! The use of a process so far, read from `/proc`.
 
 use std::fs;
 use std::time::Duration;

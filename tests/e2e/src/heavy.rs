@@ -43,7 +43,7 @@ fn function(number: i64) -> Function {
     function
 }
 
-/// Now and then one that does not compress: what shrinks to a hundredth is taken for a bomb.
+/// Some of them do not compress: data that shrinks to a hundredth is taken for a bomb.
 fn constant(number: i64, step: i64) -> i64 {
     if step % 25 == 0 { (number * STEPS + step).wrapping_mul(0x5851_f42d_4c95_7f2d) } else { number + step }
 }

@@ -224,7 +224,7 @@ fn end_with_this_thread(command: &mut Command) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
-        // Who was killed before that line is never heard of.
+        // A parent that was killed before that line sends no signal.
         if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
     };
     #[expect(unsafe_code, reason = "between fork and exec: system calls only, nothing allocates or locks")]

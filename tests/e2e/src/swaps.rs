@@ -18,7 +18,7 @@ use crate::sandbox;
 /// How long the cloud takes for a create: calls are in flight, not in the processor.
 const CREATE: Duration = Duration::from_millis(50);
 
-/// What came of it.
+/// The result of the swaps.
 #[derive(Clone, Debug)]
 pub struct SwapsUnderLoad {
     /// The driver was swapped so often.
@@ -72,7 +72,7 @@ pub async fn measure(
     let config = simcloud::Config { latency, ..simcloud::Config::default() };
     let cloud = Arc::new(simcloud::Server::start(config).context("failed to start the cloud")?);
     let host = host(folder, callers)?;
-    // Two contents in turn, compiled before: what is told apart here are versions, not compilations.
+    // Two contents in turn, compiled before: the versions count here, not the compilations.
     let versions = [sandbox::marked(component, "one"), sandbox::marked(component, "two")];
     let versions = [cloud.plugin(&versions[0])?, cloud.plugin(&versions[1])?].map(sandbox::raw);
     for version in &versions {

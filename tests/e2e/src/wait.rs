@@ -13,7 +13,7 @@ pub async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<T
     within(TIMEOUT, what, ask).await
 }
 
-/// As [`eventually`], with another patience. An error of the last attempt is part of the complaint.
+/// As [`eventually`], with another timeout. An error of the last attempt is part of the complaint.
 pub async fn within<T>(
     timeout: Duration,
     what: &str,

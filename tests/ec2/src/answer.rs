@@ -54,7 +54,7 @@ pub(crate) enum Delivery {
     Whole,
     /// The connection closes before a byte of it.
     Never,
-    /// Its length is told, but the connection closes in its middle.
+    /// Its length is announced, but the connection closes in its middle.
     Half,
 }
 
@@ -108,7 +108,7 @@ impl Answer {
         Self { retry_after_seconds: error.retry_after_seconds, ..answer }
     }
 
-    /// The error page of something that stands before the cloud.
+    /// The error page of a proxy before the cloud.
     pub(crate) fn html(status: u16) -> Self {
         let page = format!(
             "<html>\r\n<head><title>{status} Error</title></head>\r\n<body>\r\n<center><h1>{status} Error</h1></center>\r\n\

@@ -96,7 +96,7 @@ impl Ec2 {
         self.moto.region()
     }
 
-    /// What is there for instances.
+    /// The networks and images for instances.
     #[must_use]
     pub fn fixture(&self) -> &Fixture {
         &self.fixture
@@ -171,7 +171,7 @@ impl Ec2 {
         stats
     }
 
-    /// Forgets the requests. What is known of instances stays.
+    /// Forgets the requests. The knowledge about instances stays.
     pub fn forget_requests(&self) {
         self.proxy.shared.books().journal.clear();
     }

@@ -1,4 +1,4 @@
-//! What a cluster needs to be there before its first instance.
+//! Objects that a cluster needs before its first instance.
 
 use anyhow::Context;
 use roxmltree::Document;

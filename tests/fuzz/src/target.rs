@@ -33,7 +33,7 @@ pub struct Shape(u64);
 const MOST_LETTERS: usize = 100;
 
 impl Shape {
-    /// Of a text that says how it was taken, such as an error. Digits and whatever stands in quotes do not count.
+    /// The shape of a text that describes a result, such as an error. Digits and quoted parts do not count.
     pub fn of(text: &str) -> Self {
         let mut is_quoted = false;
         let mut hasher = DefaultHasher::new();

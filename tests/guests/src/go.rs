@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-/// One build at a time: the compiler uses all cores by itself.
+/// One build at a time: the compiler alone uses all cores.
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// The component of the program in `folder` below `sdk/go`.

@@ -1,4 +1,4 @@
-//! What the garbage collector of kube-controller-manager does, one round at a time.
+//! The garbage collector of kube-controller-manager, one round at a time.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ pub struct Refusal {
     pub cause: Option<Cause>,
 }
 
-/// What a `Status` says beside its reason.
+/// The details of a `Status` beside its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub reason: &'static str,
@@ -85,7 +85,7 @@ impl Refusal {
         refusal
     }
 
-    /// What a server in trouble says.
+    /// The answer of a server that fails.
     pub(crate) fn server_failure(code: u16) -> Self {
         let reason = match code {
             409 => "Conflict",

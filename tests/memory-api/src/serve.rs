@@ -34,7 +34,7 @@ const BOOKMARK: Duration = Duration::from_mins(1);
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// What of an object a request is about.
+/// The subresource that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Object,
@@ -100,7 +100,7 @@ impl ApiServer {
             Target::Eviction => format!("{}/eviction", ask.kind.plural),
         };
         let name = match (verb, ask.name.is_empty()) {
-            // What is created is named in the body.
+            // The name of a created object is in the body.
             ("POST", true) => {
                 let object: Value = serde_json::from_slice(&body)?;
                 object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
@@ -369,7 +369,7 @@ impl WatchStream {
                 self.is_over = pause == self.end;
                 let server = self.bookmarks.as_ref()?;
                 let store = server.lock(crate::USER);
-                // Only what was told to the end can be marked.
+                // Only a watch that was sent to the end can be marked.
                 let is_behind = !self.inbox.is_empty() || self.on_its_way.is_some();
                 Some(if is_behind { String::new() } else { bookmark(self.kind, store.version()) })
             }

@@ -1,4 +1,4 @@
-//! What goes between hosts and the outside: written down, counted, and disturbed where a test wants it.
+//! The wire between hosts and the outside: calls are recorded, counted, and disturbed where a test wants it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -71,7 +71,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// What becomes of a call.
+/// The treatment of a call.
 #[derive(Clone, Debug)]
 pub enum Fate {
     /// It is carried out and answered.
@@ -167,7 +167,7 @@ impl Wire {
         self.lock().limit = records;
     }
 
-    /// Stands for all calls so far, with their times and answers, and for everything noted beside them.
+    /// A hash of all calls so far, with their times and answers, and of everything noted beside them.
     pub fn hash(&self) -> u64 {
         self.lock().hash.finish()
     }
@@ -258,7 +258,7 @@ impl Wire {
         self.carry_in_a_manner(actor, (verb, what, name), |_| act, broken).await
     }
 
-    /// As `carry`, and `act` is told how.
+    /// As `carry`, and `act` gets the manner.
     pub async fn carry_in_a_manner<T, A: Future<Output = (u16, T)>>(
         &self,
         actor: &str,

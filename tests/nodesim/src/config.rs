@@ -62,8 +62,8 @@ pub struct Timing {
     pub join_retry: Duration,
     /// The longest pause after a join that failed.
     pub join_retry_limit: Duration,
-    /// Stands in for the node lifecycle controller: after so long a silence the Node's conditions become Unknown. A
-    /// silent kubelet cannot report this by itself. Without it, a silent Node stays as it was.
+    /// Takes the place of the node lifecycle controller: after so long a silence the Node's conditions become Unknown.
+    /// A silent kubelet cannot report this. Without it, a silent Node stays as it was.
     pub unknown_after: Option<Duration>,
 }
 

@@ -18,7 +18,7 @@ pub enum Lie {
     Bytes,
     /// The first half of the bytes, and the end of the connection.
     Half,
-    /// A byte now and then, and no end.
+    /// A byte once in a while, and no end.
     Drip,
     /// No answer at all.
     Silence,
@@ -56,7 +56,7 @@ struct Shared {
 const MOST_BODY_BYTES: usize = 256 << 20;
 
 impl Liar {
-    /// Stands in front of the registry at `upstream`, and tells the truth.
+    /// A proxy in front of the registry at `upstream` that passes everything on unchanged.
     ///
     /// # Errors
     /// When no port is free.

@@ -1,4 +1,4 @@
-//! What goes wrong on the way: the fate of each request and call, drawn from the seed.
+//! Injected faults: the treatment of each request and call, drawn from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

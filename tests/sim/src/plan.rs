@@ -1,4 +1,4 @@
-//! What a run is made of, drawn from its seed.
+//! The parts of a run, drawn from its seed.
 //!
 //! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind
 //! a frequent one.
@@ -16,7 +16,7 @@ use crate::rng::Rng;
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;
 
-/// What users do in an hour, however few Machines there are.
+/// The actions of users in an hour, however few Machines there are.
 const FEW_ACTIONS: f64 = 40.0;
 
 /// How the cloud of a run is.
@@ -59,7 +59,7 @@ pub(crate) struct CallFaults {
     pub(crate) cloud: f64,
 }
 
-/// What happens so often an hour.
+/// The events that happen so often an hour.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hourly {
     pub(crate) actions: f64,
@@ -85,7 +85,7 @@ pub(crate) struct Hourly {
     pub(crate) zone_outages: f64,
     /// The cloud's listings are not true for a while.
     pub(crate) lies: f64,
-    /// A policy is loaded anew, or is gone for a while.
+    /// A policy is reloaded, or is absent for a while.
     pub(crate) policy_swaps: f64,
     /// The control plane is moved, and its hosts start with another mark until somebody notices.
     pub(crate) moves: f64,
@@ -112,16 +112,16 @@ pub struct Plan {
     /// Where Machines are: in so many zones.
     pub(crate) zones: usize,
     pub(crate) policies: Vec<PolicyPlan>,
-    /// What users do half of the time.
+    /// The action that users take half of the time.
     pub(crate) favourite: Option<Action>,
-    /// Whose the Machines are.
+    /// The kind of owner of the Machines.
     pub(crate) owners: Owners,
     /// Classes carry the cluster's mark from the beginning. Otherwise hosts store it once a listing has shown a VM.
     pub(crate) marks_classes: bool,
     /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they
     /// are.
     pub(crate) releases_strangers: bool,
-    /// What is done half of the time to sets and deployments.
+    /// The action on sets and deployments half of the time.
     pub(crate) favourite_of_pools: Option<PoolAction>,
     /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
     pub(crate) budget: Option<&'static str>,
@@ -141,7 +141,8 @@ impl Plan {
             let share = rng.below(100) as f64 / 100.0;
             most * if is_large { 0.25 + 0.75 * share } else { share }
         };
-        // What concerns every Machine at once is rarer where there are many, as the time that a run may take is limited.
+        // Events that concern every Machine at once are rarer where there are many, as the time that a run may take is
+        // limited.
         let rare = (200.0 / machines.max(1) as f64).clamp(0.02, 1.0);
         let calls = CallFaults {
             conflict: some(0.03),

@@ -57,11 +57,11 @@ const SHOWS_EVERY: Duration = Duration::from_mins(1);
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub seed: u64,
-    /// Stands for all requests, calls and events, with their times.
+    /// A hash of all requests, calls and events, with their times.
     pub hash: u64,
     /// The first rule that was broken.
     pub violation: Option<Violation>,
@@ -74,7 +74,7 @@ pub struct Report {
     pub simulated: Duration,
     /// Machines that were wished for.
     pub machines: usize,
-    /// What happened last. Only of a run that failed.
+    /// The last events. Only of a run that failed.
     pub story: String,
 }
 
@@ -89,7 +89,7 @@ impl Report {
 }
 
 thread_local! {
-    /// What was said in a panic on this thread.
+    /// The message of a panic on this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -243,7 +243,7 @@ async fn show(progress: &Progress, wire: &Wire, faults: &Faults) {
     }
 }
 
-/// No faults from here on, and everything that was broken is mended.
+/// No faults from here on, and everything that was broken is repaired.
 fn calm(actors: &Actors) {
     actors.watchman.note(("calm", ""));
     actors.faults.calm();
@@ -260,7 +260,7 @@ fn calm(actors: &Actors) {
     actors.correct_all();
 }
 
-/// What is not as it is wished.
+/// Returns the difference from the wish.
 fn unfinished(actors: &Actors) -> Option<String> {
     let short = actors.fleet.is_short_of().or_else(|| left_over(actors)).or_else(|| seconds(actors));
     short.or_else(|| actors.cluster.unfinished_update())

@@ -1,4 +1,4 @@
-//! What the cloud consists of: accounts, regions, types, images, latencies.
+//! The parts of the cloud: accounts, regions, types, images, latencies.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -86,11 +86,11 @@ pub struct Account {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Token {
     pub token: String,
-    /// What it may do.
+    /// The permissions of the token.
     pub role: Role,
 }
 
-/// What a token may do.
+/// A permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -1,4 +1,4 @@
-//! What a machine must have before anything else works, and how one gets it.
+//! The prerequisites of a machine, and their installation.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
-/// What only tests of drivers in JavaScript need.
+/// The tools that only tests of drivers in JavaScript need.
 const NEEDS_OF_JAVASCRIPT: [Need; 2] = [
     Need {
         name: "Node.js",

@@ -144,7 +144,8 @@ impl Name {
     }
 }
 
-/// End-to-end tests wait more than they compute: six at a time leave a third of two cores idle. What a user sets is kept.
+/// End-to-end tests wait more than they compute: six at a time leave a third of two cores idle. A value from the user
+/// is kept.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "8");
 
 /// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles

@@ -1,7 +1,7 @@
 //! From a project to a component, with the tools of its language.
 //!
-//! Before a tool is started it is looked whether all is there that it needs, so that what is missing is named with the command
-//! that mends it. The tools' own messages go to standard error as they come.
+//! Before a tool starts, all of its prerequisites are checked, so that an error names the missing one and the command
+//! that installs it. The tools' own messages go to standard error as they come.
 
 mod go;
 mod javascript;
@@ -25,7 +25,7 @@ pub enum Error {
     #[error("{what} is missing: {fix}")]
     Missing {
         what: String,
-        /// The command that mends it.
+        /// The command that fixes it.
         fix: String,
     },
     /// Something is too old.
@@ -33,7 +33,7 @@ pub enum Error {
     TooOld {
         what: String,
         found: String,
-        /// The command that mends it.
+        /// The command that fixes it.
         fix: String,
     },
     /// A tool cannot be started.
@@ -49,7 +49,7 @@ pub enum Error {
         /// As it was started.
         line: String,
     },
-    /// What makes components of Go programs said no.
+    /// The tool that makes components of Go programs refused.
     #[error("Go gives no component")]
     Go(#[source] go_component::Error),
     /// A tool was content, and nothing is there.

@@ -10,7 +10,7 @@ use super::Error;
 use super::tool::{Need, line, said};
 
 const TARGET: &str = "wasm32-wasip2";
-/// What the SDK is written for.
+/// The target of the SDK.
 const RUST: Need = Need {
     name: "Rust",
     asks: "--version",

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use super::{Error, version};
 
-/// What a language needs of a tool.
+/// The version of a tool that a language needs.
 pub(super) struct Need {
     /// As people call it.
     pub(super) name: &'static str,
-    /// What it is asked for its version.
+    /// The arguments that print its version.
     pub(super) asks: &'static str,
     /// Major and minor version, at least.
     pub(super) least: (u32, u32),
@@ -34,13 +34,13 @@ impl Need {
                 let found = said.lines().next().unwrap_or_default().to_owned();
                 Err(Error::TooOld { what: least, found, fix: self.renew.to_owned() })
             }
-            // What says nothing that is understood may work all the same.
+            // A tool whose version cannot be parsed may work all the same.
             Some(_) | None => Ok(()),
         }
     }
 }
 
-/// What a command prints. `None`: there is no such program, or it does not work.
+/// Returns the output of a command. `None`: there is no such program, or it does not work.
 pub(super) fn said(command: &mut Command) -> Result<Option<String>, Error> {
     match command.stdin(Stdio::null()).stderr(Stdio::null()).output() {
         Ok(output) if output.status.success() => {
@@ -52,7 +52,7 @@ pub(super) fn said(command: &mut Command) -> Result<Option<String>, Error> {
     }
 }
 
-/// Runs a command to its end. What it prints goes to standard error, since standard output is the result's.
+/// Runs a command to its end. Its output goes to standard error, since standard output is the result's.
 pub(super) fn run(command: &mut Command) -> Result<(), Error> {
     let status = command.stdin(Stdio::null()).stdout(io::stderr()).status();
     match status {

@@ -1,4 +1,4 @@
-//! What other drivers notice of a driver that attacks: their calls by themselves, in turn with the same calls while it does.
+//! Calls of a driver while another driver attacks: alone, in turn with the same calls during an attack.
 
 mod cloud;
 mod plans;
@@ -45,7 +45,7 @@ pub(crate) struct Measured {
     runs: Vec<Run>,
 }
 
-/// A measurement by itself.
+/// One measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,

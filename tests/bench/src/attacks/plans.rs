@@ -1,4 +1,4 @@
-//! What the hostile driver is told to do.
+//! The plans of the hostile driver.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(super) fn chosen(cloud: &str, names: &[String]) -> Result<Vec<Attack>> {
     Ok(attacks)
 }
 
-/// Each by itself, then all at the same time. `cloud` is one that is hostile as well.
+/// Each alone, then all at the same time. `cloud` is one that is hostile as well.
 fn attacks(cloud: &str) -> Vec<Attack> {
     let some = |what, plans| Attack { what, plans, pause: PAUSE_OF_CALLS };
     let one = |what, plan| some(what, vec![plan]);

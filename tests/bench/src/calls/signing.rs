@@ -1,4 +1,4 @@
-//! What it costs to sign a request, beside sending it unsigned.
+//! The time to sign a request, beside the time to send it unsigned.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const ROUNDS: usize = 5_000;
 const BODY_BYTES: usize = 8 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-/// What is measured about signing.
+/// The times of signing and of sending.
 #[derive(Clone, Debug)]
 pub(crate) struct SigningFigures {
     pub(crate) rounds: usize,

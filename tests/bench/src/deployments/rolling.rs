@@ -17,7 +17,7 @@ pub(crate) struct Rolling {
     pub(crate) surge: usize,
     pub(crate) bounds: FleetBounds,
     pub(crate) cost: Cost,
-    /// What the cloud alone needs when so many are made and then ended at a time.
+    /// The time of the cloud alone when so many VMs are created and then deleted at a time.
     pub(crate) cloud: Duration,
     /// A plain client with as many writes.
     pub(crate) baseline: Baseline,

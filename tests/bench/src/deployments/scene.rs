@@ -31,7 +31,7 @@ pub(super) struct Scene {
     pub(super) fleet: FleetWatch,
 }
 
-/// What a piece of work cost.
+/// The cost of a piece of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Cost {
     pub(crate) wall: Duration,
@@ -69,7 +69,7 @@ impl Scene {
         Ok(Self { lab, host, fleet })
     }
 
-    /// Does a piece of work, told by `what`, and counts until the host has nothing more to ask.
+    /// Does a piece of work, described by `what`, and counts until the host sends nothing more.
     pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Cost> {
         let (lab, host) = (&self.lab, &self.host);
         let before = requests::when_idle(host).await?;

@@ -45,7 +45,7 @@ impl Share {
     }
 }
 
-/// What the host wrote, apart from evictions and the end of the Node.
+/// The host's writes, apart from evictions and the deletion of the Node.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     machine: Share,

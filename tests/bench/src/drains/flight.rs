@@ -17,7 +17,7 @@ const LIVES: usize = 10;
 /// How long the drains are left alone.
 const STILL: Duration = Duration::from_secs(20);
 
-/// What is measured while drains wait.
+/// The figures of drains that wait.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
     pub(crate) drains: usize,

@@ -30,7 +30,7 @@ pub(crate) const AGE: Duration = Duration::from_secs(12);
 /// Drains that wait, for each one that goes on to the end.
 const WAITING_RATIO: usize = 2;
 
-/// What is measured about drains.
+/// The figures of drains.
 #[derive(Clone, Debug)]
 pub(crate) struct DrainFigures {
     pub(crate) machines: usize,

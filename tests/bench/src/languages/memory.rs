@@ -1,4 +1,4 @@
-//! What the process grows by for each instance that is alive.
+//! The growth of the process for each instance that is alive.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) resident_kib: u64,
-    /// What nothing else shares.
+    /// Memory that nothing else shares.
     pub(crate) private_kib: u64,
 }
 

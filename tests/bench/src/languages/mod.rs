@@ -44,14 +44,14 @@ const LANGUAGES: [Language; 4] = [
     },
 ];
 
-/// What became of a language.
+/// The result for a language.
 #[derive(Clone, Debug)]
 pub(crate) enum LanguageOutcome {
     Measured(Box<LanguageFigures>),
     LeftOut { language: &'static str, why: String },
 }
 
-/// What was measured of a language.
+/// The figures of a language.
 #[derive(Clone, Debug)]
 pub(crate) struct LanguageFigures {
     pub(crate) language: &'static str,

@@ -13,7 +13,7 @@ use crate::times::Times;
 const TERMINATE: Duration = Duration::from_millis(500);
 const PREFIX: &str = "short-lived";
 
-/// What is measured about Machines without pods.
+/// The figures of Machines without pods.
 #[derive(Clone, Debug)]
 pub(crate) struct DeletionFigures {
     pub(crate) machines: usize,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 /// Only what is stuck shows nothing for so long, however slow the machine.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What Machines are followed to.
+/// The state that Machines are followed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     Running,

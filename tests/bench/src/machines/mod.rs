@@ -42,7 +42,7 @@ pub(crate) struct Cpu {
     pub(crate) others: f64,
 }
 
-/// What is measured about Machines.
+/// The figures of Machines.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineFigures {
     pub(crate) api_server: String,
@@ -167,7 +167,7 @@ pub(crate) fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -
         .collect()
 }
 
-/// What processes have used so far.
+/// The use of each process so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     pub(crate) host: ProcessUsage,

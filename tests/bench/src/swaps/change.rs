@@ -42,7 +42,7 @@ pub(super) async fn measure(drivers: &Drivers) -> Result<Vec<Change>> {
     for round in 1..=ROUNDS {
         let content = format!("content-{round}");
         new.push(one(&lab, &drivers.plain, &content, &format!("1.0.{round}")).await?);
-        // What was there before has been compiled already.
+        // The earlier content is compiled already.
         let content = format!("content-{}", round - 1);
         cached.push(one(&lab, &drivers.plain, &content, &format!("2.0.{round}")).await?);
     }

@@ -12,7 +12,7 @@ pub(crate) use loads::Load;
 const SWAPS: usize = 1_000;
 const CALLERS: usize = 200;
 
-/// What is measured about loading and swapping.
+/// The figures of loading and swapping.
 #[derive(Clone, Debug)]
 pub(crate) struct SwapFigures {
     pub(crate) loads: Vec<Load>,

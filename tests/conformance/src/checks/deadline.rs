@@ -68,7 +68,7 @@ fn ended<T>(answer: Answer<T>, call: &str) -> Outcome<Option<machinist_core::dri
 
 async fn create(case: Case) -> Outcome {
     knows_requests(&case)?;
-    // What hangs before the VM is asked for has not happened.
+    // A call that hangs before the VM is requested has not happened.
     case.stage.proxy.disturb(On::Only(RequestKind::Create), Times::Always, Effect::HoldAnswer);
     match ended(case.create(&mut case.machine("create")).await, "create")? {
         None => Ok(()),

@@ -36,7 +36,7 @@ pub(super) fn checks() -> Vec<Check> {
 
 async fn life(case: &Case) -> Outcome {
     let mut machine = case.made("life").await?;
-    // What they answer is for other checks.
+    // Their answers are for other checks.
     let _ = case.status(&mut machine).await;
     let _ = case.initialize(&mut machine).await;
     let _ = case.list().await;
@@ -69,7 +69,7 @@ async fn declared(case: Case) -> Outcome {
     })
 }
 
-/// A pattern of grants: `*` stands for exactly one label, or for a part of one.
+/// A pattern of grants: `*` matches exactly one label, or a part of one.
 fn is_host(pattern: &str, host: &str) -> bool {
     let (wanted, given): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
     let is_label = |wanted: &str, given: &str| match wanted.split_once('*') {

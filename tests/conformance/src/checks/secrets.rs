@@ -1,4 +1,4 @@
-//! What nobody may read.
+//! Values that must stay secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -38,7 +38,7 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// What the host puts in the place of a secret that it finds: then the driver has written one.
+/// The text that the host puts in the place of a secret that it finds: then the driver has written one.
 const MASK: &str = "***";
 const PLACEHOLDER: &str = "x0machinist0secret0x";
 /// Shorter values are found everywhere.

@@ -136,8 +136,8 @@ async fn unmarked(case: Case) -> Outcome {
     let mut machine = case.machine("unmarked");
     machine.provider_id = Some(case.plant_unmarked(&machine).await?);
     match case.status(&mut machine).await {
-        // Who may write Machines would have any VM of the account removed; and the host would take not-found for the
-        // end of a VM that another program has made for this very machine.
+        // Otherwise anyone who can write Machines could delete any VM of the account; and the host would take not-found
+        // for the deletion of a VM that another program created for this very machine.
         Err(CallError::Guest(error)) => must(error.code == Code::FailedPrecondition, || {
             format!("get-status answers {} for a VM without any mark: {}", error.code, error.message)
         }),
@@ -153,7 +153,7 @@ async fn changes_nothing(case: Case) -> Outcome {
     let machine = case.made("changes-nothing").await?;
     case.stage.proxy.forget();
     for mut machine in [machine.clone(), machine.forgotten(), case.machine("never-made")] {
-        // What it answers is for other checks.
+        // Its answer is for other checks.
         let _ = case.status(&mut machine).await;
     }
     let changes = case.stage.proxy.count(RequestKind::Create) + case.stage.proxy.count(RequestKind::Delete);

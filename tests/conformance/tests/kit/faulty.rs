@@ -202,7 +202,7 @@ async fn user_data_with_a_quote_finds_a_driver_without_json_escape_and_user_data
     assert_eq!(failures_of_plain_user_data(Some("#cloud-config")).await, Vec::<String>::new());
 }
 
-/// `describe` knows no class and cannot name a host that stands in one.
+/// `describe` knows no class and cannot name a host from one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_only_classes_name_is_declared_by_the_endpoint_of_the_profile() {
     let rows: [(Option<&str>, &[&str]); 2] = [(None, &["host/declared"]), (Some("/cloudUrl"), &[])];

@@ -1,4 +1,4 @@
-//! What `machinist driver new` makes passes the kit with its own profile, without an edit.
+//! New projects of `machinist driver new` pass the kit with their own profiles, without an edit.
 
 use machinist_author::language::Language;
 use machinist_conformance::list;

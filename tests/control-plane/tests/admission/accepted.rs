@@ -1,4 +1,4 @@
-//! What machine-controller-manager works with is let in, however odd it looks.
+//! Objects that machine-controller-manager works with are accepted, however unusual they are.
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::objects::{updated_in_place, valid, with};
 use super::{NAMESPACE, trial};
 
-/// What is valid, and why somebody might think that it is not.
+/// A valid object, and why somebody might think that it is invalid.
 fn unusual_but_valid() -> Vec<(&'static str, Value)> {
     let mut rows = Vec::new();
     for kind in ["Machine", "MachineClass", "MachineSet", "MachineDeployment"] {
@@ -139,7 +139,7 @@ fn deployments() -> Vec<(&'static str, Value)> {
     rows
 }
 
-/// What that project works with is let in, and so are the samples.
+/// Objects of that project are accepted, and so are the samples.
 pub(super) async fn all_are_accepted(client: &Client) -> Result<()> {
     for (what, object) in samples()? {
         trial(client, &object).await.with_context(|| format!("{what}: {object}"))?;

@@ -1,4 +1,4 @@
-//! What a real API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
+//! The objects that a real API server with the definitions of `deploy/crds` accepts and refuses. No host runs.
 
 mod accepted;
 mod host_writes;
@@ -69,7 +69,7 @@ async fn trial(client: &Client, json: &Value) -> Result<(), Error> {
     objects_of(client, &kind).create(&trial, &object).await.map(drop)
 }
 
-/// What a server complains of: fields and messages.
+/// The complaints of a server: fields and messages.
 fn complaints(refused: Result<(), Error>) -> Result<Vec<(String, String)>> {
     let Err(Error::Api(status)) = refused else { anyhow::bail!("not refused: {refused:?}") };
     ensure!(status.code == 422, "refused for another reason: {status:?}");

@@ -1,4 +1,4 @@
-//! Slips are refused when they are applied, with the field and with what to write there.
+//! Invalid objects are refused when they are applied, with the field and the text to write there.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn rules(schema: &Value, at: &str, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// Every slip is refused with its field and what to write there, and every rule refuses one.
+/// Every invalid object is refused with its field and the text to write there, and every rule refuses one.
 pub(super) async fn every_invalid_field_is_named(client: &Client, definitions: &[Value]) -> Result<()> {
     let mut silent = BTreeSet::new();
     for definition in definitions {
@@ -79,7 +79,7 @@ async fn applied(client: &Client, json: &Value) -> Result<String> {
     }
 }
 
-/// A typo is told by `kubectl apply`, and its mending taken.
+/// `kubectl apply` reports a typo and accepts the correction.
 pub(super) async fn a_typo_is_reported_and_its_correction_is_applied(client: &Client) -> Result<()> {
     let deployment = objects::valid("MachineDeployment");
     let strategy = serde_json::json!({
@@ -94,7 +94,7 @@ pub(super) async fn a_typo_is_reported_and_its_correction_is_applied(client: &Cl
         "{message}"
     );
     ensure!(applied(client, &deployment).await? == "applied", "mended");
-    // What is right cannot be made wrong either, but for what is only asked of new objects.
+    // A valid object cannot be made invalid either, but for rules that hold for new objects only.
     let lasts = |wrong: &objects::Wrong| {
         wrong.kind == "MachineDeployment" && wrong.field != "spec.selector.matchLabels"
     };

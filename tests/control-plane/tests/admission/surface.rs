@@ -1,4 +1,4 @@
-//! What `kubectl get` prints, and what `kubectl scale` does.
+//! The output of `kubectl get`, and the effect of `kubectl scale`.
 
 use anyhow::{Context, Result, ensure};
 use http::Request;

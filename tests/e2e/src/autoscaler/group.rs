@@ -15,7 +15,7 @@ pub struct NodeGroup {
     pub max: i32,
 }
 
-/// Whether it takes a rollout for finished. Where none is told of, there was none.
+/// Returns true if it takes a rollout for finished. Without a condition about one there was none.
 #[must_use]
 pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
     let conditions =

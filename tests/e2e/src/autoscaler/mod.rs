@@ -5,8 +5,8 @@
 //! scales up. Scaling down is asked for by the test ([`Autoscaler::scale_down`]), which plays the part of the
 //! utilisation that the real one computes.
 //!
-//! What it reads may be old, as the caches of the real one are: after [`Autoscaler::lag`] its reads of a group answer what was there then, until it
-//! writes.
+//! Its reads may be old, as the caches of the real one are: after [`Autoscaler::lag`] its reads of a group show the
+//! state of that time, until it writes.
 
 mod group;
 mod instances;
@@ -52,7 +52,7 @@ pub struct Autoscaler {
 }
 
 impl Autoscaler {
-    /// It does nothing by itself.
+    /// It does nothing on its own.
     #[must_use]
     pub fn new(client: Client, dialect: Dialect, groups: Vec<NodeGroup>) -> Self {
         Self { client, dialect, groups, backed_off: Mutex::default(), lagging: Mutex::default() }

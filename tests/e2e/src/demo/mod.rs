@@ -20,7 +20,7 @@ use story::Drivers;
 /// driver is swapped, rolled back and deleted without a leak. A watch sees at every moment how many Machines there are,
 /// and how many are available.
 ///
-/// Whatever ends the demo, Ctrl-C, SIGTERM or kill -9, ends all that it has started and removes its folder.
+/// However the demo ends (Ctrl-C, SIGTERM or kill -9), all its processes end and its folder is removed.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask demo")]
 pub struct Options {

@@ -1,4 +1,4 @@
-//! What the demo shows: a live table on a terminal, plain lines elsewhere.
+//! The output of the demo: a live table on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 pub(super) struct Progress {
     started: Instant,
     is_terminal: bool,
-    /// Lines of the table that stands on the terminal.
+    /// Lines of the table on the terminal.
     drawn: usize,
     /// The line that was printed last, elsewhere.
     last_line: String,

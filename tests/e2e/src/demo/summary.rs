@@ -1,4 +1,4 @@
-//! What came of the demo, and whether it held.
+//! The result of the demo, and whether it held.
 
 use std::time::Duration;
 

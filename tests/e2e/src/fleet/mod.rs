@@ -1,8 +1,8 @@
 //! The Machines of a cluster at every moment: what a watch tells, event by event, and the most and the fewest there
 //! ever were.
 //!
-//! A watch of one kind tells all of its changes in the order in which the API server stored them. Whoever folds them one by one has seen
-//! each state that there was, however short.
+//! A watch of one kind shows all of its changes in the order in which the API server stored them. A reader that folds
+//! them one by one has seen each state, however short.
 
 mod seen;
 #[cfg(test)]
@@ -48,7 +48,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What must hold at every moment.
+/// The limits that must hold at every moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetBounds {
     /// Never more objects than this, with those that are being deleted.
@@ -57,7 +57,7 @@ pub struct FleetBounds {
     pub fewest_available: usize,
 }
 
-/// What there was since a moment.
+/// The extremes since a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
     /// Changes that were seen.
@@ -123,7 +123,7 @@ impl Fleet {
         &self.tally
     }
 
-    /// What there was since [`Fleet::begin`].
+    /// The extremes since [`Fleet::begin`].
     #[must_use]
     pub fn stretch(&self) -> &Stretch {
         &self.stretch

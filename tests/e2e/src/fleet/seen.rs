@@ -1,4 +1,4 @@
-//! What a Machine looks like from outside.
+//! A Machine as its status shows it.
 
 use kube::ResourceExt;
 use machinist_api::{Machine, names};
@@ -19,7 +19,7 @@ pub struct Seen {
     pub deployment: String,
     /// The name of its Node; empty before it has one.
     pub node: String,
-    /// What the host says about it.
+    /// The host's report about it.
     pub reason: String,
 }
 

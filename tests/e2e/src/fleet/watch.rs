@@ -51,7 +51,7 @@ impl FleetWatch {
                             fleet.begin();
                         }
                     }
-                    // What follows an error is either the rest of the watch or a listing, which counts as a gap.
+                    // After an error comes either the rest of the watch or a listing, which counts as a gap.
                     Ok(Event::Init) | Err(_) => continue,
                 }
                 count_of_changes.send_modify(|changes| *changes += 1);
@@ -72,7 +72,7 @@ impl FleetWatch {
         lock(&self.fleet).begin()
     }
 
-    /// What there was since the stretch began.
+    /// Returns the extremes since the stretch began.
     pub fn stretch(&self) -> Stretch {
         self.look(|fleet| fleet.stretch().clone())
     }

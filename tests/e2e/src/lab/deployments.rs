@@ -168,7 +168,7 @@ impl<C: Cloud> Lab<C> {
         }
     }
 
-    /// What a deployment says of itself, for complaints.
+    /// The status of a deployment, for error messages.
     pub async fn describe_deployment(&self, name: &str) -> String {
         match self.deployments().get_opt(name).await {
             Ok(Some(deployment)) => {

@@ -26,7 +26,7 @@ use compiled::Compiled;
 
 pub use deployments::is_complete;
 
-/// What a lab is made of.
+/// The parts of a lab.
 #[derive(Clone, Debug)]
 pub struct LabOptions {
     /// Of the control plane.

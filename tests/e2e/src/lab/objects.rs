@@ -1,4 +1,4 @@
-//! What a user creates and deletes.
+//! Objects that a user creates and deletes.
 
 use std::time::Duration;
 

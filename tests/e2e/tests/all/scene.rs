@@ -51,7 +51,7 @@ pub(crate) async fn installed(options: LabOptions, test: impl AsyncFnOnce(&Lab, 
     .await;
 }
 
-/// What must happen at once, on a machine that is busy with other things too.
+/// The time limit of an immediate reaction, on a machine that is busy with other things too.
 pub(crate) async fn soon<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
     within(Duration::from_secs(4), what, ask).await
 }

@@ -1,4 +1,4 @@
-//! Who may call: keys of accounts, and the sessions that STS issues.
+//! Callers: keys of accounts, and the sessions that STS issues.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Credentials {
     }
 }
 
-/// What STS knows of a web-identity token.
+/// A web-identity token that STS knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityToken {
     /// It is exchanged for a session.

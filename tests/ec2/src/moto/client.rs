@@ -95,7 +95,7 @@ impl Client {
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut request = self.http.request(head.method.clone(), format!("{}{target}", self.url));
         for (name, value) in &head.headers {
-            // The length is set anew: the body may be another.
+            // The length is set again: the body may be another.
             if name != http::header::CONTENT_LENGTH && name != http::header::CONNECTION {
                 request = request.header(name, value);
             }

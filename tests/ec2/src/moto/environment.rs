@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cache;
 
-/// What is installed, in exact versions.
+/// The installed packages, in exact versions.
 const REQUIREMENTS: &str = include_str!("../../requirements.txt");
 /// The oldest Python that moto runs on.
 const LOWEST_PYTHON: (u32, u32) = (3, 10);
@@ -68,7 +68,7 @@ impl Environment {
     }
 
     fn install(&self, python: &str, requirements: &str, folder: &Path) -> anyhow::Result<()> {
-        // What an installation left behind that was killed.
+        // Deletes the leftovers of an installation that was killed.
         if self.venv.exists() {
             fs::remove_dir_all(&self.venv)
                 .with_context(|| format!("failed to remove {}", self.venv.display()))?;

@@ -27,7 +27,7 @@ pub(crate) struct Process {
     _folder: TempDir,
 }
 
-/// What moto says when it listens.
+/// The line that moto prints when it listens.
 #[derive(Debug, Deserialize)]
 struct Hello {
     port: u16,

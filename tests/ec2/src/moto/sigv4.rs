@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 /// The name of the algorithm.
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What a signed request says of itself in its `Authorization` header.
+/// The parts of the `Authorization` header of a signed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorization {
     pub(crate) access_key_id: String,

@@ -79,7 +79,7 @@ fn hidden(shared: &Shared, request: &Request) -> Option<Answer> {
     Some(request.error("InvalidInstanceID.NotFound", format!("The instance ID '{id}' does not exist")))
 }
 
-/// What a read shows at this time, if moto would show this.
+/// Returns the state that a read shows at this time, if moto would show this.
 fn shown(answer: &str, filters: &[Filter], ledger: &Ledger, now: Timestamp) -> Option<String> {
     let document = Document::parse(answer).ok()?;
     let mut edits = Edits::default();

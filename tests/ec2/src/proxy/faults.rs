@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: rules, and which of them befalls a request.
+//! Injected faults: rules, and the choice of one for a request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ enum Turn {
     Share { share: f64, seed: u64 },
 }
 
-/// What happens to a request.
+/// The effect of a fault on a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Answers with an error.
@@ -57,9 +57,9 @@ pub enum Effect {
     CutXml,
     /// The work is done; the answer is sound XML of another kind.
     OtherShape,
-    /// The work is done; the length that is told is that of the answer, but half of it arrives.
+    /// The work is done; the announced length is that of the answer, but half of it arrives.
     WrongLength,
-    /// The error page of something that stands before the cloud.
+    /// The error page of a proxy before the cloud.
     Html {
         status: u16,
         /// Whether the work is done all the same.
@@ -162,7 +162,7 @@ struct Page {
     rng: Xoshiro256PlusPlus,
 }
 
-/// What befalls a request.
+/// The faults of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Injection {
     pub(crate) delay: Duration,

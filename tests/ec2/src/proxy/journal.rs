@@ -1,4 +1,4 @@
-//! What was asked, and how often.
+//! The requests so far, and their counts.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -43,10 +43,10 @@ pub(crate) struct Proxy {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What was launched under one token, if anything was.
+/// The instances launched under one token, if any.
 pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Launch>>>;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) moto: Client,
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(crate) images: Mutex<BTreeSet<(String, String)>>,
 }
 
-/// What changes with requests.
+/// The state that changes with requests.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) accounts: Accounts,

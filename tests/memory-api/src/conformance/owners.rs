@@ -56,7 +56,7 @@ pub(super) async fn scales(asker: &mut Asker) -> StepResult {
     Ok(())
 }
 
-/// Who owns whom is a list like any other: it is replaced as a whole, and another uid does not matter.
+/// The list of owners is a list like any other: it is replaced as a whole, and another uid does not matter.
 pub(super) async fn owners(asker: &mut Asker) -> StepResult {
     asker.part("owners");
     let shown = [
@@ -82,7 +82,7 @@ pub(super) async fn owners(asker: &mut Asker) -> StepResult {
     Ok(())
 }
 
-/// What becomes of dependents is a finalizer, which the garbage collector takes off.
+/// The fate of dependents is a finalizer, which the garbage collector removes.
 pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
     asker.part("deletions of owners");
     let shown = ["/kind", "/reason", "/metadata/finalizers", "/metadata/generation"];
@@ -95,7 +95,7 @@ pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
         let path = format!("{SETS}/s");
         asker.ask(Method::DELETE, &path, with(policy), &shown).await?;
         asker.ask(Method::DELETE, &path, None, &shown).await?;
-        // Who asks again, and otherwise, is heeded.
+        // A second deletion with another policy counts.
         asker.ask(Method::DELETE, &path, with("Foreground"), &shown).await?;
         asker.ask(Method::DELETE, &path, with("Orphan"), &shown).await?;
         asker.ask(Method::DELETE, &path, with("Background"), &shown).await?;

@@ -43,7 +43,7 @@ pub(super) async fn objects(asker: &mut Asker) -> StepResult {
     let both = json!({ "spec": { "providerID": "z" }, "status": { "lastKnownState": "y" } });
     let answer = asker.ask(Method::PATCH, &format!("{path}/status"), Some(both), &shown).await?;
     asker.remember("version", &answer, "/metadata/resourceVersion");
-    // What changes nothing makes no version: a write in that version is still taken.
+    // A write without a change makes no version: a write in that version is still accepted.
     let same = json!({ "spec": { "providerID": "x" } });
     asker.ask(Method::PATCH, &path, Some(same), &shown).await?;
     let label = json!({ "metadata": { "resourceVersion": "{version}", "labels": { "l": "1" } } });

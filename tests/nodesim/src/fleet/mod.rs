@@ -38,7 +38,7 @@ pub enum Action {
     Status { vm: Arc<Vm>, uid: String, write: StatusWrite },
 }
 
-/// What is written into a Node's status.
+/// The status to write into a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusWrite {
     Report {
@@ -58,7 +58,7 @@ pub enum StatusWrite {
     },
 }
 
-/// What came of an action.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The Node was created and got this uid.
@@ -77,7 +77,7 @@ pub enum Done {
     NoToken,
     /// The write was made.
     Written,
-    /// What should have been written is not there (any more), or is another VM's.
+    /// The object to write does not exist (any more), or is another VM's.
     Missing,
     Failed,
 }

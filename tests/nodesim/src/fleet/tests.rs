@@ -21,7 +21,7 @@ fn vm(name: &str, boot: u32) -> Vm {
     }
 }
 
-/// A fleet with an API server that answers as told, and a log of what happened when.
+/// A fleet with an API server that answers as planned, and a log of events with their times.
 struct Harness {
     fleet: Fleet,
     answers: Vec<Done>,
@@ -68,7 +68,7 @@ impl Harness {
         self.now = end;
     }
 
-    /// What happened since the last look, without the second that it happened in.
+    /// The events since the last call, without their seconds.
     fn happened(&mut self) -> Vec<String> {
         self.log.drain(..).map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
     }

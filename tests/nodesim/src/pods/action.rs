@@ -1,4 +1,4 @@
-//! What kubelets do about pods, and what comes of it.
+//! The actions of kubelets on pods, and their results.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub enum PodAction {
     },
 }
 
-/// What came of a kubelet's action.
+/// The result of a kubelet's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodDone {
     /// It is done, or what it was about is gone.

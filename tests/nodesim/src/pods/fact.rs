@@ -1,14 +1,14 @@
-//! What a kubelet reads from a pod.
+//! The fields of a pod that a kubelet reads.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 
-/// The pod's containers ignore SIGTERM and SIGKILL alike: it never ends by itself.
+/// The pod's containers ignore SIGTERM and SIGKILL alike: it never ends.
 pub const HANGS: &str = "nodesim.machinist.dev/hangs";
 /// Milliseconds that its containers take after SIGTERM, where that is less than their grace period.
 pub const EXITS_AFTER_MS: &str = "nodesim.machinist.dev/exits-after-ms";
-/// Milliseconds after which its containers have finished by themselves.
+/// Milliseconds after which its containers have finished.
 pub const FINISHES_AFTER_MS: &str = "nodesim.machinist.dev/finishes-after-ms";
 /// With the value `false`, it runs and is never Ready.
 pub const READY: &str = "nodesim.machinist.dev/ready";
@@ -35,7 +35,7 @@ pub struct PodFact {
     pub phase: PodPhase,
     /// The grace period of its deletion, once that was asked for.
     pub deletion_grace: Option<Duration>,
-    /// What tests want of its containers.
+    /// The behaviour of its containers that tests want.
     pub conduct: Conduct,
 }
 
@@ -49,19 +49,19 @@ pub enum PodPhase {
     Finished,
 }
 
-/// What the containers of a pod do.
+/// The behaviour of a pod's containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conduct {
     pub hangs: bool,
     /// They take so long after SIGTERM; without it, their whole grace period.
     pub exits_after: Option<Duration>,
-    /// They finish by themselves so long after their start.
+    /// They finish so long after their start.
     pub finishes_after: Option<Duration>,
     pub is_ready: bool,
 }
 
 impl PodFact {
-    /// What a kubelet has to know of a pod; `None` while it is bound to no Node.
+    /// Returns the facts about a pod for its kubelet; `None` while it is bound to no Node.
     #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
         let (meta, spec) = (&pod.metadata, pod.spec.as_ref()?);

@@ -1,8 +1,8 @@
 //! The pods of all Nodes: what their kubelets do with them, and when.
 //!
-//! A kubelet starts the containers of a pod once the pod's volumes are attached to its Node, and writes that it runs. When
-//! the pod's deletion is asked for, the containers get their grace period, the volumes are unmounted and told as no longer in
-//! use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
+//! A kubelet starts the containers of a pod once the pod's volumes are attached to its Node, and writes that it runs.
+//! When the pod is deleted, the containers get their grace period, the volumes are unmounted and reported as no longer
+//! in use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
 
 mod action;
 mod fact;
@@ -61,7 +61,7 @@ struct PodEntry {
 struct NodeEntry {
     pods: BTreeSet<PodKey>,
     attached: BTreeSet<String>,
-    /// What was told as in use.
+    /// The volumes last reported as in use.
     reported_in_use: BTreeSet<String>,
     /// Its kubelet was found dead or silent. It is looked at again for the Node, and not for each of its pods.
     is_down: bool,
@@ -195,7 +195,7 @@ impl Pods {
 
     /// Takes note of what came of an action.
     pub fn finish(&mut self, subject: &Subject, action: &PodAction, done: PodDone, now: Timestamp) {
-        // Counted first: a watch may have told of the outcome before the answer came.
+        // Counted first: a watch may show the outcome before the answer comes.
         match (action, done) {
             (_, PodDone::Failed) => self.stats.failures += 1,
             (PodAction::Run(_), PodDone::Done) => self.stats.started += 1,
@@ -284,7 +284,7 @@ impl Pods {
 
     fn found_down(&mut self, name: &str, now: Timestamp) {
         if let Some(node) = self.nodes.get_mut(name) {
-            // Without pods there is nobody to wake: the next one finds out by itself.
+            // Without pods there is nothing to stop: the next pod finds out that the kubelet is down.
             node.is_down = !node.pods.is_empty();
             node.slot.not_before = Some(after(now, KUBELET_CHECK));
         }
@@ -315,7 +315,7 @@ impl Pods {
         Some((Subject::Node(name.to_owned()), PodAction::TellInUse { node: name.to_owned(), volumes }))
     }
 
-    /// What a pod's kubelet does next, and when; `None` while it waits for something else than time.
+    /// Returns the next action of a pod's kubelet, and its time; `None` while it waits for something else than time.
     fn wish(&self, entry: &PodEntry) -> Option<(Timestamp, PodAction)> {
         if entry.is_removed {
             return None;

@@ -27,7 +27,7 @@ pub enum AttacherAction {
 }
 
 impl AttacherAction {
-    /// What it is about.
+    /// The subject of the action.
     #[must_use]
     pub fn fact(&self) -> &AttachmentFact {
         match self {

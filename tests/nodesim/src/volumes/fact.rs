@@ -1,4 +1,4 @@
-//! What an attacher reads from a VolumeAttachment.
+//! The fields of a VolumeAttachment that an attacher reads.
 
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
@@ -11,7 +11,7 @@ pub struct AttachmentFact {
     pub attacher: String,
     pub node: String,
     pub volume: String,
-    /// What its status says.
+    /// The status of the attachment.
     pub is_attached: bool,
     /// Its deletion was asked for.
     pub is_deleting: bool,
@@ -19,7 +19,7 @@ pub struct AttachmentFact {
 }
 
 impl AttachmentFact {
-    /// What an attacher has to know; `None` for a volume that is no PersistentVolume's.
+    /// Returns the facts for an attacher; `None` for a volume that is no PersistentVolume's.
     #[must_use]
     pub fn of(attachment: &VolumeAttachment) -> Option<Self> {
         let meta = &attachment.metadata;

@@ -139,7 +139,7 @@ async fn attachments(client: Client, models: Arc<Models>, shared: Arc<Shared>) {
     .await;
 }
 
-/// Hands on each event. The watcher lists anew by itself when a watch breaks.
+/// Passes on each event. The watcher lists again when a watch breaks.
 async fn follow<K>(api: Api<K>, config: watcher::Config, mut hear: impl FnMut(Event<K>))
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,

@@ -26,7 +26,7 @@ impl Harness {
         format!("{}/{rest}", self.registry.address()).parse().unwrap()
     }
 
-    /// By way of the liar.
+    /// Through the liar.
     pub(crate) fn askew(&self, rest: &str) -> Reference {
         format!("{}/{rest}", self.liar.address()).parse().unwrap()
     }

@@ -1,4 +1,4 @@
-//! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
+//! The adversaries of the hosts: users, operators and the weather, at random from the seed.
 
 mod names;
 mod owners;

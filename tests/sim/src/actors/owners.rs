@@ -1,4 +1,4 @@
-//! What users and the autoscaler do to sets and deployments.
+//! The actions of users and of the autoscaler on sets and deployments.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::cloud::ZONES;
 use crate::cluster::pools::{Owners, Pool, is_complete, strategy, wishes};
 use crate::rng::Rng;
 
-/// What somebody does to a set or deployment.
+/// An action on a set or deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolAction {
     /// Another number, as `kubectl scale` writes it.

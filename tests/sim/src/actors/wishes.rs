@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Actors, NAMESPACE};
 use crate::rng::Rng;
 
-/// Who changes his mind does so within this time.
+/// A user who changes a wish again does so within this time.
 const SOON: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(15));
 
 /// In the place of a list of taints.

@@ -1,4 +1,4 @@
-//! What the world is like, learned from each change at the moment when it happens.
+//! The state of the simulated clusters, learned from each change at the moment when it happens.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,7 +30,7 @@ pub(crate) struct NodeTruth {
 #[derive(Clone, Debug, Default)]
 struct LeaseFact {
     holder: String,
-    /// Who lost it to somebody who did not wait, and until when that may be unknown there.
+    /// The loser to somebody who did not wait, and until when the loser may not know it.
     robbed: Option<(String, Timestamp)>,
 }
 

@@ -1,4 +1,4 @@
-//! What may not be done while an API server is away.
+//! Forbidden actions while an API server is away.
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
@@ -10,7 +10,7 @@ use crate::cluster::hosts::to_target;
 /// one more round because calls in flight may take so long.
 const CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
-/// A call that makes, removes or starts anew what nobody asked for.
+/// A call that creates, deletes or reboots a VM without a request.
 pub(super) fn of_action(facts: &Facts, actor: &str, action: &str, now: Timestamp) -> Option<String> {
     let since = facts.cut_off.get(actor).or_else(|| facts.cut_off.get(&to_target(actor)))?;
     let away_for = now.duration_since(*since);
@@ -54,7 +54,7 @@ mod tests {
         })
     }
 
-    /// What is said of this change, some minutes after the way to the cluster of the Nodes was cut.
+    /// Returns the complaint about this change, some minutes after the way to the cluster of the Nodes was cut.
     fn after(minutes: i64, old: &Value, new: &Value) -> Option<String> {
         let cut = Timestamp::UNIX_EPOCH;
         let mut facts = Facts::default();

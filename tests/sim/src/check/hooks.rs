@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::machine::MachineFact;
 use super::rules::PROPAGATION;
 
-/// Times are written in whole seconds, and the one that is waited for may be written before it is told.
+/// Times are written in whole seconds, and the expected one may be written before the reconcile sees it.
 const GRAIN: SignedDuration = SignedDuration::from_secs(3);
 
 /// A host evicts or deletes a pod of this Machine's Node.

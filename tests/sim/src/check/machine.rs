@@ -33,7 +33,7 @@ pub(crate) struct MachineFact {
     pub(crate) failed_by: String,
     /// Until when it is preserved.
     pub(crate) kept_until: Option<Timestamp>,
-    /// What it asks for itself, and since when.
+    /// The value of its preservation annotation, and since when.
     pub(crate) wish: (String, Option<Timestamp>),
     /// For how long it is to be preserved.
     pub(crate) kept_for: SignedDuration,
@@ -71,7 +71,7 @@ pub(crate) struct HooksFact {
 }
 
 impl MachineFact {
-    /// What the object says. `before` is what was known of it, `actor` who has written it.
+    /// Reads the object. `before` is the earlier state, `actor` the writer.
     pub(super) fn learn(machine: &Value, before: Option<&Self>, actor: &str, now: Timestamp) -> Self {
         let object = Some(machine);
         let fresh = Self::default();
@@ -170,7 +170,7 @@ impl MachineFact {
     }
 }
 
-/// `lastOperation` is a creation that failed for want of capacity.
+/// `lastOperation` is a creation that failed because of missing capacity.
 fn is_out_of_capacity(machine: &Value) -> bool {
     let last = &machine["status"]["lastOperation"];
     last["type"] == "Create"

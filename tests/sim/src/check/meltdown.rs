@@ -36,7 +36,7 @@ pub(super) fn of_change(
         .or_else(|| zone(facts, cloud, uid, machine, change.actor, now))
 }
 
-/// What a host has failed itself it knows; of everything else it hears later.
+/// A host knows at once which Machines it has failed itself; of everything else it learns later.
 fn group(facts: &Facts, uid: &str, machine: &MachineFact, actor: &str, now: Timestamp) -> Option<String> {
     let is_known = |other: &MachineFact| {
         let is_old_news = other.away_since.is_some_and(|since| now.duration_since(since) > PROPAGATION);

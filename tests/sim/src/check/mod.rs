@@ -1,4 +1,4 @@
-//! Who watches: each change of an object, each call of a driver and each request is held against what must always hold.
+//! The checker: it compares each change of an object, each call of a driver and each request with the rules.
 //!
 //! The rules look at the world as it is, never at what a host believes.
 
@@ -34,7 +34,7 @@ pub(crate) use facts::{Facts, NodeTruth};
 pub(crate) use machine::MachineFact;
 pub(crate) use rules::HOST;
 
-/// What must always hold, and what must come about in the end.
+/// The rules that always hold, and those that hold in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Never two live VMs for one Machine.
@@ -56,8 +56,8 @@ pub enum Rule {
     NamesTaken,
     /// Nothing is written and no cloud is called without leading.
     Leader,
-    /// Nothing is made, failed, removed or started anew, unless somebody asked for its end, while an API server is away for longer
-    /// than the gate waits.
+    /// Nothing is created, failed, deleted or rebooted, unless somebody requested its deletion, while an API server is
+    /// away for longer than the gate waits.
     Gate,
     /// A machine that is healthy is never failed, whatever is out of order around it.
     HealthyStays,
@@ -75,7 +75,7 @@ pub enum Rule {
     Preserved,
     /// Never a Node handed over for an update that is not selected, or not empty.
     InPlace,
-    /// Never a phase changed, nor a VM started anew, by a policy that only observes.
+    /// A policy that only observes never changes a phase and never reboots a VM.
     Verdicts,
     /// Never one Machine more made for a set than it wants.
     Surplus,
@@ -146,7 +146,7 @@ impl Watchman {
         Self { facts, found, alarmed, cloud, clock, wire, story }
     }
 
-    /// What was found, in order.
+    /// The violations found, in order.
     pub(crate) fn found(&self) -> Vec<Violation> {
         self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -171,7 +171,7 @@ impl Watchman {
         self.story.tell(self.clock.now(), what);
     }
 
-    /// What is known of the world.
+    /// The known state of the simulated clusters.
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -265,7 +265,7 @@ impl Watchman {
         }
     }
 
-    /// An order to start a VM anew reaches the cloud.
+    /// A request to reboot a VM reaches the cloud.
     pub(crate) fn reboot_asked(&self, vm: &str, actor: &str) {
         let forbidden =
             gate::of_action(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());

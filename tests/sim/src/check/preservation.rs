@@ -19,7 +19,7 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
     let (actor, name) = (change.actor, &machine.name);
     let is_going = |object| !text(object, "/metadata/deletionTimestamp").is_empty();
     if is_going(change.new) && !is_going(change.old) {
-        // Whoever deletes a Node means its Machine.
+        // The deletion of a Node means its Machine.
         let has_joined = machine.set.is_empty() || matches!(machine.phase.as_str(), "Running" | "Unknown");
         let node = facts.node_objects.get(&machine.node);
         let is_asked =

@@ -1,4 +1,4 @@
-//! What must always hold. Plain functions of what is known of the world and of what happens.
+//! The rules that always hold: plain functions of the known state and of the events.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
@@ -19,7 +19,7 @@ pub(super) const PROPAGATION: SignedDuration = SignedDuration::from_mins(2);
 /// From the beginning of a drain until it may use force: the default.
 const FORCE_AFTER: SignedDuration = SignedDuration::from_hours(2);
 
-/// Pods of a Node that has not been ready for so long cannot end by themselves.
+/// Pods of a Node that has not been ready for so long cannot end.
 const AILS_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Times in objects are whole seconds.
@@ -182,7 +182,7 @@ fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<S
     })
 }
 
-/// Who does not lead writes nothing but Leases, and calls nobody.
+/// A host that does not lead writes nothing but Leases, and sends no calls.
 pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<String> {
     let is_effect =
         matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE" | "CALL") && call.what != "leases";

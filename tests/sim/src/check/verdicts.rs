@@ -9,7 +9,7 @@ use super::rules::PROPAGATION;
 
 /// A host changes the phase of a Machine that has joined.
 pub(super) fn of_change(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
-    // Who cannot see the Nodes goes by what they were.
+    // A host that cannot see the Nodes uses their last known state.
     if facts.has_judges || facts.is_blind(change.actor, now) {
         return None;
     }
@@ -19,7 +19,7 @@ pub(super) fn of_change(facts: &Facts, change: &Change<'_>, now: Timestamp) -> O
     let node = facts.node_of(machine).filter(|node| !node.is_deleting)?;
     let is_old = node.looks_since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
     let is_healthy = node.looks == Looks::Healthy;
-    // After an outage of the API server time counts anew, whatever Nodes say.
+    // After an outage of the API server time starts again, whatever Nodes say.
     let is_reset = text(change.new, "/status/lastOperation/description").contains("was reset");
     let is_wrong = match (from, to) {
         ("Running", "Unknown") => is_healthy,

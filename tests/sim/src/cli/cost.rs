@@ -1,4 +1,4 @@
-//! What a run costs the computer.
+//! The cost of a run.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What can be asked for, and the command that asks for one run again.
+//! The options of the simulator, and the command that repeats one run.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Options {
         Duration::from_secs_f64(self.hours * 3600.0)
     }
 
-    /// What repeats the run of this seed, and nothing else.
+    /// Returns the options that repeat the run of this seed, and nothing else.
     pub(crate) fn command(&self, seed: u64) -> String {
         let Self { machines, hours, .. } = self;
         let bug = self.plant.map(|bug| format!(" --plant {}", name(bug))).unwrap_or_default();

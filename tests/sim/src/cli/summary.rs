@@ -1,4 +1,4 @@
-//! What is said at the end.
+//! The last lines of the output.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

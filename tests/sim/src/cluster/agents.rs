@@ -1,4 +1,4 @@
-//! Who updates Nodes in place: an agent on each Node, and whoever takes the Node back into service.
+//! In-place updates: an agent on each Node, and the writer that takes the Node back into service.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Cluster {
         unfinished.into_iter().next()
     }
 
-    /// Its agent has done it, or could not. What has failed is tried again.
+    /// Its agent has done it, or could not. A failed update is retried.
     pub(super) fn update(&self, node: &str) {
         let reason = self.api.find("nodes", node).map(|node| update_of(&node).to_owned());
         let is_retry = reason.as_deref() == Some(node_conditions::UPDATE_FAILED);

@@ -24,7 +24,7 @@ struct FleetState {
     wanted: BTreeSet<String>,
     /// Those of them that have failed.
     failed: BTreeSet<String>,
-    /// How many menders are under way: the last one mends.
+    /// The number of repairs under way: the last one repairs.
     repairs: u32,
 }
 
@@ -161,7 +161,7 @@ impl Fleet {
         }
     }
 
-    /// What is not as it is wished; `None` when all Machines run and no other is there.
+    /// Returns the difference from the wish; `None` when all Machines run and no other is there.
     pub(crate) fn is_short_of(&self) -> Option<String> {
         let others = self.api.collect("machines", |machine| {
             let phase = machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default();

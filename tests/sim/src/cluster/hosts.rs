@@ -32,7 +32,7 @@ use crate::rng::Rng;
 /// The namespace of all that is not in `kube-system` or `default`.
 pub(crate) const NAMESPACE: &str = "shoot";
 
-/// What VMs of ours are marked with.
+/// The tags of this cluster's VMs.
 pub(crate) const CLUSTER: &str = "sim";
 
 /// Between the end of a process and the start of the next one.
@@ -68,7 +68,7 @@ pub(crate) struct Hosts {
     mark: Arc<Mutex<&'static str>>,
 }
 
-/// What can be done to a process from outside.
+/// Disturbances of a process from outside.
 #[derive(Clone)]
 struct Handles {
     kill: Arc<Notify>,
@@ -172,7 +172,7 @@ impl Hosts {
             let process = self.start(&name, rng.bytes(), &handles);
             process.end(&handles.kill).await;
             self.watchman.facts().running.remove(&name);
-            // What has been sent and has not arrived never does.
+            // Requests that were sent and have not arrived never do.
             for way in [name.clone(), to_target(&name)] {
                 self.wire.cut(&way);
                 self.api.drop_watches(&way, None);
@@ -243,7 +243,7 @@ fn settings(planted: Option<Planted>, mark: &str) -> Settings {
         Some(Planted::GateStaysOpen) => {
             Settings { api_check_period: SignedDuration::from_hours(24 * 365), ..settings }
         }
-        // Whatever never comes to rest is found only by passes.
+        // Only a reconcile finds that something never comes to rest.
         Some(Planted::DropsConditions) => Settings { resync: SignedDuration::from_mins(10), ..settings },
         Some(Planted::DeletesOrphansAtOnce) => Settings {
             orphan_vms_period: SignedDuration::from_mins(1),
@@ -267,7 +267,7 @@ fn settings(planted: Option<Planted>, mark: &str) -> Settings {
 struct Process {
     run: JoinHandle<Ended>,
     election: JoinHandle<()>,
-    /// Who believes to lead always does so for as long as this is there.
+    /// A host that believes that it leads does so for as long as this is there.
     _always: watch::Sender<bool>,
 }
 

@@ -48,7 +48,7 @@ enum Due {
     App(usize),
     /// A pod starts to serve, or has ended.
     Pod(String),
-    /// The budget of this application is counted anew.
+    /// The budget of this application is counted again.
     Budget(usize),
     /// Pods of a Node that is gone are taken away.
     Collect(String),
@@ -66,7 +66,7 @@ enum Due {
     Detached(String),
 }
 
-/// What has changed and was not looked at yet.
+/// A change that was not processed yet.
 #[derive(Debug)]
 enum ClusterEvent {
     NodeGone(String),

@@ -1,4 +1,4 @@
-//! Pods of applications: made, placed, started, ended within their grace period, made anew.
+//! Pods of applications: created, placed, started, ended within their grace period, created again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -217,7 +217,7 @@ impl Cluster {
         self.let_go_all(node);
     }
 
-    /// What runs on a silent Node is not ready.
+    /// Pods of a silent Node are not ready.
     pub(super) fn pods_of_node(&self, node: &str, is_well: bool) {
         let pods = self.lock().pods.by_node.get(node).cloned().unwrap_or_default();
         for pod in pods {

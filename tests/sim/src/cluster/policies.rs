@@ -44,7 +44,7 @@ impl Policies {
         Self(Arc::new(Mutex::new(PolicyState { rng, policies, generation: 1, is_calm: false })))
     }
 
-    /// One of them is loaded anew, or is not there for a while.
+    /// One of them is reloaded, or is absent for a while.
     pub(crate) fn swap(&self, rng: &mut Rng) -> Option<String> {
         let mut state = self.lock();
         let at = rng.below(state.policies.len());
@@ -128,7 +128,7 @@ fn answer(verdict: Verdict, action: Action, now: Timestamp, holds: SignedDuratio
     RawAnswer { verdict, reason: "it seems so".to_owned(), action, holds_until }
 }
 
-/// What the built-in rule says.
+/// The answer of the built-in rule.
 fn truth(question: &Question, now: Timestamp) -> (Verdict, Action) {
     let conditions = question.node.iter().flat_map(|node| &node.conditions);
     let conditions: Vec<NodeConditionFact> = conditions

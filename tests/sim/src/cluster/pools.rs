@@ -15,7 +15,8 @@ use crate::rng::Rng;
 /// Somebody removes what belongs to nobody after so many rounds of the fleet.
 const ROUNDS_UNOWNED: u32 = 15;
 
-/// What may be wished of a deployment by annotations, and how. A run begins at the midnight before a Thursday.
+/// The annotations of a deployment that a user may wish, and their values. A run begins at the midnight before a
+/// Thursday.
 const WISHES: &[(&str, &[&str])] = &[
     (annotations::DISRUPTION_BUDGET, &["1/2m", "1/10m", "2/5m", "1/1h"]),
     (
@@ -28,7 +29,7 @@ const WISHES: &[(&str, &[&str])] = &[
     (annotations::CLASS_ALTERNATIVES, &["sim-1b", "sim-1c,sim-1a"]),
 ];
 
-/// Whose the Machines of a run are.
+/// The kind of owner of the Machines of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owners {
     Nobody,
@@ -139,7 +140,7 @@ impl Pools {
         }
     }
 
-    /// What users hold up goes on.
+    /// Resumes paused rollouts.
     pub(crate) fn repair(&self) {
         if self.owners != Owners::Deployments {
             return;
@@ -207,7 +208,7 @@ impl Pools {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is not as it is wished.
+    /// Returns the difference from the wish.
     pub(crate) fn is_short_of(&self) -> Option<String> {
         let plural = self.owners.plural()?;
         let mut wished = 0;

@@ -46,7 +46,7 @@ pub(super) struct Attachments {
 }
 
 impl Attachments {
-    /// An attachment comes or goes. What it attaches, and where, never changes.
+    /// An attachment appears or disappears. Its volume and its Node never change.
     pub(super) fn change(&mut self, change: &Change<'_>) {
         let Some(object) = change.new.or(change.old).filter(|_| change.new.is_none() != change.old.is_none())
         else {

@@ -115,7 +115,7 @@ pub enum Planted {
     WritesOthersNodes,
     /// With a Machine that is failed for the name of its Node, another one of its set is.
     GivesUpForNames,
-    /// What stands in an annotation of a set goes to its Machines as it is.
+    /// The annotation of a set is copied to its Machines as it is.
     HandsDownTexts,
 }
 
@@ -166,7 +166,7 @@ impl Planted {
         Self::HandsDownTexts,
     ];
 
-    /// Whose Machines must be for it to show.
+    /// The kind of owner that Machines need for the bug to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
             Self::MakesAgain
@@ -464,7 +464,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     let path = request.uri().path().to_owned();
     match bug {
         Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
-            // What changes nothing makes no version, so that the bug is not even told by an event.
+            // A write without a change makes no version, so that the bug does not even show as an event.
             patched(request, |patch| {
                 if let Some(status) = patch["status"].as_object_mut() {
                     status.remove("conditions");
@@ -510,7 +510,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
         Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
             let (mut head, body) = request.into_parts();
             let bytes = body.collect().await?.to_bytes();
-            // What is said on the Node once its Machine is kept.
+            // The condition on the Node once its Machine is kept.
             if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
                 return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
             }
@@ -525,7 +525,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     }
 }
 
-/// The same request with another patch in it. What is no patch stays as it is.
+/// Returns the same request with another patch in it. A request without a patch stays as it is.
 async fn patched(request: Request<Body>, change: impl FnOnce(&mut Value)) -> Result<Request<Body>, BoxError> {
     if request.method() != Method::PATCH {
         return Ok(request);

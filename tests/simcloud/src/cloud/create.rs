@@ -136,7 +136,7 @@ impl Cloud {
     }
 }
 
-/// What holds for names and tags of VMs and volumes.
+/// The rules for names and tags of VMs and volumes.
 pub(super) fn check_name_and_tags(
     name: &str,
     tags: &std::collections::BTreeMap<String, String>,

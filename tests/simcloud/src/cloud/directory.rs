@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! The callers, and their permissions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::config::{Account, Config, Role};
 use crate::route::Operation;
 use crate::wire::error::{ApiError, Code};
 
-/// Whoever made a call.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     Admin,

@@ -11,7 +11,7 @@ use crate::wire::error::{ApiError, Code};
 /// Longer keys are refused, as clouds do.
 const KEY_LIMIT_BYTES: usize = 128;
 
-/// What a key is for; the same key may be used once for each.
+/// The purpose of a key; the same key may be used once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
     Vm,

@@ -1,4 +1,4 @@
-//! What time does to VMs.
+//! The effects of time on VMs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) enum Due {
     ReachFinalState(u64),
 }
 
-/// What is due, in order of time, then of arrival.
+/// The due changes, in order of time, then of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     queue: BTreeMap<(Timestamp, u64), Due>,

@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::server::faults::{Effect, Faults, Match, Rule};
 use crate::wire::error::{ApiError, Code};
 
-/// What befalls a call.
+/// The faults of a call.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Added to the answer's delay.
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     pub(crate) injection: Injection,
 }
 
-/// What happens beside a delay.
+/// The disturbance beside a delay.
 #[derive(Debug)]
 pub(crate) enum Injection {
     /// The work is done and answered.
@@ -29,7 +29,7 @@ pub(crate) enum Injection {
     After(Spoil),
 }
 
-/// What the caller sees instead of an honest answer.
+/// The disturbed answer that the caller sees.
 #[derive(Debug)]
 pub(crate) enum Spoil {
     Error(ApiError),
@@ -46,7 +46,7 @@ pub(crate) struct FaultBook {
     ledgers: Vec<Ledger>,
 }
 
-/// What a rule remembers.
+/// The counters of a rule.
 #[derive(Debug, Default)]
 struct Ledger {
     seen: u64,
@@ -61,7 +61,7 @@ struct Bucket {
 }
 
 impl FaultBook {
-    /// Replaces the faults; all counts start anew.
+    /// Replaces the faults; all counts start again.
     pub(crate) fn set(&mut self, faults: Faults) {
         self.ledgers = faults.rules.iter().map(|_| Ledger::default()).collect();
         self.faults = faults;
@@ -81,7 +81,7 @@ impl FaultBook {
         fired
     }
 
-    /// What befalls this call of this account.
+    /// Decides the faults of this call of this account.
     pub(crate) fn plan(
         &mut self,
         request: &Request,

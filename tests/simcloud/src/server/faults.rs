@@ -1,4 +1,4 @@
-//! What goes wrong, as the admin API says it.
+//! Fault rules, in the form of the admin API.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,17 +32,17 @@ pub struct Rule {
     pub name: Option<String>,
     #[serde(default, rename = "match")]
     pub matches: Match,
-    /// What happens to them.
+    /// The effect on the calls.
     pub effect: Effect,
 }
 
-/// For which calls a rule holds. What is absent does not restrict.
+/// The calls for which a rule applies. An absent field does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Match {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The path; `*` stands for one segment, `**` at the end for any rest.
+    /// The path; `*` matches one segment, `**` at the end any rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The account of the caller.
@@ -59,7 +59,7 @@ pub struct Match {
     pub count: Option<u64>,
 }
 
-/// What a rule does to a call.
+/// The effect of a rule on a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Effect {
@@ -154,7 +154,7 @@ impl Capacity {
 }
 
 impl Faults {
-    /// What is wrong with these faults, if anything is.
+    /// Returns the problem with these faults, if there is one.
     pub(crate) fn flaw(&self) -> Option<String> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         if !share(self.boot_failure_probability) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Address;
 
-/// What happened to a VM.
+/// An event of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventKind {
@@ -62,7 +62,7 @@ pub struct EventVm {
 pub struct Changes {
     /// The deltas, oldest first.
     pub events: Vec<Event>,
-    /// What to ask with the next time.
+    /// The cursor of the next request.
     pub next: u64,
 }
 

@@ -162,7 +162,7 @@ impl Server {
         self.with(|cloud, _| cloud.vms().cloned().collect())
     }
 
-    /// The VM dies by itself.
+    /// The VM dies without a request.
     ///
     /// # Errors
     /// When there is no such VM.

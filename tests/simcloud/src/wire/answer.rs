@@ -1,4 +1,4 @@
-//! What comes back: bytes, how long they take, and whether they arrive.
+//! Answers: bytes, their delay, and whether they arrive.
 
 use std::time::Duration;
 

@@ -77,7 +77,7 @@ fn a_time_out_after_the_commit_leaves_one_vm_under_the_key() {
     assert_eq!(harness.cloud.stats().outcome("vm.create", "timeout"), 1);
 }
 
-/// What a careless caller may do with two keys and three names.
+/// A request of a careless caller with two keys and three names.
 #[derive(Clone, Debug)]
 enum Act {
     Create { key: u8, name: u8 },

@@ -10,7 +10,7 @@ use super::scene::{AWS, all, create, installed};
 use super::takeover::adopt;
 use crate::scene::{SIM, is_gone, is_running, nudge, turn};
 
-/// What the class of the tests puts on each of its instances.
+/// The tags that the class of the tests puts on each of its instances.
 fn class_tags(name: &str) -> BTreeMap<String, String> {
     [("Name", name), ("kubernetes.io/cluster/lab", "1"), ("kubernetes.io/role/node", "1")]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))

@@ -1,5 +1,5 @@
-//! The commands about deployments against a real API server. Sets, Machines and statuses are written by hand, so that each
-//! moment of a rollout stands still while it is looked at.
+//! The commands about deployments against a real API server. Sets, Machines and statuses are written by hand, so that
+//! each moment of a rollout lasts for as long as the test needs.
 
 mod fleet;
 mod plugin;
@@ -27,7 +27,7 @@ async fn run(program: impl AsRef<OsStr>, kubeconfig: &Path, words: &[&str]) -> R
     command.output().await.with_context(|| format!("{} does not start", program.display()))
 }
 
-/// What it prints, when all is well.
+/// Returns the output of a command that succeeds.
 fn output_of(words: &[&str], done: &Output) -> Result<String> {
     let complaint = String::from_utf8_lossy(&done.stderr);
     ensure!(done.status.success(), "{words:?} fails: {complaint}");

@@ -1,4 +1,4 @@
-//! Deployments that contradict themselves or each other: nothing is made that nobody wants, and each says what to mend.
+//! Deployments that contradict themselves or each other: no unwanted Machine is created, and each says how to fix it.
 //!
 //! The API server has no rules here, so that everything reaches the host that may have been stored before there were
 //! rules.
@@ -42,7 +42,7 @@ async fn sets(lab: &Lab) -> Result<usize> {
     Ok(lab.sets().list_metadata(&ListParams::default()).await?.items.len())
 }
 
-/// A name, what is wrong about it, and what it is told.
+/// A name, the problem, and the reported message.
 type Wrong = (&'static str, Value, &'static str, &'static str);
 
 /// Merged into a deployment that is right.
@@ -145,7 +145,7 @@ async fn a_deployment_that_cannot_be_parsed_creates_nothing_and_says_how_to_fix_
         }
         ensure!(sets(lab).await? == 0, "none has a set");
         ensure!(fleet.stretch().most == 0, "none has a Machine: {:?}", fleet.stretch());
-        // What is mended works; the others can be deleted, which the test does in the end.
+        // The corrected one works; the others can be deleted, which the test does in the end.
         let corrected = json!({ "spec": { "selector": { "matchLabels": { "name": "selects-nothing" } } } });
         lab.patch_deployment("selects-nothing", &corrected).await?;
         lab.deployment_is_complete("selects-nothing").await?;

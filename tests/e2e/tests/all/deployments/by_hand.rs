@@ -1,4 +1,4 @@
-//! What people do with their hands while a deployment works.
+//! Manual edits while a deployment works.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_set_that_is_edited_in_mid_rollout_is_put_right_and_nothing_runs_away(
         fleet.until("three are left", |tally| tally.objects == 3 && tally.available == 3).await?;
         let classes = fleet.look(|fleet| fleet.tally().classes.clone());
         ensure!(classes == [("large".to_owned(), 3)].into(), "{classes:?}");
-        // What was written by hand may be followed until it is put right, and no further.
+        // A manual edit may be followed until it is reverted, and no further.
         fleet.stretch().keeps_to(FleetBounds { most: 5 + 6, fewest_available: 3 })?;
         let revision = lab.sets().get(&other).await?.annotations().get("deployment.kubernetes.io/revision").cloned();
         ensure!(revision.is_some(), "its revision is back");

@@ -1,4 +1,4 @@
-//! What a Machine needs and does not find: it says so, and goes on at once when it is there.
+//! A missing prerequisite of a Machine: the Machine reports it, and continues at once when it appears.
 
 use anyhow::{Result, ensure};
 use e2e::{Kinds, Lab, LabOptions, manifests};
@@ -23,7 +23,7 @@ async fn waits(lab: &Lab, name: &str, reason: &str, part: &str) -> Result<()> {
     Ok(())
 }
 
-/// Once mended, it goes on at once and not at the end of its back-off; then it runs.
+/// Once it is fixed, the Machine continues at once and not at the end of its back-off; then it runs.
 async fn goes_on(lab: &Lab, name: &str) -> Result<()> {
     soon("the Machine goes on at once", async || Ok(lab.machines().get(name).await?.provider_id().map(drop)))
         .await?;

@@ -155,7 +155,7 @@ async fn a_whole_life_on_the_kinds_that_others_have_installed() {
             };
             Ok(of("machines") + of("machines/status") + of("machineclasses") + of("nodes"))
         };
-        // What the end of the creation still writes.
+        // The last writes of the creation.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let before = writes().await?;
         tokio::time::sleep(Duration::from_secs(4)).await;

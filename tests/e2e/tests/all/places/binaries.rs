@@ -15,7 +15,7 @@ use crate::scene::{SIM, runs, turn};
 const MANAGER: &str = "machine-controller-manager";
 const MACHINES: &str = "machine-controller";
 
-/// Who holds a Lease; none where there is no Lease.
+/// The holder of a Lease; none where there is no Lease.
 async fn holder(lab: &Lab, name: &str) -> Result<Option<String>> {
     let api: Api<Lease> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
     Ok(api.get_opt(name).await?.and_then(|lease| lease.spec?.holder_identity))

@@ -16,7 +16,7 @@ use crate::scene::{SIM, is_running, turn};
 /// Takes the optimising compiler many seconds, as JavaScript's engine does.
 const FUNCTIONS: u32 = 5_000;
 
-/// What the host's own account of memory may grow by: the component, packed and unpacked, and its notes.
+/// The most that the host's own memory may grow by: the component, packed and unpacked, and its notes.
 const GROWTH: u64 = 64 << 20;
 
 /// More than that is what the compiler needs; less, and this test would prove nothing.

@@ -1,4 +1,4 @@
-//! Requests that a driver may not make: refused, counted, and told on its ConfigMap.
+//! Requests that a driver may not send: refused, counted, and reported on its ConfigMap.
 
 use anyhow::{Result, ensure};
 use e2e::{Host, Lab, LabOptions, manifests};

@@ -86,7 +86,8 @@ async fn a_driver_that_breaks_again_and_again_is_left_alone_for_a_while() {
         lab.create_machine("later", "traps").await?;
         lab.machine_reason("later", "DriverNotReady", "traps is not ready").await?;
         runs(lab, "beside").await?;
-        // Mended, they go on when the quarantine is over. What the driver made is not found any more, so that it can go.
+        // Once corrected, they continue when the quarantine is over. The driver's VM is not found any more, so that the
+        // Machine can be deleted.
         let corrected =
             json!({ "providerSpec": { "do": "fail", "code": "not-found", "in": ["get-status"] } });
         patch_class(lab, "traps", &corrected).await?;

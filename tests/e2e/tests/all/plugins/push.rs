@@ -213,7 +213,7 @@ async fn objects_of_others_are_not_overwritten_without_a_flag() {
 async fn a_push_that_the_host_rejects_says_why_and_what_serves_on() {
     bare(async |lab, shell| {
         shell.does(&FIRST).await?;
-        // Good by itself, and rejected here: another plugin serves this provider.
+        // Valid alone, and rejected here: another plugin serves this provider.
         let rival = [
             "push",
             "sim-2.wasm",

@@ -43,7 +43,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// What the Node's token is made of, while it waits for the Node.
+/// The secret parts of bootstrap tokens that wait for their Nodes.
 async fn bootstrap_secrets(lab: &Lab) -> Result<Vec<String>> {
     let api: Api<Secret> = Api::namespaced(lab.client.clone(), "kube-system");
     let all = api.list(&ListParams::default().fields("type=bootstrap.kubernetes.io/token")).await?.items;

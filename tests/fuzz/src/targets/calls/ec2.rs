@@ -157,7 +157,7 @@ fn is_own(instance: Node<'_, '_>) -> bool {
         .filter_map(|node| Some((verbatim(node, "key")?, verbatim(node, "value").unwrap_or_default())))
         .collect();
     let has = |key: &str, value: &str| tags.iter().any(|(known, is)| known == key && is == value);
-    // In one cluster the name is as good as the uid: a Machine that was restored has another uid.
+    // In one cluster the name counts like the uid: a Machine that was restored has another uid.
     let is_named = has("machinist.dev/machine-uid", UID) || has("Name", "machine-1");
     let token = child(instance, "clientToken").unwrap_or_default();
     (has("machinist.dev/cluster", CLUSTER) && is_named) || token.starts_with(KEY)

@@ -9,7 +9,7 @@ use crate::vm::{Address, Vm};
 
 const MIB_IN_GIB: u32 = 1024;
 
-/// What an instance type has.
+/// The resources of an instance type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     cpus: u32,

@@ -183,7 +183,7 @@ impl VmSource for Ec2Source {
                         }
                     }
                     Err(error) => {
-                        // What was learned half-way was not told.
+                        // Facts learned half-way were not sent.
                         is_first = true;
                         tracing::debug!(error = format!("{error:#}"), "the cloud could not be asked");
                     }

@@ -56,8 +56,8 @@ pub(crate) struct DeploymentFact {
     pub(super) leaves_since: Option<Timestamp>,
     /// When somebody who is no host has changed a set of it.
     pub(super) meddled_at: Option<Timestamp>,
-    /// When a host has told a set of it a number after that: it has heard of it. One that waits for a crash, an outage or a
-    /// freeze to end has not.
+    /// The time when a host wrote a number to a set after that: then the host has seen it. A host that waits for a
+    /// crash, an outage or a freeze to end has not.
     seen_at: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! What hosts do to Machines that have an owner.
+//! The actions of hosts on Machines that have an owner.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::labels;
@@ -98,7 +98,8 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
         says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
     }
-    // Who comes out of an outage may make what its set is still to have, before the deployment has told it a smaller number.
+    // A host after an outage may create Machines that its set is still to have, before the deployment has written a
+    // smaller number.
     let deployment = owners.deployments.get(&set.deployment);
     if let Some(deployment) = deployment.filter(|one| !one.is_meddled(now) && !facts.is_blind(actor, now)) {
         let all = 1 + of_deployment(facts, &set.deployment).filter(|(_, other)| other.is_living()).count();
@@ -197,8 +198,8 @@ fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestam
     (has_one_budget && gone > most).then(|| format!("it is the {gone}th within {minutes} minutes, of {most}"))
 }
 
-/// Too few available Machines would be left without this one. What others took away since the set was to want fewer is not the
-/// host's doing.
+/// Too few available Machines would be left without this one. Removals by others since the set was to want fewer are
+/// not the host's doing.
 fn availability(
     facts: &Facts,
     uid: &str,

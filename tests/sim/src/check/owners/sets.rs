@@ -1,4 +1,4 @@
-//! What hosts do to sets and deployments.
+//! The actions of hosts on sets and deployments.
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
@@ -98,8 +98,8 @@ fn raised(
     if deployment.is_meddled(now) || deployment.deleting_since.is_some() {
         return None;
     }
-    // That one goes is known after a while, and sooner where a host has ordered it: its set, whose deployment sees it a moment
-    // later. One whose Node somebody deletes goes by itself.
+    // A deletion is known after a while, and sooner where a host has requested it: first by its set, and a moment later
+    // by the deployment. A Machine whose Node somebody deletes is deleted without such a request.
     let is_known = |machine: &MachineFact| {
         let has_lost_node = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
         let takes = if machine.is_taken && !has_lost_node { OWN_PROPAGATION } else { PROPAGATION };
