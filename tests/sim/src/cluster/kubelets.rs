@@ -214,7 +214,8 @@ impl Cluster {
         state.cordoned.remove(node);
         state.pods.nodes.retain(|other| other != node);
         if let Some(vm) = state.by_node.remove(node) {
-            // A kubelet that lost its Node does not create another one. The kubelet of a VM that is gone for good is forgotten.
+            // A kubelet that lost its Node does not create another one. The kubelet of a VM that is gone for good is
+            // forgotten.
             if state.kubelets.get(&vm).is_some_and(|kubelet| kubelet.is_gone) {
                 state.kubelets.remove(&vm);
             } else if let Some(kubelet) = state.kubelets.get_mut(&vm) {
