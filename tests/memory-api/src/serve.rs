@@ -388,7 +388,7 @@ fn stream(watch: WatchStream) -> Reply {
 
 fn broken(failure: Trouble) -> Result<Reply, BoxError> {
     match failure {
-        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::failure(code)))),
+        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::server_failure(code)))),
         Trouble::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
         Trouble::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         Trouble::Answered(error) => Err(error.into()),

@@ -100,7 +100,7 @@ impl Progress {
         let word = match &checked.verdict {
             Ok(()) => "ok",
             Err(Stop::Skipped(_)) => "skipped",
-            Err(Stop::Failed(_) | Stop::Trouble(_)) => "FAILED",
+            Err(Stop::Failed(_) | Stop::Broken(_)) => "FAILED",
         };
         let line = format!("{} of {count}: {} {word}", told.0, checked.id());
         let mut stderr = std::io::stderr();

@@ -35,11 +35,11 @@ pub(super) fn build(folder: &Path, output: &Path) -> Result<(), Error> {
         .current_dir(folder)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
-    let output = cargo.output().map_err(|source| Error::Start { program: line(&cargo), source })?;
-    if !output.status.success() {
+    let built = cargo.output().map_err(|source| Error::Start { program: line(&cargo), source })?;
+    if !built.status.success() {
         return Err(Error::Failed { line: line(&cargo) });
     }
-    let made = component(&String::from_utf8_lossy(&output.stdout), &folder.join("Cargo.toml"));
+    let made = component(&String::from_utf8_lossy(&built.stdout), &folder.join("Cargo.toml"));
     let Some(made) = made else {
         let fix = "Cargo.toml needs [lib] with crate-type = [\"cdylib\"]".to_owned();
         return Err(Error::Nothing { line: line(&cargo), fix });

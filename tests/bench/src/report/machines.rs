@@ -1,7 +1,7 @@
 //! Machines from create to Running, on EC2 too, deletions, drains, a host that is idle, and a week in the simulator.
 
 use super::page::none;
-use super::{Page, Report, count, float, megabytes, millis, per_machine, seconds, secs, spread};
+use super::{Page, Report, float, megabytes, millis, per_machine, seconds, secs, spread};
 use crate::drains::{DrainFigures, EXIT, Flight, PODS};
 use crate::idle::IdleFigures;
 use crate::machines::deletions::DeletionFigures;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::doubt::Creates;
 use super::machine::MachineFact;
 use super::node::NodeFact;
-use super::owners::Owners;
+use super::owners::OwnerFacts;
 use super::taken::{self, NamesTaken};
 use super::workload::Workload;
 use crate::cluster::hosts::{TARGET, to_target};
@@ -56,7 +56,7 @@ pub(crate) struct Facts {
     pub(super) workload: Workload,
     /// The results of the hosts' creates.
     pub(super) creates: Creates,
-    pub(super) owners: Owners,
+    pub(super) owners: OwnerFacts,
     /// Whether a policy of the run may decide anything.
     pub(crate) has_judges: bool,
     /// Uids of Machines whose VM was ordered away, and when that was first done.

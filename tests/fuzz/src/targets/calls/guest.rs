@@ -123,7 +123,7 @@ fn holds(taken: &Taken) -> Result<(), String> {
         Taken::Creation(machinist_core::driver::Creation::InProgress(waiting))
         | Taken::Deletion(machinist_core::driver::Deletion::InProgress(waiting)) => {
             promise(waiting.resume_token.len() <= 64 * 1024, || "a token floods".to_owned())?;
-            shown(&waiting.breakage_is_bounded, 4096)
+            shown(&waiting.message, 4096)
         }
         Taken::Deletion(machinist_core::driver::Deletion::Deleted { last_known_state }) => {
             let length = last_known_state.as_ref().map_or(0, String::len);
@@ -167,14 +167,14 @@ fn vm_holds(vm: &Vm) -> Result<(), String> {
     vm.conditions.iter().try_for_each(|condition| {
         identifier(&condition.kind, 253)?;
         shown(&condition.reason, 256)?;
-        shown(&condition.breakage_is_bounded, 4096)
+        shown(&condition.message, 4096)
     })
 }
 
 fn error_holds(error: &CallError) -> Result<(), String> {
     match error {
         CallError::Guest(error) => {
-            shown(&error.breakage_is_bounded, 4096)?;
+            shown(&error.message, 4096)?;
             error.cloud_code.iter().try_for_each(|code| shown(code, 256))?;
             error.provider_id.iter().try_for_each(|id| identifier(id.as_str(), 1024))?;
             let day = jiff::SignedDuration::from_hours(24);

@@ -2,7 +2,7 @@
 
 use machinist_plugin_host::Terms;
 use machinist_plugin_host::registry::canary::Rollout;
-use machinist_plugin_host::registry::canary::decided::Quoted;
+use machinist_plugin_host::registry::canary::decided::Said;
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
@@ -62,7 +62,7 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
-    let annotations = |name: &str| Quoted::of(&[(name.to_owned(), text.to_string())].into());
+    let annotations = |name: &str| Said::of(&[(name.to_owned(), text.to_string())].into());
     let said = [annotations("machinist.dev/rollout"), annotations("machinist.dev/status")].concat();
     let (rollout, terms) = (Rollout::parse(&text), Terms::parse(&text));
     promise(rollout.as_ref().ok() == Rollout::parse(&text).as_ref().ok(), || {
