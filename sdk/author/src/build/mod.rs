@@ -1,7 +1,7 @@
 //! From a project to a component, with the tools of its language.
 //!
-//! Before a tool starts, all of its prerequisites are checked, so that an error names the missing one and the command
-//! that installs it. The tools' own messages go to standard error as they come.
+//! Before it starts a tool, the build checks the tool's requirements, and names a missing one with the command that
+//! installs it. The tools' own messages are written to standard error.
 
 mod go;
 mod javascript;
@@ -15,23 +15,26 @@ use std::path::{Path, PathBuf};
 
 use crate::project::{self, Project};
 
-/// A component cannot be made.
+/// The reason why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder is no project.
+    /// The folder is not a project.
     #[error(transparent)]
     Project(#[from] project::Error),
-    /// Something is not installed.
+    /// A required tool is not installed.
     #[error("{what} is missing: {fix}")]
     Missing {
+        /// The name of the tool.
         what: String,
         /// The command that fixes it.
         fix: String,
     },
-    /// Something is too old.
+    /// A required tool is too old.
     #[error("{what} is needed, and here is {found}: {fix}")]
     TooOld {
+        /// The required version.
         what: String,
+        /// The installed version.
         found: String,
         /// The command that fixes it.
         fix: String,
@@ -39,43 +42,48 @@ pub enum Error {
     /// A tool cannot be started.
     #[error("failed to start {program}")]
     Start {
+        /// The name of the program.
         program: String,
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
-    /// A tool said no.
+    /// A tool failed with an error.
     #[error("`{line}` failed: its messages are above")]
     Failed {
-        /// As it was started.
+        /// The command line that was started.
         line: String,
     },
-    /// The tool that makes components of Go programs refused.
+    /// The library for Go programs failed.
     #[error("Go gives no component")]
     Go(#[source] go_component::Error),
-    /// A tool was content, and nothing is there.
+    /// A tool succeeded and wrote no component.
     #[error("`{line}` made no component: {fix}")]
     Nothing {
-        /// As it was started.
+        /// The command line that was started.
         line: String,
+        /// The next step for the author.
         fix: String,
     },
     /// A file cannot be moved.
     #[error("failed to write {}", at.display())]
     Write {
+        /// The path of the file.
         at: PathBuf,
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Makes the component of the project in a folder. Answers where it is: `output`, or a file in the folder.
+/// Builds the component of the project in a folder. Returns its path: `output`, or a file in the folder.
 ///
 /// # Errors
-/// When the folder is no project, something is missing, or a tool fails.
+/// If the folder is not a project, a requirement is missing, or a tool fails.
 pub fn build(folder: &Path, output: Option<&Path>) -> Result<PathBuf, Error> {
     let project = project::look(folder)?;
     let output = output.map_or_else(|| folder.join(project.component()), Path::to_owned);
-    // Tools run in the project's folder, whatever the output is relative to.
+    // Tools run in the project's folder; `output` is relative to the current one.
     let output =
         std::path::absolute(&output).map_err(|source| Error::Write { at: output.clone(), source })?;
     match &project {
