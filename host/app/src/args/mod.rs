@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `invocation` | the name by which the program was called: `machinist`, or a kubectl plugin |
+//! | `invocation_name` | the name by which the program was called: `machinist`, or a kubectl plugin |
 //! | `fleet` | subcommands about deployments, sets and Machines |
 //! | `driver` | subcommands of `machinist driver` |
 //! | `logs` | flags of `machinist plugin logs` |
@@ -11,7 +11,7 @@
 mod artifacts;
 mod driver;
 mod fleet;
-pub(crate) mod invocation;
+pub(crate) mod invocation_name;
 mod logs;
 
 use std::path::PathBuf;

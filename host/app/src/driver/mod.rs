@@ -56,7 +56,7 @@ async fn make(flags: &BuildFlags) -> anyhow::Result<()> {
     }
 }
 
-/// Who it is, its size and its digest, in one line.
+/// Returns name, version, size and digest in one line.
 fn facts(inspected: &Inspected) -> String {
     let who = match (&inspected.about, &inspected.policy) {
         (Some(about), _) => format!("driver {} {}, ", about.name, about.version),

@@ -23,7 +23,7 @@ use crate::plugin::ship::registry::{Artifact, signing_key};
 pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let key = signing_key(&flags.key)?;
     if let Some(file) = &flags.file {
-        // What the host checks is the component as it runs, however it is packed on its way.
+        // The host checks the unpacked component.
         let component = Component::read(file)?;
         is_component(&component.bytes).with_context(|| format!("{} is not signed", file.display()))?;
         println!("{}", key.sign_blob(&component.bytes)?);

@@ -1,42 +1,44 @@
 //! What `lastOperation.description` says for each note of the core.
 
-use machinist_api::compat::{Deleting, Sentence};
+use machinist_api::compat::{Deleting, StatusMessage};
 use machinist_core::machine::{DeletionNote, OperationNote};
 
 /// The sentence, in the words that other programs know.
 pub(super) fn status_message(note: &OperationNote, machine: &str) -> String {
     match note {
-        OperationNote::Creating => Sentence::Creating.to_string(),
-        OperationNote::Created => Sentence::Created.to_string(),
-        OperationNote::CloudWorking { message } => format!("{}: {message}", Sentence::Creating),
-        OperationNote::CreationFailed { error } => Sentence::CreationFailed { error }.to_string(),
-        OperationNote::InitializationFailed { error } => Sentence::InitializationFailed { error }.to_string(),
-        OperationNote::CreationWaits { message } => message.clone(),
-        OperationNote::Joined { took } => Sentence::Joined { machine, after: *took }.to_string(),
-        OperationNote::Rejoined => Sentence::Rejoined { machine }.to_string(),
-        OperationNote::Unhealthy { because } => {
-            Sentence::Unhealthy { machine, conditions: because }.to_string()
+        OperationNote::Creating => StatusMessage::Creating.to_string(),
+        OperationNote::Created => StatusMessage::Created.to_string(),
+        OperationNote::CloudWorking { message } => format!("{}: {message}", StatusMessage::Creating),
+        OperationNote::CreationFailed { error } => StatusMessage::CreationFailed { error }.to_string(),
+        OperationNote::InitializationFailed { error } => {
+            StatusMessage::InitializationFailed { error }.to_string()
         }
-        OperationNote::HealthTimeoutReset => Sentence::HealthTimeoutReset.to_string(),
-        OperationNote::UpdatingInPlace => Sentence::UpdatingInPlace { machine }.to_string(),
-        OperationNote::UpdatedInPlace => Sentence::UpdatedInPlace { machine }.to_string(),
+        OperationNote::CreationWaits { message } => message.clone(),
+        OperationNote::Joined { took } => StatusMessage::Joined { machine, after: *took }.to_string(),
+        OperationNote::Rejoined => StatusMessage::Rejoined { machine }.to_string(),
+        OperationNote::Unhealthy { because } => {
+            StatusMessage::Unhealthy { machine, conditions: because }.to_string()
+        }
+        OperationNote::HealthTimeoutReset => StatusMessage::HealthTimeoutReset.to_string(),
+        OperationNote::UpdatingInPlace => StatusMessage::UpdatingInPlace { machine }.to_string(),
+        OperationNote::UpdatedInPlace => StatusMessage::UpdatedInPlace { machine }.to_string(),
         OperationNote::InPlaceUpdateFailed { because } => {
-            Sentence::InPlaceUpdateFailed { machine, because }.to_string()
+            StatusMessage::InPlaceUpdateFailed { machine, because }.to_string()
         }
         OperationNote::InPlaceUpdateTimedOut { limit } => {
-            Sentence::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
+            StatusMessage::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
         }
-        OperationNote::DrainFailed { error } => Sentence::DrainFailed { error }.to_string(),
-        OperationNote::Drained => Sentence::NodeDrained.to_string(),
-        OperationNote::NodeMissing => Sentence::NodeMissing { machine }.to_string(),
-        OperationNote::NodeNameTaken => Sentence::StaleNode.to_string(),
+        OperationNote::DrainFailed { error } => StatusMessage::DrainFailed { error }.to_string(),
+        OperationNote::Drained => StatusMessage::NodeDrained.to_string(),
+        OperationNote::NodeMissing => StatusMessage::NodeMissing { machine }.to_string(),
+        OperationNote::NodeNameTaken => StatusMessage::StaleNode.to_string(),
         OperationNote::JoinTimedOut { limit } => {
-            Sentence::JoinTimedOut { machine, limit: *limit }.to_string()
+            StatusMessage::JoinTimedOut { machine, limit: *limit }.to_string()
         }
         OperationNote::HealthTimedOut { limit, because } => {
-            Sentence::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
+            StatusMessage::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
         }
-        OperationNote::Deleting(note) => Sentence::Deleting(deleting(note, machine)).to_string(),
+        OperationNote::Deleting(note) => StatusMessage::Deleting(deleting(note, machine)).to_string(),
     }
 }
 
