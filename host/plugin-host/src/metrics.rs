@@ -412,7 +412,7 @@ impl Metrics {
             .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })
             .observe(took.as_secs_f64());
         if let Some(CallError::Broken(broken)) = error {
-            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(&broken.breakage) };
+            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(&broken.failure) };
             self.breakages.get_or_create(&labels).inc();
         }
         let labels = CallLabels { plugin, operation, outcome, source: source.to_string() };
@@ -536,7 +536,7 @@ impl Drop for Held {
     }
 }
 
-fn kind(breakage: &GuestFailure) -> &'static str {
+fn kind(failure: &GuestFailure) -> &'static str {
     match breakage {
         GuestFailure::Limit { limit, .. } => limit.name(),
         GuestFailure::Trap { .. } => "trap",

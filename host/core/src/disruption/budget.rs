@@ -63,10 +63,10 @@ impl Budget {
     ///
     /// When it is none.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let told = |text: &str| text.chars().take(40).collect::<String>();
-        let (machines, within) = text.split_once('/').ok_or_else(|| Error::Parts(told(text)))?;
+        let reported = |text: &str| text.chars().take(40).collect::<String>();
+        let (machines, within) = text.split_once('/').ok_or_else(|| Error::Parts(reported(text)))?;
         let number = machines.trim().parse().ok().filter(|machines| (1..=LARGEST).contains(machines));
-        let machines = number.ok_or_else(|| Error::Machines(told(machines)))?;
+        let machines = number.ok_or_else(|| Error::Machines(reported(machines)))?;
         let within = duration::parse(within.trim()).map_err(|error| Error::Within(Some(error)))?;
         if within <= SignedDuration::ZERO {
             return Err(Error::Within(None));

@@ -114,15 +114,15 @@ impl Window {
 
 fn window(text: &str, zone: &impl Fn(&str) -> Option<TimeZone>) -> Result<Window, Error> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [days_text, hours_text, zone_text] = words.as_slice() else { return Err(Error::Words(told(text))) };
-    let days = days(days_text).ok_or_else(|| Error::Days(told(days_text)))?;
-    let (begin, end) = hours(hours_text).ok_or_else(|| Error::Hours(told(hours_text)))?;
-    let zone = zone(zone_text).ok_or_else(|| Error::Zone(told(zone_text)))?;
+    let [days_text, hours_text, zone_text] = words.as_slice() else { return Err(Error::Words(reported(text))) };
+    let days = days(days_text).ok_or_else(|| Error::Days(reported(days_text)))?;
+    let (begin, end) = hours(hours_text).ok_or_else(|| Error::Hours(reported(hours_text)))?;
+    let zone = zone(zone_text).ok_or_else(|| Error::Zone(reported(zone_text)))?;
     Ok(Window { days, begin, end, zone })
 }
 
 /// Longer texts are cut in messages.
-fn told(text: &str) -> String {
+fn reported(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
@@ -202,11 +202,11 @@ mod tests {
     }
 
     fn check(text: &str, now: &str, expected: &str) {
-        let told = match windows(text).opening(at(now)) {
+        let reported = match windows(text).opening(at(now)) {
             Opening::Open { until } => format!("open until {until}"),
             Opening::Closed { until } => format!("closed until {until}"),
         };
-        assert_eq!(told, expected, "{text} at {now}");
+        assert_eq!(reported, expected, "{text} at {now}");
     }
 
     // 22 November 2026 is a Sunday.

@@ -15,7 +15,7 @@ use crate::value::id::Name;
 
 /// How long a replacement is awaited if the annotation only says `true`: as long as a Machine may take to join, and a
 /// drain of the old one after it.
-const DEFAULT_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
+const DEFAULT_WAIT: SignedDuration = SignedDuration::from_mins(30);
 
 /// The shortest valid age: below, a deployment would do nothing but replace.
 const SHORTEST_AGE: SignedDuration = SignedDuration::from_hours(1);
@@ -70,44 +70,44 @@ pub struct DisruptionRequests {
 impl DisruptionRequests {
     /// Reads the annotations of a deployment.
     pub fn read(annotations: &BTreeMap<String, String>, names: &Annotations) -> Self {
-        let mut wishes = Self::default();
+        let mut requests = Self::default();
         let text = |name: &str| annotations.get(name).map(String::as_str);
         if let Some(budget) = text(names.budget) {
             match Budget::parse(budget) {
-                Ok(budget) => wishes.budget = Some(budget),
+                Ok(budget) => requests.budget = Some(budget),
                 Err(error) => {
-                    wishes.problem(names.budget, &told(&error), "rollouts and expiry are held until then");
-                    wishes.has_unknown_budget = true;
+                    requests.problem(names.budget, &reported(&error), "rollouts and expiry are held until then");
+                    requests.has_unknown_budget = true;
                 }
             }
         }
         if let Some(age) = text(names.max_age) {
             match duration::parse(age) {
-                Ok(age) if age >= SHORTEST_AGE => wishes.max_age = Some(age),
-                Ok(_) => wishes.problem(names.max_age, "it is below 1h", "it counts as not set"),
-                Err(error) => wishes.problem(names.max_age, &error.to_string(), "it counts as not set"),
+                Ok(age) if age >= SHORTEST_AGE => requests.max_age = Some(age),
+                Ok(_) => requests.problem(names.max_age, "it is below 1h", "it counts as not set"),
+                Err(error) => requests.problem(names.max_age, &error.to_string(), "it counts as not set"),
             }
         }
         match text(names.replace_first) {
             None | Some("false") => {}
-            Some("true") => wishes.replace_first = Some(DEFAULT_PATIENCE),
-            Some(patience) => match duration::parse(patience) {
-                Ok(patience) if patience > SignedDuration::ZERO => wishes.replace_first = Some(patience),
+            Some("true") => requests.replace_first = Some(DEFAULT_WAIT),
+            Some(wait) => match duration::parse(wait) {
+                Ok(wait) if wait > SignedDuration::ZERO => requests.replace_first = Some(wait),
                 Ok(_) | Err(_) => {
                     let why = "it is neither true, false nor a time such as 30m";
-                    wishes.problem(names.replace_first, why, "it counts as not set");
+                    requests.problem(names.replace_first, why, "it counts as not set");
                 }
             },
         }
         match text(names.remediates_in_windows) {
             None | Some("false") => {}
-            Some("true") => wishes.remediates_in_windows = true,
+            Some("true") => requests.remediates_in_windows = true,
             Some(_) => {
                 let why = "it is neither true nor false";
-                wishes.problem(names.remediates_in_windows, why, "it counts as not set");
+                requests.problem(names.remediates_in_windows, why, "it counts as not set");
             }
         }
-        wishes
+        requests
     }
 
     fn problem(&mut self, annotation: &str, why: &str, instead: &str) {
@@ -120,7 +120,7 @@ impl DisruptionRequests {
     }
 }
 
-fn told(error: &crate::disruption::budget::Error) -> String {
+fn reported(error: &crate::disruption::budget::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
@@ -176,15 +176,15 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn wishes(pairs: &[(&str, &str)]) -> DisruptionRequests {
+    fn requests(pairs: &[(&str, &str)]) -> DisruptionRequests {
         DisruptionRequests::read(&annotations(pairs), &NAMES)
     }
 
     #[test]
     fn nothing_is_wished_for_by_default() {
-        assert_eq!(wishes(&[]), DisruptionRequests::default());
+        assert_eq!(requests(&[]), DisruptionRequests::default());
         assert_eq!(
-            wishes(&[("replace-first", "false"), ("remediate-in-windows", "false")]),
+            requests(&[("replace-first", "false"), ("remediate-in-windows", "false")]),
             DisruptionRequests::default()
         );
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_wished_for_is_read() {
-        let all = wishes(&[
+        let all = requests(&[
             ("budget", "3/1h"),
             ("max-age", "168h"),
             ("replace-first", "true"),
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(all.max_age, Some(SignedDuration::from_hours(168)));
         assert_eq!(all.replace_first, Some(SignedDuration::from_mins(30)));
         assert!(all.remediates_in_windows && all.problems.is_empty());
-        assert_eq!(wishes(&[("replace-first", "5m")]).replace_first, Some(SignedDuration::from_mins(5)));
+        assert_eq!(requests(&[("replace-first", "5m")]).replace_first, Some(SignedDuration::from_mins(5)));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
                 "annotation remediate-in-windows: it is neither true nor false: mend it or remove it; it counts as not set",
             ),
         ] {
-            let found = wishes(&[(name, value)]);
+            let found = requests(&[(name, value)]);
             assert_eq!(found.problems, [problem]);
             assert_eq!(found.has_unknown_budget, name == "budget");
             assert_eq!((found.budget, found.max_age, found.replace_first), (None, None, None));

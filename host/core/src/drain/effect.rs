@@ -13,7 +13,7 @@ use super::pods::pod::{PodFact, PodRef};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrainEffect {
     /// List the pods of the Node, with their volumes and budgets.
-    LookAtPods {
+    ListPods {
         node: NodeName,
         /// The consistency of the answer.
         read: ReadConsistency,
@@ -32,7 +32,7 @@ impl DrainEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::LookAtPods { .. } => "look-at-pods",
+            Self::ListPods { .. } => "look-at-pods",
             Self::Evict(_) => "evict",
             Self::DeletePod(_) => "delete-pod",
             Self::DeleteAttachment { .. } => "delete-attachment",
@@ -42,7 +42,7 @@ impl DrainEffect {
     /// Returns the outcome of an effect that may not be carried out.
     pub fn failed(&self, error: ActError) -> DrainOutcome {
         match self {
-            Self::LookAtPods { .. } => DrainOutcome::Pods(Err(error)),
+            Self::ListPods { .. } => DrainOutcome::Pods(Err(error)),
             Self::Evict(pod) => {
                 DrainOutcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) }
             }

@@ -14,7 +14,7 @@ use super::request::{DrainRequest, Force};
 use super::step::DrainStep;
 
 /// How long beyond the timeout a server that asks to wait is obeyed.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+const THROTTLED_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// How long a process that has just started waits for its list of VolumeAttachments. Tens of thousands are listed
 /// within seconds, and a failed watch starts again within half a minute. An attachment that is not listed by then may
@@ -43,7 +43,7 @@ pub(super) fn step(
         report.list_until = Some(until);
         report.failures = progress.deletion_failures();
         let wake = Requeue::After(until.duration_since(now).clamp(SignedDuration::from_secs(1), LISTED_YET));
-        return DrainStep::Wait { report: report.told(request, now), wake };
+        return DrainStep::Wait { report: report.with_message(request, now), wake };
     }
     let attachments = request.facts.attachments.iter().flatten().filter(|attachment| attachment.is_here);
     let effects: Vec<DrainEffect> =
@@ -72,13 +72,13 @@ pub(super) fn step(
         _ => None,
     };
     if let Some(pause) = throttled(progress).or(pods.err().and_then(is_look_throttled))
-        && now < after(request.timeout_at(), PATIENCE)
+        && now < after(request.timeout_at(), THROTTLED_FOR)
     {
-        let pause = pause.clamp(SignedDuration::from_secs(1), PATIENCE);
-        return DrainStep::Wait { report: report.told(request, now), wake: Requeue::After(pause) };
+        let pause = pause.clamp(SignedDuration::from_secs(1), THROTTLED_FOR);
+        return DrainStep::Wait { report: report.with_message(request, now), wake: Requeue::After(pause) };
     }
     report.end = Some(if report.failures.is_empty() { DrainEnd::Forced } else { DrainEnd::ForcedInPart });
-    DrainStep::Done { report: report.told(request, now) }
+    DrainStep::Done { report: report.with_message(request, now) }
 }
 
 /// Returns until when the list of VolumeAttachments is awaited, while it is. A clock that was set back makes no drain

@@ -18,7 +18,7 @@
 //! | `request` | the request: settings, force, facts that need no IO |
 //! | `effect` | the effects of a drain and their outcomes |
 //! | `report`, `message` | what the drain waits for: as data, and as text |
-//! | `wake` | when the drain comes back |
+//! | `requeue` | when the drain comes back |
 //! | `admission` | how many drains of a tenant send requests at once, and the queue of the others |
 
 mod admission;
@@ -31,7 +31,7 @@ mod report;
 mod request;
 mod stage;
 mod step;
-mod wake;
+mod requeue;
 
 #[cfg(test)]
 mod tests;

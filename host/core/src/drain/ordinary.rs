@@ -10,12 +10,12 @@ use super::effect::{DrainEffect, DrainProgress, PodListing, ReadConsistency};
 use super::pods::pod::PodFact;
 use super::pods::state::PodState;
 use super::pods::volume::{DrainMemory, VolumeName};
-use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, in_transit, memory};
+use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, moving, memory};
 use super::report::{DrainEnd, DrainReport, WaitCause};
 use super::request::DrainRequest;
 use super::stage::DrainStage;
 use super::step::DrainStep;
-use super::wake::{PAUSE, wake};
+use super::requeue::{PAUSE, wake};
 
 /// The number of pods evicted in one reconcile. The next reconcile follows within a second, and a batch uses
 /// connections that others need too.
@@ -32,24 +32,24 @@ pub(super) fn step(
     progress: &DrainProgress,
     now: Timestamp,
 ) -> DrainStep {
-    let mut standings = standings(request, stage, look, progress, now);
-    let mut transits = in_transit(request, &look.pods, now);
-    if !standings.iter().any(|standing| standing.pod.has_volumes() && standing.ending_since.is_none()) {
+    let mut states = states(request, stage, look, progress, now);
+    let mut moves = moving(request, &look.pods, now);
+    if !states.iter().any(|state| state.pod.has_volumes() && state.ending_since.is_none()) {
         // A volume that must appear elsewhere delays the pods after it, and there are none.
-        transits.retain(|transit| transit.place != VolumeLocation::Between);
+        moves.retain(|volume_move| volume_move.location != VolumeLocation::Between);
     }
-    let batch = next(request, stage, &mut standings, &transits, progress, now);
+    let batch = next(request, stage, &mut states, &moves, progress, now);
     if !batch.is_empty() {
         return DrainStep::Act(batch);
     }
-    if standings.is_empty() && transits.iter().all(|transit| transit.place == VolumeLocation::HereTooLong) {
-        return at_end(request, look, &transits, progress, now);
+    if states.is_empty() && moves.iter().all(|volume_move| volume_move.location == VolumeLocation::HereTooLong) {
+        return at_end(request, look, &moves, progress, now);
     }
-    wait(request, &standings, &transits, now)
+    wait(request, &states, &moves, now)
 }
 
 /// Returns the pods to evict, the highest priority first: otherwise it would be pending the longest.
-fn standings<'a>(
+fn states<'a>(
     request: &DrainRequest<'_>,
     stage: DrainStage,
     look: &'a PodListing,
@@ -65,31 +65,31 @@ fn standings<'a>(
 fn next(
     request: &DrainRequest<'_>,
     stage: DrainStage,
-    standings: &mut [PodState<'_>],
-    transits: &[VolumeMove],
+    states: &mut [PodState<'_>],
+    moves: &[VolumeMove],
     progress: &DrainProgress,
     now: Timestamp,
 ) -> Vec<DrainEffect> {
     let tried = |pod: &PodFact| {
         progress.evictions.contains_key(&pod.pod) || progress.deletions.contains_key(&pod.pod)
     };
-    let is_throttled = standings.iter().any(|standing| standing.cause == WaitCause::Throttled);
+    let is_throttled = states.iter().any(|state| state.cause == WaitCause::Throttled);
     let tried_count = progress.evictions.len() + progress.deletions.len();
     let turns_taken =
-        standings.iter().filter(|standing| standing.pod.has_volumes() && tried(standing.pod)).count();
+        states.iter().filter(|state| state.pod.has_volumes() && tried(state.pod)).count();
     let mut left = if is_throttled { 0 } else { ASKED_PER_PASS.saturating_sub(tried_count) };
-    let mut turns = turns(request, standings, transits, now);
+    let mut turns = turns(request, states, moves, now);
     let mut turns_left = TURNS_PER_PASS.max(turns_allowed(request)).saturating_sub(turns_taken);
     let mut batch = Vec::new();
-    for place in in_order_of_asking(standings, request.elapsed(now)) {
-        let Some(standing) = standings.get_mut(place) else { continue };
-        if standing.cause != WaitCause::NotAsked || tried(standing.pod) {
+    for location in in_order_of_asking(states, request.elapsed(now)) {
+        let Some(state) = states.get_mut(location) else { continue };
+        if state.cause != WaitCause::NotAsked || tried(state.pod) {
             continue;
         }
-        if standing.pod.has_volumes() {
+        if state.pod.has_volumes() {
             // The attachments show where volumes are.
             if turns == 0 || turns_left == 0 || request.facts.attachments.is_none() {
-                standing.cause = WaitCause::WaitsForTurn;
+                state.cause = WaitCause::WaitsForTurn;
                 continue;
             }
             turns -= 1;
@@ -99,7 +99,7 @@ fn next(
             continue;
         }
         left -= 1;
-        let pod = standing.pod.pod.clone();
+        let pod = state.pod.pod.clone();
         batch.push(match stage {
             DrainStage::Ask => DrainEffect::Evict(pod),
             DrainStage::Insist | DrainStage::Force(_) => DrainEffect::DeletePod(pod),
@@ -111,24 +111,24 @@ fn next(
 /// Orders pods by priority. Once a pod with volumes has failed in this reconcile, those after it start at another one
 /// each time, so that some that always fail do not block all others. The start follows from the clock, so that nothing
 /// is stored.
-fn in_order_of_asking(standings: &[PodState<'_>], elapsed: SignedDuration) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..standings.len()).collect();
+fn in_order_of_asking(states: &[PodState<'_>], elapsed: SignedDuration) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..states.len()).collect();
     let places_where = |is_meant: &dyn Fn(&PodState<'_>) -> bool| -> Vec<usize> {
-        let all = standings.iter().enumerate();
-        all.filter(|(_, standing)| standing.pod.has_volumes() && is_meant(standing))
-            .map(|(place, _)| place)
+        let all = states.iter().enumerate();
+        all.filter(|(_, state)| state.pod.has_volumes() && is_meant(state))
+            .map(|(location, _)| location)
             .collect()
     };
-    let has_failed = !places_where(&|standing| standing.failure.is_some()).is_empty();
-    let untried = places_where(&|standing| standing.cause == WaitCause::NotAsked);
+    let has_failed = !places_where(&|state| state.failure.is_some()).is_empty();
+    let untried = places_where(&|state| state.cause == WaitCause::NotAsked);
     if !has_failed || untried.is_empty() {
         return order;
     }
     let passes = usize::try_from(elapsed.as_secs() / PAUSE.as_secs()).unwrap_or(0);
     let mut turned = untried.clone();
     turned.rotate_left(passes.wrapping_mul(TURNS_PER_PASS - 1) % untried.len());
-    for (place, pod) in untried.into_iter().zip(turned) {
-        if let Some(slot) = order.get_mut(place) {
+    for (location, pod) in untried.into_iter().zip(turned) {
+        if let Some(slot) = order.get_mut(location) {
             *slot = pod;
         }
     }
@@ -139,22 +139,22 @@ fn in_order_of_asking(standings: &[PodState<'_>], elapsed: SignedDuration) -> Ve
 /// elsewhere, or until that took too long.
 fn turns(
     request: &DrainRequest<'_>,
-    standings: &[PodState<'_>],
-    transits: &[VolumeMove],
+    states: &[PodState<'_>],
+    moves: &[VolumeMove],
     now: Timestamp,
 ) -> usize {
     let detach_timeout = request.settings.detach_timeout;
-    let is_ending = |standing: &&PodState<'_>| {
-        let deadline = standing.pod.ending.map_or(now, |ending| ending.deadline);
-        standing.pod.has_volumes() && standing.ending_since.is_some() && now < after(deadline, detach_timeout)
+    let is_ending = |state: &&PodState<'_>| {
+        let deadline = state.pod.ending.map_or(now, |ending| ending.deadline);
+        state.pod.has_volumes() && state.ending_since.is_some() && now < after(deadline, detach_timeout)
     };
-    let ending = standings.iter().filter(is_ending).count();
-    let moving: BTreeSet<_> = transits
+    let ending = states.iter().filter(is_ending).count();
+    let moving: BTreeSet<_> = moves
         .iter()
-        .filter(|transit| transit.place != VolumeLocation::HereTooLong)
-        .map(|transit| match &transit.awaited.pod {
+        .filter(|volume_move| volume_move.location != VolumeLocation::HereTooLong)
+        .map(|volume_move| match &volume_move.awaited.pod {
             Some(pod) => (Some(pod), None),
-            None => (None, Some(&transit.awaited.volume)),
+            None => (None, Some(&volume_move.awaited.volume)),
         })
         .collect();
     turns_allowed(request).saturating_sub(ending).saturating_sub(moving.len())
@@ -168,20 +168,20 @@ fn turns_allowed(request: &DrainRequest<'_>) -> usize {
 fn at_end(
     request: &DrainRequest<'_>,
     look: &PodListing,
-    transits: &[VolumeMove],
+    moves: &[VolumeMove],
     progress: &DrainProgress,
     now: Timestamp,
 ) -> DrainStep {
     let Some(attachments) = &request.facts.attachments else {
-        return wait(request, &[], transits, now);
+        return wait(request, &[], moves, now);
     };
     if look.read == ReadConsistency::Cached {
-        return DrainStep::Act(vec![DrainEffect::LookAtPods {
+        return DrainStep::Act(vec![DrainEffect::ListPods {
             node: request.node.clone(),
             read: ReadConsistency::Latest,
         }]);
     }
-    let hangs = |volume: &VolumeName| transits.iter().any(|transit| transit.awaited.volume == *volume);
+    let hangs = |volume: &VolumeName| moves.iter().any(|volume_move| volume_move.awaited.volume == *volume);
     let batch: Vec<DrainEffect> = attachments
         .iter()
         .filter(|attachment| attachment.is_here && attachment.volume.as_ref().is_some_and(hangs))
@@ -190,35 +190,35 @@ fn at_end(
     if !batch.is_empty() {
         return DrainStep::Act(batch);
     }
-    let end = if transits.is_empty() { DrainEnd::Drained } else { DrainEnd::VolumesLeft };
+    let end = if moves.is_empty() { DrainEnd::Drained } else { DrainEnd::VolumesLeft };
     let mut report = DrainReport::new(request, now);
     report.end = Some(end);
     report.memory = DrainMemory::default();
     report.failures = progress.attachment_failures();
-    report.count(&[], transits, now);
-    DrainStep::Done { report: report.told(request, now) }
+    report.count(&[], moves, now);
+    DrainStep::Done { report: report.with_message(request, now) }
 }
 
 fn wait(
     request: &DrainRequest<'_>,
-    standings: &[PodState<'_>],
-    transits: &[VolumeMove],
+    states: &[PodState<'_>],
+    moves: &[VolumeMove],
     now: Timestamp,
 ) -> DrainStep {
-    let ending = standings.iter().filter_map(|standing| Some((standing.pod, standing.ending_since?)));
+    let ending = states.iter().filter_map(|state| Some((state.pod, state.ending_since?)));
     let mut report = DrainReport::new(request, now);
-    report.memory = memory(request, transits, ending);
+    report.memory = memory(request, moves, ending);
     // The report has the cause of these pods, whether they were just tried or not.
-    let is_told_by_cause = |standing: &&PodState<'_>| standing.cause == WaitCause::SeveralBudgets;
-    report.failures = standings
+    let is_reported_by_cause = |state: &&PodState<'_>| state.cause == WaitCause::SeveralBudgets;
+    report.failures = states
         .iter()
-        .filter(|standing| !is_told_by_cause(standing))
-        .filter_map(|standing| standing.failure.clone())
+        .filter(|state| !is_reported_by_cause(state))
+        .filter_map(|state| state.failure.clone())
         .collect();
-    report.count(standings, transits, now);
-    let after = wake(request, standings, transits, now);
+    report.count(states, moves, now);
+    let after = wake(request, states, moves, now);
     DrainStep::Wait {
-        report: report.told(request, now),
+        report: report.with_message(request, now),
         wake: Requeue::After(after.max(SignedDuration::from_secs(1))),
     }
 }

@@ -147,7 +147,7 @@ impl DrainReport {
             local_storage: Vec::new(),
             unmanaged: Vec::new(),
             force: request.force,
-            force_at: request.patience_at(),
+            force_at: request.eviction_ends_at(),
             timeout_at: request.timeout_at(),
             list_until: None,
             is_in_line: false,
@@ -159,19 +159,19 @@ impl DrainReport {
     }
 
     /// Counts the pods and volumes that are left.
-    pub(super) fn count(&mut self, standings: &[PodState<'_>], transits: &[VolumeMove], now: Timestamp) {
+    pub(super) fn count(&mut self, states: &[PodState<'_>], moves: &[VolumeMove], now: Timestamp) {
         let mut groups: BTreeMap<WaitCause, Members> = BTreeMap::new();
-        for standing in standings {
-            let pod = standing.pod;
-            let group = groups.entry(lasting(standing, now)).or_default();
+        for state in states {
+            let pod = state.pod;
+            let group = groups.entry(lasting(state, now)).or_default();
             group.keys.insert(pod.pod.key.clone());
             if matches!(
-                standing.cause,
+                state.cause,
                 WaitCause::Budget | WaitCause::BudgetMisconfigured | WaitCause::SeveralBudgets
             ) {
                 group.budgets.extend(pod.budgets.iter().map(|budget| budget.key.clone()));
             }
-            if standing.ending_since.is_none() {
+            if state.ending_since.is_none() {
                 if pod.has_local_storage {
                     self.local_storage.push(pod.pod.key.clone());
                 }
@@ -180,14 +180,14 @@ impl DrainReport {
                 }
             }
         }
-        for transit in transits {
-            let cause = match transit.place {
+        for volume_move in moves {
+            let cause = match volume_move.location {
                 VolumeLocation::Here => WaitCause::Detaching,
                 VolumeLocation::HereTooLong => WaitCause::DetachingTooLong,
                 VolumeLocation::Between => WaitCause::Reattaching,
             };
             let group = groups.entry(cause).or_default();
-            group.keys.insert(ObjectKey::new("", transit.awaited.volume.as_str()));
+            group.keys.insert(ObjectKey::new("", volume_move.awaited.volume.as_str()));
         }
         self.local_storage.sort();
         self.unmanaged.sort();
@@ -212,13 +212,13 @@ impl DrainReport {
         (!errors.is_empty()).then(|| errors.join("; "))
     }
 
-    pub(super) fn told(mut self, request: &DrainRequest<'_>, now: Timestamp) -> Self {
+    pub(super) fn with_message(mut self, request: &DrainRequest<'_>, now: Timestamp) -> Self {
         self.message = message(&self, request.facts.attachments.is_some(), now);
         self
     }
 }
 
-fn lasting(standing: &PodState<'_>, now: Timestamp) -> WaitCause {
-    let is_fresh = standing.ending_since.is_some_and(|since| now.duration_since(since) < JUST_ASKED);
-    if standing.cause == WaitCause::Ending && is_fresh { WaitCause::JustAsked } else { standing.cause }
+fn lasting(state: &PodState<'_>, now: Timestamp) -> WaitCause {
+    let is_fresh = state.ending_since.is_some_and(|since| now.duration_since(since) < JUST_ASKED);
+    if state.cause == WaitCause::Ending && is_fresh { WaitCause::JustAsked } else { state.cause }
 }

@@ -28,7 +28,7 @@ impl DrainStage {
         if now >= request.timeout_at() {
             return Self::Force(Force::TimedOut);
         }
-        if now >= request.patience_at() { Self::Insist } else { Self::Ask }
+        if now >= request.eviction_ends_at() { Self::Insist } else { Self::Ask }
     }
 }
 
@@ -39,7 +39,7 @@ impl DrainRequest<'_> {
     }
 
     /// Returns when pods are no longer evicted but deleted.
-    pub(super) fn patience_at(&self) -> Timestamp {
+    pub(super) fn eviction_ends_at(&self) -> Timestamp {
         let retries = i32::try_from(self.settings.max_evict_retries).unwrap_or(i32::MAX);
         after(self.since, PER_RETRY.saturating_mul(retries)).min(self.timeout_at())
     }

@@ -11,7 +11,7 @@ use super::pods::volume::DrainMemory;
 use super::report::{DrainEnd, DrainReport};
 use super::request::{DrainRequest, NodeState};
 use super::stage::DrainStage;
-use super::wake::in_line;
+use super::requeue::in_line;
 use super::{forced, ordinary};
 
 /// The next step of a drain.
@@ -38,7 +38,7 @@ pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp
         let mut report = DrainReport::new(request, now);
         report.end = Some(DrainEnd::NodeGone);
         report.memory = DrainMemory::default();
-        return DrainStep::Done { report: report.told(request, now) };
+        return DrainStep::Done { report: report.with_message(request, now) };
     }
     let Some(look) = &progress.pods else {
         let read = match DrainStage::of(request, now) {
@@ -46,7 +46,7 @@ pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp
             // The volumes of claims may stay unknown: the pods are deleted regardless.
             DrainStage::Force(_) => ReadConsistency::WithoutVolumes,
         };
-        return DrainStep::Act(vec![DrainEffect::LookAtPods { node: request.node.clone(), read }]);
+        return DrainStep::Act(vec![DrainEffect::ListPods { node: request.node.clone(), read }]);
     };
     match (DrainStage::of(request, now), look) {
         (DrainStage::Force(force), look) => {
@@ -59,7 +59,7 @@ pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp
             let mut report = DrainReport::new(request, now);
             report.is_in_line = true;
             DrainStep::Wait {
-                report: report.told(request, now),
+                report: report.with_message(request, now),
                 wake: Requeue::After(in_line(request, *after, now)),
             }
         }
@@ -68,7 +68,7 @@ pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp
             report.failures.push(format!("the pods of the Node could not be listed: {error}"));
             let hint = error.retry_after();
             let wake = Requeue::Retry { policy: RetryPolicy::SHORT, hint };
-            DrainStep::Wait { report: report.told(request, now), wake }
+            DrainStep::Wait { report: report.with_message(request, now), wake }
         }
     }
 }

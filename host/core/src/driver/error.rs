@@ -211,20 +211,20 @@ pub enum Sent {
 /// A call that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    pub breakage: GuestFailure,
+    pub failure: GuestFailure,
     /// Whether a request had left the host by then.
     pub sent: Sent,
 }
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.breakage.fmt(f)
+        self.failure.fmt(f)
     }
 }
 
 impl std::error::Error for Broken {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.breakage.source()
+        self.failure.source()
     }
 }
 
@@ -313,8 +313,8 @@ pub enum CallError {
 
 /// A failure of a call that may have sent something.
 impl From<GuestFailure> for CallError {
-    fn from(breakage: GuestFailure) -> Self {
-        Self::Broken(Broken { breakage, sent: Sent::Perhaps })
+    fn from(failure: GuestFailure) -> Self {
+        Self::Broken(Broken { failure, sent: Sent::Perhaps })
     }
 }
 
@@ -341,7 +341,7 @@ impl CallError {
     pub fn code(&self) -> Code {
         match self {
             Self::Guest(error) => error.code,
-            Self::Broken(Broken { breakage, .. }) => match breakage {
+            Self::Broken(Broken { failure, .. }) => match failure {
                 GuestFailure::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
                 GuestFailure::CutOff { .. } => Code::Canceled,
                 GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => {

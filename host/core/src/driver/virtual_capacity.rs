@@ -107,27 +107,27 @@ mod tests {
         let wanted = quantities(wanted);
         let mut on_node = quantities(on_node);
         let mut noted = (noted != "-").then(|| quantities(noted));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..10 {
             let plan = plan(&wanted, &on_node, noted.as_ref());
             if plan == CapacityPlan::default() {
-                assert_eq!(told, expected);
+                assert_eq!(reported, expected);
                 return;
             }
             if let Some(note) = plan.note {
-                told.push(format!("note {:?}", note.as_ref().map(|note| note.keys().collect::<Vec<_>>())));
+                reported.push(format!("note {:?}", note.as_ref().map(|note| note.keys().collect::<Vec<_>>())));
                 noted = note;
                 continue;
             }
             for (key, value) in plan.resources {
-                told.push(format!("{key}={}", value.as_deref().unwrap_or("-")));
+                reported.push(format!("{key}={}", value.as_deref().unwrap_or("-")));
                 match value {
                     Some(value) => drop(on_node.insert(key, value)),
                     None => drop(on_node.remove(&key)),
                 }
             }
         }
-        panic!("no end: {told:?}");
+        panic!("no end: {reported:?}");
     }
 
     #[test]

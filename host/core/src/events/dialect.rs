@@ -11,7 +11,7 @@ pub enum Dialect {
 }
 
 /// How long the core group is used before the other is tried again: it may be permitted by then.
-const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(30);
+const RETRY_AFTER: SignedDuration = SignedDuration::from_mins(30);
 
 /// Remembers which group takes Events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Dialects {
     pub fn refused(&mut self, dialect: Dialect, now: Timestamp) -> Option<Dialect> {
         match dialect {
             Dialect::Events => {
-                self.core_until = Some(now.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX));
+                self.core_until = Some(now.checked_add(RETRY_AFTER).unwrap_or(Timestamp::MAX));
                 Some(Dialect::Core)
             }
             Dialect::Core => None,

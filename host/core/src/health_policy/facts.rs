@@ -15,7 +15,7 @@ pub struct PoliciesFact {
     /// When the Machine's VM was rebooted.
     pub reboots: Reboots,
     /// Its condition `PolicyObserved` reports a different decision.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 impl PoliciesFact {

@@ -15,7 +15,7 @@ pub struct PolicyFact {
     /// The Machines that it applies to.
     pub scope: Scope,
     /// Whether it can be asked.
-    pub standing: ServingState,
+    pub state: ServingState,
 }
 
 /// Whether a policy can be asked.

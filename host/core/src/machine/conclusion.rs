@@ -52,7 +52,7 @@ pub enum Requeue {
     Now,
     After(SignedDuration),
     /// After this time, to check a failed operation: its failures stay counted, and this is none.
-    Look(SignedDuration),
+    Check(SignedDuration),
     /// The reconcile failed: after a time that grows with the failures in a row.
     Retry {
         policy: RetryPolicy,

@@ -22,7 +22,7 @@ use super::in_place;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineEffect {
     /// Put our finalizer and the default priority on the Machine. Fails with `Conflict` when it changed meanwhile.
-    Claim,
+    AddFinalizer,
     /// Create the bootstrap token, or extend the existing one.
     EnsureToken,
     /// Note on the Machine that a create begins, for clouds that keep no idempotency keys.
@@ -116,7 +116,7 @@ impl MachineEffect {
     /// Returns the name for logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Claim => "claim",
+            Self::AddFinalizer => "claim",
             Self::EnsureToken => "ensure-token",
             Self::NoteIntent => "note-intent",
             Self::CloseIntent => "close-intent",
@@ -147,7 +147,7 @@ impl MachineEffect {
     /// Returns its kind for the gate, when it is done for this Machine.
     pub fn kind(&self, machine: &MachineFact) -> EffectKind {
         match self {
-            Self::Claim
+            Self::AddFinalizer
             | Self::NoteIntent
             | Self::CloseIntent
             | Self::NoteHooks
@@ -181,7 +181,7 @@ impl MachineEffect {
 /// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum MachineOutcome {
-    Claim(Result<(), ActError>),
+    AddFinalizer(Result<(), ActError>),
     EnsureToken(Result<(), ActError>),
     NoteIntent(Result<(), ActError>),
     CloseIntent(Result<(), ActError>),
@@ -258,7 +258,7 @@ pub struct MachineProgress {
 impl MachineProgress {
     pub fn record(&mut self, outcome: MachineOutcome) {
         match outcome {
-            MachineOutcome::Claim(result) => self.claim = Some(result),
+            MachineOutcome::AddFinalizer(result) => self.claim = Some(result),
             MachineOutcome::EnsureToken(result) => self.token = Some(result),
             MachineOutcome::NoteIntent(result) => self.intent = Some(result),
             MachineOutcome::CloseIntent(result) => self.close_intent = Some(result),

@@ -14,7 +14,7 @@ use crate::machine::node::health::{ConditionStatus, HealthProblem, NodeCondition
 use crate::machine::node::sync::NodeMeta;
 use crate::safety::meltdown::ReplacementLimit;
 use crate::scheduling::gate::Gate;
-use crate::scheduling::looks::VmCheckFact;
+use crate::scheduling::vm_checks::VmCheckFact;
 use crate::value::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
@@ -37,7 +37,7 @@ pub struct MachineView {
     /// Facts from the caches about its Node's volumes, and the stored memory of a drain.
     pub drain: drain::DrainFacts,
     /// Other Machines that name its VM or its Node.
-    pub rivals: OwnershipConflict,
+    pub conflict: OwnershipConflict,
     /// The cluster's mark, as this process has it and as it is stored.
     pub marks: Marks,
     /// The policies that apply to it.
@@ -51,7 +51,7 @@ pub struct MachineView {
     /// Extended resources that the Machine's class gives to its Node.
     pub virtual_capacity: Quantities,
     /// When its VM is queried; `None` if it is not.
-    pub look: Option<VmCheckFact>,
+    pub vm_check: Option<VmCheckFact>,
     pub settings: MachineSettings,
     /// The names of labels and annotations.
     pub names: &'static MachineNames,
@@ -74,7 +74,7 @@ pub struct MachineFact {
     /// The priority annotation is there.
     pub has_priority: bool,
     /// This process has created it, and has not requested its VM yet; no other process may.
-    pub is_newborn: bool,
+    pub is_unstarted: bool,
     /// The create that was noted last for a cloud that keeps no idempotency keys, unless it is known to have created
     /// nothing.
     pub create_intent: Option<CreateIntent>,
@@ -98,15 +98,15 @@ pub struct MachineFact {
     /// The problem of an invalid spec.
     pub invalid: Option<String>,
     /// Invalid settings, and the values that count instead.
-    pub slips: Vec<String>,
+    pub validation_problems: Vec<String>,
     /// Its status reports such problems.
-    pub has_told_slips: bool,
+    pub problems_reported: bool,
     /// The reported health problem of its Node, whose pods cannot terminate on their own.
-    pub ailment: HealthProblem,
+    pub health_problem: HealthProblem,
     /// Facts about its deletion.
-    pub going: DeletionFact,
+    pub deletion_facts: DeletionFact,
     /// Facts about its preservation.
-    pub keeping: PreservationFact,
+    pub preservation: PreservationFact,
     /// The time that its Node took to join is noted on it.
     pub has_join_duration: bool,
     /// Until when its bootstrap token is valid, if noted.
@@ -119,9 +119,9 @@ pub struct MachineFact {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PreservationFact {
     /// The request of its annotation.
-    pub wish: Option<String>,
+    pub request: Option<String>,
     /// The Node's request that was applied last.
-    pub node_wish_heeded: Option<String>,
+    pub applied_node_request: Option<String>,
     /// Until when it is preserved.
     pub until: Option<Timestamp>,
     /// An earlier reconcile has drained the Node of the failed Machine.
@@ -129,9 +129,9 @@ pub struct PreservationFact {
     /// The label that forces drains without a deletion.
     pub forces_drain: bool,
     /// The reported condition `InPlaceUpdated`.
-    pub told_of_update: Option<ReportedCondition>,
+    pub reported_update: Option<ReportedCondition>,
     /// The reported condition `Preserved`.
-    pub told_of_preservation: Option<ReportedCondition>,
+    pub reported_preservation: Option<ReportedCondition>,
 }
 
 /// Names of labels, annotations and taints that decisions use. The core defines none.
@@ -148,7 +148,7 @@ pub struct MachineNames {
     /// On a Machine or Node: the preservation request.
     pub preserve: &'static str,
     /// On a Machine: the Node's request that was applied last.
-    pub node_preserve_heeded: &'static str,
+    pub node_preserve_applied: &'static str,
     /// On a Node: the autoscaler leaves it alone.
     pub scale_down_disabled: &'static str,
     /// On a Node: the former was set by a controller, which may take it away.
@@ -184,13 +184,13 @@ pub struct DeletionFact {
     pub left_at: Option<DeletionStage>,
     pub left_since: Option<Timestamp>,
     /// The delete request of this process that the driver has accepted.
-    pub order: Option<DeleteRequestFact>,
+    pub delete_request: Option<DeleteRequestFact>,
     /// How long the last deletion of a VM of its class took, from the request to the query that found nothing.
     pub usual_removal: Option<SignedDuration>,
     /// The last error was a driver's: the VM was requested.
     pub has_error_code: bool,
     /// The reported condition `Drained`.
-    pub told: Option<ReportedCondition>,
+    pub reported: Option<ReportedCondition>,
 }
 
 /// A delete request for a VM that the driver has accepted. Only the process that sent it knows it.
@@ -306,7 +306,7 @@ pub struct NodeFact {
     pub meta: NodeMeta,
     pub conditions: Vec<NodeConditionFact>,
     /// A health problem that keeps its pods from terminating.
-    pub ailment: HealthProblem,
+    pub health_problem: HealthProblem,
     /// It takes no more pods.
     pub is_cordoned: bool,
     /// Since when it is Ready, if it is.

@@ -44,13 +44,13 @@ mod tests {
         assert_eq!(read("20m"), Ok(Some("20m0s".to_owned())));
         assert_eq!(read("1.5h"), Ok(Some("1h30m0s".to_owned())));
         assert_eq!((read(""), read("0")), (Ok(None), Ok(Some("0s".to_owned()))));
-        for (text, told) in [
+        for (text, reported) in [
             ("20min", "drainTimeout is no duration"),
             ("20", "drainTimeout is no duration"),
             ("1d", "drainTimeout is no duration"),
             ("-5m", "drainTimeout must not be negative, and is -5m0s"),
         ] {
-            assert!(read(text).is_err_and(|error| error.contains(told)), "{text}");
+            assert!(read(text).is_err_and(|error| error.contains(reported)), "{text}");
         }
         assert_eq!(
             (tries("n", 0), tries("n", -1)),

@@ -18,7 +18,7 @@ use super::effect::{MachineEffect, MachineProgress};
 use super::facts::{DriverFact, MachineView};
 use super::join::in_place;
 use super::join::policies;
-use super::ownership::{conflict as contest, mark};
+use super::ownership::{conflict  , mark};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum MachineViolation {
     SecondVm,
     /// An earlier pass may have made a VM, and nobody has looked for it.
     #[error("a VM is created without a look for one that may be there")]
-    CreateWithoutLook,
+    CreateWithoutQuery,
     /// The cloud keeps no idempotency keys, and the next reconcile could not know that this create had begun.
     #[error("a VM is created without a note of it where the cloud keeps no keys")]
     CreateWithoutIntent,
@@ -149,7 +149,7 @@ fn held(
     effect: &MachineEffect,
     now: Timestamp,
 ) -> Result<(), MachineViolation> {
-    if is_shared(view) && contest::harms_others(effect) {
+    if is_shared(view) && conflict::harms_others(effect) {
         return Err(MachineViolation::Contested);
     }
     if mark::held(view).is_some() && mark::is_held(effect) {
@@ -162,12 +162,12 @@ fn held(
     let empties = match effect {
         MachineEffect::Cordon { .. } => true,
         MachineEffect::Drain(effect) => match effect {
-            drain::DrainEffect::LookAtPods { .. } => false,
+            drain::DrainEffect::ListPods { .. } => false,
             drain::DrainEffect::Evict(_)
             | drain::DrainEffect::DeletePod(_)
             | drain::DrainEffect::DeleteAttachment { .. } => true,
         },
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
         | MachineEffect::CloseIntent
@@ -216,8 +216,8 @@ fn is_to_be_emptied(view: &MachineView, effect: &MachineEffect) -> bool {
     let is_selected = view
         .node()
         .and_then(|node| node.in_place.as_ref())
-        .is_some_and(|told| told.reason == in_place::words::SELECTED);
-    let is_kept = view.machine.keeping.until.is_some() && view.machine.phase == Phase::Failed;
+        .is_some_and(|reported| reported.reason == in_place::words::SELECTED);
+    let is_kept = view.machine.preservation.until.is_some() && view.machine.phase == Phase::Failed;
     is_selected || (is_kept && !matches!(effect, MachineEffect::Cordon { .. }))
 }
 
@@ -234,7 +234,7 @@ fn one(
         return Err(MachineViolation::Frozen);
     }
     match effect {
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
         | MachineEffect::CloseIntent
@@ -299,7 +299,7 @@ fn one(
         MachineEffect::NoteReboot(_) | MachineEffect::RebootVm => {
             permitted(view, progress, MachineViolation::RebootWithoutPermit)
         }
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::AskPolicies
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
@@ -331,15 +331,15 @@ fn create(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineV
     if !is_held {
         return Err(MachineViolation::CreateWithoutFinalizer);
     }
-    if machine.provider_id.is_some() || matches!(&progress.probe, Some(look) if names_a_vm(look)) {
+    if machine.provider_id.is_some() || matches!(&progress.probe, Some(query) if names_a_vm(query)) {
         return Err(MachineViolation::SecondVm);
     }
-    let Some(driver) = driver(view) else { return Err(MachineViolation::CreateWithoutLook) };
+    let Some(driver) = driver(view) else { return Err(MachineViolation::CreateWithoutQuery) };
     let has_looked = progress.probe.is_some() || !driver.capabilities.status;
-    let is_first = (!machine.has_finalizer || machine.is_newborn) && machine.create_intent.is_none();
+    let is_first = (!machine.has_finalizer || machine.is_unstarted) && machine.create_intent.is_none();
     let is_resumed = machine.last_known_state.is_some() && machine.operation.is_some();
     if !has_looked && !is_first && !is_resumed {
-        return Err(MachineViolation::CreateWithoutLook);
+        return Err(MachineViolation::CreateWithoutQuery);
     }
     let is_noted = matches!(progress.intent, Some(Ok(()))) || (is_resumed && machine.create_intent.is_some());
     let keeps_keys = driver.capabilities.idempotency_key;
@@ -353,8 +353,8 @@ fn create(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineV
     Ok(())
 }
 
-fn names_a_vm<T>(look: &Result<T, CallError>) -> bool {
-    match look {
+fn names_a_vm<T>(vm_check: &Result<T, CallError>) -> bool {
+    match query {
         Ok(_) => true,
         Err(CallError::Guest(DriverError { code: Code::Uninitialized, provider_id, .. })) => {
             provider_id.is_some()
@@ -372,8 +372,8 @@ fn driver(view: &MachineView) -> Option<&DriverFacts> {
 
 /// The VM is gone: seen, or never made, or said so by somebody about a VM that no look shows.
 fn may_leave(view: &MachineView, progress: &MachineProgress) -> bool {
-    let is_seen = matches!(&progress.probe, Some(look) if names_a_vm(look));
-    let is_declared = view.machine.going.is_vm_declared_gone && !is_seen;
+    let is_seen = matches!(&progress.probe, Some(query) if names_a_vm(query));
+    let is_declared = view.machine.deletion_facts.is_vm_declared_gone && !is_seen;
     is_proven_gone(view, progress) || is_declared || was_never_made(view)
 }
 
@@ -383,7 +383,7 @@ fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
     let is_ordered = match &progress.delete_vm {
         Some(Ok(Deletion::Deleted { .. })) => true,
         Some(Ok(Deletion::InProgress(_))) => false,
-        None => view.machine.going.order.is_some(),
+        None => view.machine.deletion_facts.delete_request.is_some(),
         Some(Err(error)) => is_not_found(error),
     };
     let offers_status = driver(view).is_some_and(|driver| driver.capabilities.status);
@@ -397,7 +397,7 @@ fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
 
 fn is_done(progress: &MachineProgress, effect: &MachineEffect) -> bool {
     match effect {
-        MachineEffect::Claim => progress.claim.is_some(),
+        MachineEffect::AddFinalizer => progress.claim.is_some(),
         MachineEffect::EnsureToken => progress.token.is_some(),
         MachineEffect::NoteIntent => progress.intent.is_some(),
         MachineEffect::CloseIntent => progress.close_intent.is_some(),
@@ -428,7 +428,7 @@ fn is_done(progress: &MachineProgress, effect: &MachineEffect) -> bool {
 fn is_drain_done(progress: &drain::DrainProgress, effect: &drain::DrainEffect) -> bool {
     match effect {
         // An eviction changes the list of pods.
-        drain::DrainEffect::LookAtPods { .. } => false,
+        drain::DrainEffect::ListPods { .. } => false,
         drain::DrainEffect::Evict(pod) => progress.evictions.contains_key(pod),
         drain::DrainEffect::DeletePod(pod) => progress.deletions.contains_key(pod),
         drain::DrainEffect::DeleteAttachment { name, .. } => progress.attachments.contains_key(name),
@@ -470,7 +470,7 @@ pub fn conclusion(
 
 /// Another Machine stores the same provider id, and nobody deletes it.
 fn is_shared(view: &MachineView) -> bool {
-    view.machine.provider_id.is_some() && !view.rivals.living_on_vm.is_empty()
+    view.machine.provider_id.is_some() && !view.conflict.vm_users.is_empty()
 }
 
 /// Returns whether an enforcing policy has no verdict, or an opinion is missing.
@@ -528,12 +528,12 @@ fn wake(
                 || matches!(progress.record, Some(Ok(())));
             if is_change { Ok(()) } else { Err(MachineViolation::HotLoop) }
         }
-        Requeue::After(after) | Requeue::Look(after) if after <= SignedDuration::ZERO => {
+        Requeue::After(after) | Requeue::Check(after) if after <= SignedDuration::ZERO => {
             Err(MachineViolation::HotLoop)
         }
         Requeue::Retry { policy, .. } if policy.base.max(policy.cap) <= SignedDuration::ZERO => {
             Err(MachineViolation::HotLoop)
         }
-        Requeue::After(_) | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Resync => Ok(()),
+        Requeue::After(_) | Requeue::Check(_) | Requeue::Retry { .. } | Requeue::Resync => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use super::conclusion::{MachineCondition, MachineConditionKind, MachineStep, Req
 use super::facts::MachineView;
 
 /// Adds condition `Valid`, if there is a problem to report or to clear.
-pub(super) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
+pub(super) fn reported(view: &MachineView, step: MachineStep) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.wake != Requeue::Gone {
         conclusion.status.conditions.extend(condition(view));
@@ -17,15 +17,15 @@ pub(super) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
 fn condition(view: &MachineView) -> Option<MachineCondition> {
     let machine = &view.machine;
     let kind = MachineConditionKind::Valid;
-    if machine.slips.is_empty() {
+    if machine.validation_problems.is_empty() {
         let message = "all settings can be understood".to_owned();
-        let is_mended =
+        let is_fixed =
             MachineCondition { kind, status: ConditionStatus::True, reason: "Understood", message };
-        return machine.has_told_slips.then_some(is_mended);
+        return machine.problems_reported.then_some(is_fixed);
     }
     let message = format!(
         "{}: mend it; until then the next setting in line or the flag's counts",
-        machine.slips.join("; ")
+        machine.validation_problems.join("; ")
     );
     Some(MachineCondition { kind, status: ConditionStatus::False, reason: "NotUnderstood", message })
 }

@@ -15,8 +15,8 @@ use super::creation::create;
 use super::effect::MachineProgress;
 use super::facts::{MachineFact, MachineView};
 use super::join::policies;
-use super::ownership::{conflict as contest, mark, unproven};
-use super::{delete, join, problems as slips};
+use super::ownership::{conflict  , mark, unproven};
+use super::{delete, join, problems  };
 
 /// The retry of a failed write to an API server: soon, since most of these pass, and at most a minute apart, since
 /// nothing announces the server's return.
@@ -37,14 +37,14 @@ pub fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> M
             Some(message) => MachineStep::Finish(mark::waiting(message)),
             None => {
                 let step = create::step(view, progress, now);
-                contest::guarded(view, join::preserve::in_creation(view, step, now))
+                conflict::guarded(view, join::preserve::in_creation(view, step, now))
             }
         }
     } else {
-        let step = contest::guarded(view, policies::step(view, progress, now));
+        let step = conflict::guarded(view, policies::step(view, progress, now));
         mark::guarded(view, unproven::guarded(view, progress, step))
     };
-    slips::told(view, contest::told(view, mark::held_elsewhere(view, step)))
+    problems::reported(view, conflict::reported(view, mark::held_elsewhere(view, step)))
 }
 
 /// Returns whether the Machine is being created, which it is until a reconcile has published the result. A failed one
@@ -103,8 +103,8 @@ pub(super) fn ask_again(work: &InProgress) -> Requeue {
 /// Returns the requeue after a failed call of the driver.
 pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Requeue {
     // A VM that must be deleted costs money until it is, and nothing may announce the fix.
-    let is_patient = matches!(situation, retry::Situation::Create | retry::Situation::Initialize);
-    let policy = if error.is_terminal() && is_patient {
+    let may_wait = matches!(situation, retry::Situation::Create | retry::Situation::Initialize);
+    let policy = if error.is_terminal() && may_wait {
         RetryPolicy::TERMINAL
     } else {
         retry::policy(situation, error.code(), view.settings.resource_exhausted_retry)

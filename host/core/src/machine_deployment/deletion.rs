@@ -35,7 +35,7 @@ pub(super) fn plan(view: &DeploymentView) -> Plan {
          again once it is gone",
         owned.len()
     );
-    let going = owned.into_iter().filter(|set| !set.is_deleting);
+    let deleting = owned.into_iter().filter(|set| !set.is_deleting);
     Plan::waiting(DeploymentReason::Deleting, message)
-        .then(going.map(|set| DeploymentEffect::DeleteSet(set.into())).collect(), false)
+        .then(deleting.map(|set| DeploymentEffect::DeleteSet(set.into())).collect(), false)
 }

@@ -181,7 +181,7 @@ pub struct OwnedMachineFact {
     pub is_deleting: bool,
     pub phase: Phase,
     /// A request preserves it when it fails.
-    pub is_wished: bool,
+    pub is_preserve_requested: bool,
     /// Its preservation, while it is preserved.
     pub preserved: Option<Preserved>,
     /// A lower one is deleted first.

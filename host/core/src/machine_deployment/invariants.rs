@@ -215,7 +215,7 @@ pub fn conclusion(
         | Requeue::Now
         | Requeue::Resync
         | Requeue::After(_)
-        | Requeue::Look(_)
+        | Requeue::Check(_)
         | Requeue::Retry { .. } => Ok(()),
     }
 }

@@ -13,13 +13,13 @@ use super::effect::{DeploymentChange, DeploymentEffect};
 use super::facts::DeploymentView;
 use super::rollout;
 use super::rollout::rollback::{self, Rollback};
-use super::sets::adoption as claims;
+use super::sets::adoption;
 use super::sets::freeze;
 use super::sets::group::SetGroup;
 use super::sets::revision;
 use super::status::waits;
 use super::trigger::{self, Trigger};
-use super::validity::{InvalidSpec, ValidSpec, oddities, validity};
+use super::validity::{InvalidSpec, ValidSpec, unusual_settings, validity};
 
 /// How many Machines are marked or labelled in one reconcile.
 const MACHINES_PER_PASS: usize = 200;
@@ -131,14 +131,14 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     let mut plan = ordered(view, valid, &trigger, &mut change, now).after(change);
     plan.valid = Some(valid);
     plan.notes.extend(ignored(&trigger));
-    if let Some(left) = trigger.look_again {
+    if let Some(left) = trigger.retry_after {
         plan.wake = super::step::sooner(plan.wake, Requeue::After(left));
     }
-    let oddities = oddities(view, valid);
-    if !oddities.is_empty() {
-        plan.message = format!("{} ({})", plan.message, oddities.join("; "));
-        let wishes = DisruptionRequests::read(&view.deployment.annotations, view.names.disruption);
-        let has_problems = !wishes.problems.is_empty() || !view.deployment.spec.problems.is_empty();
+    let unusual_settings = unusual_settings(view, valid);
+    if !unusual_settings.is_empty() {
+        plan.message = format!("{} ({})", plan.message, unusual_settings.join("; "));
+        let requests = DisruptionRequests::read(&view.deployment.annotations, view.names.disruption);
+        let has_problems = !requests.problems.is_empty() || !view.deployment.spec.problems.is_empty();
         if plan.reason == DeploymentReason::Complete && has_problems {
             plan.reason = DeploymentReason::InvalidOption;
         }
@@ -155,11 +155,11 @@ fn ordered(
     change: &mut DeploymentChange,
     now: Timestamp,
 ) -> Plan {
-    let claims = claims::claims(view);
+    let claims = adoption::claims(view);
     if !claims.is_empty() {
         return Plan::first("sets are being adopted or released", claims);
     }
-    let labels = claims::label_by_hash(view);
+    let labels = adoption::label_by_hash(view);
     if !labels.is_empty() {
         return Plan::first("an adopted set and its Machines get the label of their template's hash", labels);
     }
@@ -179,8 +179,8 @@ fn ordered(
         return Plan::first(&message, Vec::new());
     }
     let spec = &view.deployment.spec;
-    if let Some(wished) = spec.rollback_to.filter(|_| !spec.is_paused) {
-        return rolled_back(rollback::decide(view, &group, wished), change);
+    if let Some(requested) = spec.rollback_to.filter(|_| !spec.is_paused) {
+        return rolled_back(rollback::decide(view, &group, requested), change);
     }
     let revision = revision::current(view, &group).to_string();
     if !spec.is_paused && view.deployment.annotations.get(view.names.revision) != Some(&revision) {

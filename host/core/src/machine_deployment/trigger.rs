@@ -29,7 +29,7 @@ pub(super) struct Trigger {
     /// Machines of the list that the cache does not show yet.
     pub unseen: Vec<Name>,
     /// When an entry of a missing Machine will be dropped.
-    pub look_again: Option<SignedDuration>,
+    pub retry_after: Option<SignedDuration>,
 }
 
 pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
@@ -61,7 +61,7 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                 }
                 left => {
                     trigger.unseen.push(Name::new(name));
-                    trigger.look_again = trigger.look_again.min(left).or(left);
+                    trigger.retry_after = trigger.retry_after.min(left).or(left);
                 }
             },
             Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,

@@ -57,26 +57,26 @@ pub(super) fn validity(view: &DeploymentView) -> Result<ValidSpec, InvalidSpec> 
 }
 
 /// Returns the unusual settings that do no harm, with the values that count instead.
-pub(super) fn oddities(view: &DeploymentView, valid: ValidSpec) -> Vec<String> {
+pub(super) fn unusual_settings(view: &DeploymentView, valid: ValidSpec) -> Vec<String> {
     let spec = &view.deployment.spec;
-    let mut odd = valid.strategy.oddities();
+    let mut unusual = valid.strategy.unusual_settings();
     if let Some(limit @ ..0) = spec.revision_history_limit {
-        odd.push(format!("revisionHistoryLimit {limit} keeps all: set it to 0 or more, or remove it"));
+        unusual.push(format!("revisionHistoryLimit {limit} keeps all: set it to 0 or more, or remove it"));
     }
     if let Some(seconds @ ..=0) = spec.progress_deadline_seconds {
-        odd.push(format!(
+        unusual.push(format!(
             "progressDeadlineSeconds {seconds} is no deadline: set it to 1 or more, or remove it"
         ));
     }
-    odd.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
-    odd.extend(DisruptionRequests::read(&view.deployment.annotations, view.names.disruption).problems);
+    unusual.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
+    unusual.extend(DisruptionRequests::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
         let names: Vec<&str> = view.overlapping.iter().map(crate::value::id::Name::as_str).collect();
-        odd.push(format!(
+        unusual.push(format!(
             "its selector overlaps with that of {}, so that sets without an owner go to whichever comes first: give each \
              deployment a label of its own",
             names.join(", ")
         ));
     }
-    odd
+    unusual
 }

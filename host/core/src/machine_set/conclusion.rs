@@ -163,7 +163,7 @@ pub enum SetReason {
     /// The caches are behind the API server.
     CachesBehind,
     /// Dangerous work is held.
-    Held,
+    GateFrozen,
     /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
     Frozen,
     /// An update in place is running: no Machine is created.
@@ -202,7 +202,7 @@ impl SetReason {
             Self::FinalizerHeld => "FinalizerHeld",
             Self::WriteFailed => "WriteFailed",
             Self::CachesBehind => "CachesBehind",
-            Self::Held => "Frozen",
+            Self::GateFrozen => "Frozen",
             Self::Frozen => "MachineSetFrozen",
             Self::ScaleUpDisabled => "ScaleUpDisabled",
             Self::Orphaning => "LeavingMachines",
@@ -230,7 +230,7 @@ impl SetReason {
             | Self::ClaimFailed
             | Self::FinalizerHeld
             | Self::WriteFailed
-            | Self::Held
+            | Self::GateFrozen
             | Self::InvalidOption
             | Self::UnreadableMachine
             | Self::Frozen => Severity::Warning,

@@ -10,8 +10,8 @@ use super::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};
 use super::errors::{SetError, SetErrors};
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::removal::choose as remove;
-use super::removal::order;
+use super::removal::choose;
+use super::removal::priority;
 use super::status;
 use super::step::unlisted;
 
@@ -41,9 +41,9 @@ pub(super) fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> Se
         && !permits(view.gate, EffectKind::CascadeDelete)
     {
         let message = format!("the deletion of Machines is held: {}", reason.sentence());
-        return end(view, progress, now, SetReason::Held, message, Requeue::Resync);
+        return end(view, progress, now, SetReason::GateFrozen, message, Requeue::Resync);
     }
-    living.sort_by_cached_key(|machine| order::place(machine, now));
+    living.sort_by_cached_key(|machine| priority::place(machine, now));
     let untried = living.iter().filter(|machine| !progress.deleted.contains_key(&machine.uid));
     let effects: Vec<SetEffect> = untried
         .take(BURST.saturating_sub(progress.deleted.len()))
@@ -52,11 +52,11 @@ pub(super) fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> Se
     if !effects.is_empty() {
         return SetStep::Act(effects);
     }
-    let mut troubles = SetErrors::default();
-    remove::tell(progress, &mut troubles);
-    match troubles.worst() {
+    let mut errors = SetErrors::default();
+    choose::report_failures(progress, &mut errors);
+    match errors.worst() {
         Some(SetError { reason, message, wake }) => {
-            let status = status::of(view, progress, &troubles, now);
+            let status = status::of(view, progress, &errors, now);
             SetStep::Finish(SetConclusion { status, reason: *reason, message: message.clone(), wake: *wake })
         }
         None => {

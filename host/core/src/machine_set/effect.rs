@@ -21,14 +21,14 @@ const ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetEffect {
     /// Put our finalizer on the set.
-    Claim,
+    AddFinalizer,
     ReleaseFinalizer,
     /// List the Machines of the view from the API server itself.
     ListMachines,
     /// Get the set from the API server itself.
-    LookAtSet,
+    GetSet,
     /// Get a Machine from the API server itself whose name is taken.
-    LookAtMachine {
+    GetMachine {
         name: Name,
     },
     /// Make the set the controller of a Machine without one.
@@ -125,11 +125,11 @@ impl SetEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Claim => "claim",
+            Self::AddFinalizer => "claim",
             Self::ReleaseFinalizer => "release-finalizer",
             Self::ListMachines => "list-machines",
-            Self::LookAtSet => "look-at-set",
-            Self::LookAtMachine { .. } => "look-at-machine",
+            Self::GetSet => "look-at-set",
+            Self::GetMachine { .. } => "look-at-machine",
             Self::Adopt(_) => "adopt",
             Self::Release(_) => "release",
             Self::Preserve(..) => "preserve",
@@ -143,12 +143,12 @@ impl SetEffect {
     /// Returns its kind for the gate.
     pub fn kind(&self) -> EffectKind {
         match self {
-            Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
+            Self::ListMachines | Self::GetSet | Self::GetMachine { .. } => EffectKind::CloudRead,
             Self::Create { .. } => EffectKind::Create,
             Self::Delete(_, DeleteReason::SetDeleted) => EffectKind::CascadeDelete,
             Self::Delete(..) => EffectKind::SetDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
-            Self::Claim
+            Self::AddFinalizer
             | Self::Adopt(_)
             | Self::Release(_)
             | Self::Preserve(..)
@@ -160,11 +160,11 @@ impl SetEffect {
     /// Returns its outcome when it is not carried out, or that is unknown.
     pub fn failed(&self, error: ActError) -> SetOutcome {
         match self {
-            Self::Claim => SetOutcome::Claim(Err(error)),
+            Self::AddFinalizer => SetOutcome::AddFinalizer(Err(error)),
             Self::ReleaseFinalizer => SetOutcome::ReleaseFinalizer(Err(error)),
             Self::ListMachines => SetOutcome::ListMachines(Err(error)),
-            Self::LookAtSet => SetOutcome::LookAtSet(Err(error)),
-            Self::LookAtMachine { name } => SetOutcome::LookAtMachine(name.clone(), Err(error)),
+            Self::GetSet => SetOutcome::GetSet(Err(error)),
+            Self::GetMachine { name } => SetOutcome::GetMachine(name.clone(), Err(error)),
             Self::Adopt(machine) => SetOutcome::Adopt(machine.uid.clone(), Err(error)),
             Self::Release(machine) => SetOutcome::Release(machine.uid.clone(), Err(error)),
             Self::Preserve(machine, keep) => SetOutcome::Preserve(machine.uid.clone(), *keep, Err(error)),
@@ -179,11 +179,11 @@ impl SetEffect {
 /// The outcome of one effect.
 #[derive(Clone, Debug)]
 pub enum SetOutcome {
-    Claim(Result<(), ActError>),
+    AddFinalizer(Result<(), ActError>),
     ReleaseFinalizer(Result<(), ActError>),
     ListMachines(Result<Vec<ChildFact>, ActError>),
-    LookAtSet(Result<CurrentSet, ActError>),
-    LookAtMachine(Name, Result<NameTakenBy, ActError>),
+    GetSet(Result<CurrentSet, ActError>),
+    GetMachine(Name, Result<NameTakenBy, ActError>),
     Adopt(Uid, Result<(), ActError>),
     Release(Uid, Result<(), ActError>),
     Preserve(Uid, PreserveChange, Result<(), ActError>),
@@ -240,11 +240,11 @@ impl CreateAttempts {
 impl SetProgress {
     pub fn record(&mut self, outcome: SetOutcome) {
         match outcome {
-            SetOutcome::Claim(result) => self.claim = Some(result),
+            SetOutcome::AddFinalizer(result) => self.claim = Some(result),
             SetOutcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
             SetOutcome::ListMachines(result) => self.listing = Some(result),
-            SetOutcome::LookAtSet(result) => self.set = Some(result),
-            SetOutcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
+            SetOutcome::GetSet(result) => self.set = Some(result),
+            SetOutcome::GetMachine(name, result) => drop(self.taken.insert(name, result)),
             SetOutcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
             SetOutcome::Release(uid, result) => drop(self.released.insert(uid, result)),
             SetOutcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),

@@ -60,7 +60,7 @@ impl SetErrors {
 
     /// Returns the error to report.
     pub(super) fn worst(&self) -> Option<&SetError> {
-        self.0.iter().min_by_key(|trouble| trouble.reason)
+        self.0.iter().min_by_key(|error| error.reason)
     }
 
     fn add(&mut self, reason: SetReason, message: String, wake: Requeue) {

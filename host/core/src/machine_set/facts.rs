@@ -80,7 +80,7 @@ pub struct SetFact {
     pub auto_preserve_max: i32,
     /// The problems of invalid settings, which are not copied to Machines.
     pub problems: Vec<String>,
-    pub told: ReportedSetStatus,
+    pub reported: ReportedSetStatus,
 }
 
 /// The selector of a set.
@@ -151,11 +151,11 @@ pub struct ChildFact {
     /// It cannot be decoded: it counts, and nothing is done to it. Its facts may be old.
     pub is_unreadable: bool,
     /// The preservation request of its annotation.
-    pub preserve_wish: Option<String>,
+    pub preserve_request: Option<String>,
     /// The preservation request of its Node, empty for none; `None` without a Node.
-    pub node_preserve_wish: Option<String>,
+    pub node_preserve_request: Option<String>,
     /// The Node's request that was applied last.
-    pub node_wish_heeded: Option<String>,
+    pub applied_node_request: Option<String>,
     /// Until when it is preserved.
     pub preserved_until: Option<Timestamp>,
     /// The parts of its spec that differ from the set's.
@@ -216,11 +216,11 @@ pub struct SetNames {
 impl ChildFact {
     /// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
     pub fn is_in_use(&self) -> bool {
-        self.node_preserve_wish.is_some() || self.phase == Phase::Available
+        self.node_preserve_request.is_some() || self.phase == Phase::Available
     }
 
     /// Returns whether it is being deleted, so that it does not count.
-    pub fn is_going(&self) -> bool {
+    pub fn is_terminating(&self) -> bool {
         self.is_deleting || self.phase == Phase::Terminating
     }
 }

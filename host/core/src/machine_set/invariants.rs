@@ -14,8 +14,8 @@ use super::creation::names;
 use super::effect::{BURST, CurrentSet, DeleteReason, MachineRef, SetEffect, SetProgress};
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::members::adoption as claim;
-use super::removal::deletion_choice as fate;
+use super::members::adoption;
+use super::removal::deletion_choice;
 use super::validity;
 
 /// A rule that a step has broken.
@@ -41,12 +41,12 @@ pub enum SetViolation {
     InvalidSet,
     /// The set could vanish before its Machines.
     #[error("a Machine is made for a set without our finalizer, or that is being deleted")]
-    Unheld,
+    WithoutFinalizer,
     /// Nobody knows how many there are.
     #[error(
         "Machines are made, deleted or let go on a view that is in doubt, or before it is settled whose they are"
     )]
-    Unsettled,
+    OwnersUnknown,
     /// Another reconcile could not know that the name was used.
     #[error("a Machine gets a name that does not follow from its ordinal, or an ordinal that was given out")]
     WrongName,
@@ -67,7 +67,7 @@ pub enum SetViolation {
     ReleaseBeforeMachines,
     /// The gate or a label forbids it.
     #[error("what is held is done")]
-    Held,
+    Blocked,
     /// The batch would delay other owners too long.
     #[error("a pass does more than a burst")]
     TooMany,
@@ -82,7 +82,7 @@ pub enum SetViolation {
     WrongWake,
     /// Nobody would know why.
     #[error("a pass ends without a word")]
-    Mute,
+    WithoutReason,
 }
 
 /// Returns the rule that a batch breaks, if any.
@@ -100,7 +100,7 @@ pub fn batch(
         return Err(SetViolation::Repeated);
     }
     if effects.iter().any(|effect| !permits(view.gate, effect.kind())) {
-        return Err(SetViolation::Held);
+        return Err(SetViolation::Blocked);
     }
     if !effects.iter().all(is_for_any_set) && view.set.deletion.is_none() && validity::problem(view).is_some()
     {
@@ -120,24 +120,24 @@ fn subject(effect: &SetEffect) -> String {
         | SetEffect::Preserve(machine, _)
         | SetEffect::Sync(machine, _)
         | SetEffect::Delete(machine, _) => of(machine),
-        SetEffect::Create { name, .. } | SetEffect::LookAtMachine { name } => {
+        SetEffect::Create { name, .. } | SetEffect::GetMachine { name } => {
             format!("{} {name}", effect.name())
         }
-        SetEffect::Claim
+        SetEffect::AddFinalizer
         | SetEffect::ReleaseFinalizer
         | SetEffect::ListMachines
-        | SetEffect::LookAtSet
+        | SetEffect::GetSet
         | SetEffect::WriteSet(_) => effect.name().to_owned(),
     }
 }
 
 fn is_done(progress: &SetProgress, effect: &SetEffect) -> bool {
     match effect {
-        SetEffect::Claim => progress.claim.is_some(),
+        SetEffect::AddFinalizer => progress.claim.is_some(),
         SetEffect::ReleaseFinalizer => progress.release_finalizer.is_some(),
         SetEffect::ListMachines => progress.listing.is_some(),
-        SetEffect::LookAtSet => progress.set.is_some(),
-        SetEffect::LookAtMachine { name } => progress.taken.contains_key(name),
+        SetEffect::GetSet => progress.set.is_some(),
+        SetEffect::GetMachine { name } => progress.taken.contains_key(name),
         SetEffect::Adopt(machine) => progress.adopted.contains_key(&machine.uid),
         SetEffect::Release(machine) => progress.released.contains_key(&machine.uid),
         SetEffect::Preserve(machine, _) => progress.kept.contains_key(&machine.uid),
@@ -151,7 +151,7 @@ fn is_done(progress: &SetProgress, effect: &SetEffect) -> bool {
 }
 
 fn is_for_any_set(effect: &SetEffect) -> bool {
-    matches!(effect, SetEffect::ListMachines | SetEffect::LookAtSet | SetEffect::LookAtMachine { .. })
+    matches!(effect, SetEffect::ListMachines | SetEffect::GetSet | SetEffect::GetMachine { .. })
 }
 
 fn one(
@@ -168,17 +168,17 @@ fn one(
             .ok_or(SetViolation::Foreign)
     };
     match effect {
-        SetEffect::ListMachines | SetEffect::LookAtSet | SetEffect::LookAtMachine { .. } => Ok(()),
-        SetEffect::Claim | SetEffect::WriteSet(_) if is_deleting => Err(SetViolation::Unheld),
-        SetEffect::Claim | SetEffect::WriteSet(_) => Ok(()),
+        SetEffect::ListMachines | SetEffect::GetSet | SetEffect::GetMachine { .. } => Ok(()),
+        SetEffect::AddFinalizer | SetEffect::WriteSet(_) if is_deleting => Err(SetViolation::WithoutFinalizer),
+        SetEffect::AddFinalizer | SetEffect::WriteSet(_) => Ok(()),
         SetEffect::ReleaseFinalizer if !is_deleting => Err(SetViolation::SetStays),
-        SetEffect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(SetViolation::Unsettled),
+        SetEffect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(SetViolation::OwnersUnknown),
         SetEffect::ReleaseFinalizer if !members::owned(view, progress).is_empty() => {
             Err(SetViolation::ReleaseBeforeMachines)
         }
         SetEffect::ReleaseFinalizer => Ok(()),
         SetEffect::Adopt(target) | SetEffect::Release(target) => {
-            if is_deleting || !claim::is_right(view, effect, machine(target)?) {
+            if is_deleting || !adoption::is_right(view, effect, machine(target)?) {
                 return Err(SetViolation::WrongClaim);
             }
             let has_looked = matches!(&progress.set, Some(Ok(CurrentSet { uid, is_deleting: false }))
@@ -227,19 +227,19 @@ fn deletion(
     now: Timestamp,
 ) -> Result<(), SetViolation> {
     let is_deleting = view.set.deletion.is_some();
-    let is_settled = claim::is_settled(view, progress) && !names::is_unwritten(view, progress, now);
-    if is_in_doubt(view, progress) || (!is_deleting && !is_settled) {
-        return Err(SetViolation::Unsettled);
+    let owners_are_known = adoption::owners_are_known(view, progress) && !names::is_unwritten(view, progress, now);
+    if is_in_doubt(view, progress) || (!is_deleting && !owners_are_known) {
+        return Err(SetViolation::OwnersUnknown);
     }
     match why {
         DeleteReason::SetDeleted if is_deleting && !view.set.leaves_machines => Ok(()),
         DeleteReason::SetDeleted => Err(SetViolation::SetStays),
         DeleteReason::Surplus => Ok(()),
-        DeleteReason::Marked if fate::is_marked(view, machine) => Ok(()),
-        DeleteReason::Failed | DeleteReason::Unhealthy if !fate::is_let_go(view, machine) => {
+        DeleteReason::Marked if deletion_choice::is_marked(view, machine) => Ok(()),
+        DeleteReason::Failed | DeleteReason::Unhealthy if !deletion_choice::is_deletion_permitted(view, machine) => {
             Err(SetViolation::NotLetGo)
         }
-        DeleteReason::Failed | DeleteReason::Unhealthy if fate::is_given_up(machine, progress, now) => Ok(()),
+        DeleteReason::Failed | DeleteReason::Unhealthy if deletion_choice::is_given_up(machine, progress, now) => Ok(()),
         DeleteReason::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
         DeleteReason::Marked | DeleteReason::Failed | DeleteReason::Unhealthy | DeleteReason::Exhausted => {
             Err(SetViolation::HealthyDeleted)
@@ -260,16 +260,16 @@ fn creations(
     }
     let is_held = view.set.has_finalizer || matches!(progress.claim, Some(Ok(())));
     if !is_held || view.set.deletion.is_some() {
-        return Err(SetViolation::Unheld);
+        return Err(SetViolation::WithoutFinalizer);
     }
     let is_listed = matches!(progress.listing, Some(Ok(_)));
     let is_unseen = names::may_be_unseen(view, progress) && !is_listed;
     let is_noted = !names::is_unwritten(view, progress, now);
-    if is_unseen || !is_noted || is_in_doubt(view, progress) || !claim::is_settled(view, progress) {
-        return Err(SetViolation::Unsettled);
+    if is_unseen || !is_noted || is_in_doubt(view, progress) || !adoption::owners_are_known(view, progress) {
+        return Err(SetViolation::OwnersUnknown);
     }
     if !create::is_free(view, progress) {
-        return Err(SetViolation::Held);
+        return Err(SetViolation::Blocked);
     }
     let made = progress.creations();
     if members::living(view, progress).len() + made + planned > members::wanted(view) {
@@ -285,11 +285,11 @@ fn deletions(view: &SetView, progress: &SetProgress, effects: &[SetEffect]) -> R
         .iter()
         .filter_map(|effect| match effect {
             SetEffect::Delete(_, why) => Some(why),
-            SetEffect::Claim
+            SetEffect::AddFinalizer
             | SetEffect::ReleaseFinalizer
             | SetEffect::ListMachines
-            | SetEffect::LookAtSet
-            | SetEffect::LookAtMachine { .. }
+            | SetEffect::GetSet
+            | SetEffect::GetMachine { .. }
             | SetEffect::Adopt(_)
             | SetEffect::Release(_)
             | SetEffect::Preserve(..)
@@ -313,13 +313,13 @@ pub fn conclusion(
     conclusion: &SetConclusion,
 ) -> Result<(), SetViolation> {
     if conclusion.message.is_empty() {
-        return Err(SetViolation::Mute);
+        return Err(SetViolation::WithoutReason);
     }
     let is_released = !view.set.has_finalizer || matches!(progress.release_finalizer, Some(Ok(())));
     let is_right = match conclusion.wake {
         Requeue::Gone => view.set.deletion.is_some() && is_released,
         Requeue::Now => progress.has_written(),
-        Requeue::After(after) | Requeue::Look(after) => after > SignedDuration::ZERO,
+        Requeue::After(after) | Requeue::Check(after) => after > SignedDuration::ZERO,
         Requeue::Retry { policy, .. } => policy.base.max(policy.cap) > SignedDuration::ZERO,
         Requeue::Resync => true,
     };

@@ -14,9 +14,9 @@ use super::effect::SetProgress;
 use super::errors::{SetError, SetErrors};
 use super::facts::{ChildFact, SetView};
 use super::members;
-use super::members::adoption as claim;
+use super::members::adoption;
 use super::removal::keep;
-use super::removal::order;
+use super::removal::priority;
 
 /// The number of overlapping Machines that are named.
 const NAMED: usize = 3;
@@ -25,7 +25,7 @@ pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     let machines = members::owned(view, progress);
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
     let labels = view.set.template.as_ref().map(|template| &template.labels);
-    let is_kept = |machine: &ChildFact| machine.phase == Phase::Failed && order::is_preserved(machine, now);
+    let is_kept = |machine: &ChildFact| machine.phase == Phase::Failed && priority::is_preserved(machine, now);
     let has_failed =
         |machine: &ChildFact| machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let failed = machines.iter().filter(|machine| has_failed(machine) && !is_kept(machine));
@@ -47,13 +47,13 @@ pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
 }
 
 /// Returns the whole status, at the end of a reconcile that could act.
-pub(super) fn of(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timestamp) -> SetStatus {
-    let worst = troubles.worst();
-    let failure = worst.and_then(|trouble| Some((trouble, replica_failure(trouble)?)));
-    let condition = failure.map(|(trouble, reason)| SetCondition {
+pub(super) fn of(view: &SetView, progress: &SetProgress, errors: &SetErrors, now: Timestamp) -> SetStatus {
+    let worst = errors.worst();
+    let failure = worst.and_then(|error| Some((error, replica_failure(error)?)));
+    let condition = failure.map(|(error, reason)| SetCondition {
         kind: SetConditionKind::ReplicaFailure,
         reason,
-        message: trouble.message.clone(),
+        message: error.message.clone(),
     });
     SetStatus {
         observed_generation: Some(view.set.generation),
@@ -65,8 +65,8 @@ pub(super) fn of(view: &SetView, progress: &SetProgress, troubles: &SetErrors, n
 }
 
 /// Returns the reason of MCM's condition `ReplicaFailure`.
-fn replica_failure(trouble: &SetError) -> Option<&'static str> {
-    match trouble.reason {
+fn replica_failure(error: &SetError) -> Option<&'static str> {
+    match error.reason {
         SetReason::CreationFailed => Some("FailedCreate"),
         SetReason::DeletionFailed => Some("FailedDelete"),
         SetReason::InvalidSet
@@ -77,7 +77,7 @@ fn replica_failure(trouble: &SetError) -> Option<&'static str> {
         | SetReason::FinalizerHeld
         | SetReason::WriteFailed
         | SetReason::CachesBehind
-        | SetReason::Held
+        | SetReason::GateFrozen
         | SetReason::Frozen
         | SetReason::ScaleUpDisabled
         | SetReason::Orphaning
@@ -98,15 +98,15 @@ fn operation(view: &SetView, progress: &SetProgress, worst: Option<&SetError>) -
         Some(SetOperation { kind, state: OperationState::Successful, text: text.to_owned() })
     };
     match worst {
-        Some(trouble) if replica_failure(trouble).is_some() => {
-            let is_creation = trouble.reason == SetReason::CreationFailed;
+        Some(error) if replica_failure(error).is_some() => {
+            let is_creation = error.reason == SetReason::CreationFailed;
             let kind = if is_creation { OperationType::Create } else { OperationType::Delete };
-            Some(SetOperation { kind, state: OperationState::Failed, text: trouble.message.clone() })
+            Some(SetOperation { kind, state: OperationState::Failed, text: error.message.clone() })
         }
         Some(_) | None if progress.creations() > 0 => done(OperationType::Create, "Machines were created"),
         Some(_) | None if progress.deletions() > 0 => done(OperationType::Delete, "Machines were deleted"),
         Some(_) => None,
-        None => match view.set.told.operation {
+        None => match view.set.reported.operation {
             Some(OperationFact { kind, state: OperationState::Failed }) => {
                 done(kind, "what had failed is not needed any more")
             }
@@ -119,11 +119,11 @@ fn operation(view: &SetView, progress: &SetProgress, worst: Option<&SetError>) -
 /// same labels the wrong one may adopt a Machine later.
 fn overlapping(view: &SetView, progress: &SetProgress) -> Option<SetOwnCondition> {
     let kind = SetOwnConditionKind::Overlapping;
-    let overlaps = claim::overlaps(view, progress);
+    let overlaps = adoption::overlaps(view, progress);
     if overlaps.is_empty() {
         let message = "the selector selects no Machines of others".to_owned();
         let is_over = SetOwnCondition { kind, status: ConditionStatus::False, reason: "NoOverlap", message };
-        return view.set.told.is_overlapping.then_some(is_over);
+        return view.set.reported.is_overlapping.then_some(is_over);
     }
     let mut owners: Vec<&str> = overlaps.iter().map(|(_, owner)| *owner).collect();
     owners.sort_unstable();
@@ -144,7 +144,7 @@ fn valid(view: &SetView) -> Option<SetOwnCondition> {
     if view.set.problems.is_empty() {
         let message = "all settings can be understood".to_owned();
         let is_over = SetOwnCondition { kind, status: ConditionStatus::True, reason: "Understood", message };
-        return view.set.told.is_invalid.then_some(is_over);
+        return view.set.reported.is_invalid.then_some(is_over);
     }
     let message =
         format!("{}: correct it; until then it counts as not set for Machines", view.set.problems.join("; "));

@@ -16,10 +16,10 @@ use super::effect::{SetEffect, SetProgress};
 use super::errors::SetErrors;
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::members::adoption as claim;
+use super::members::adoption;
 use super::members::sync;
-use super::removal::choose as remove;
-use super::removal::deletion_choice as fate;
+use super::removal::choose;
+use super::removal::deletion_choice;
 use super::removal::keep;
 use super::status;
 use super::validity;
@@ -36,7 +36,7 @@ pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     }
     if !view.set.has_finalizer {
         match &progress.claim {
-            None => return SetStep::act(SetEffect::Claim),
+            None => return SetStep::act(SetEffect::AddFinalizer),
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 let message = format!("failed to put the finalizer on the set: {error}");
@@ -51,10 +51,10 @@ pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
             Some(Err(error)) => return unlisted(view, progress, error, now),
         }
     }
-    let mut troubles = SetErrors::default();
-    match effects(view, progress, &mut troubles, now) {
+    let mut errors = SetErrors::default();
+    match effects(view, progress, &mut errors, now) {
         Some(effects) => SetStep::Act(effects),
-        None => SetStep::Finish(end(view, progress, &troubles, now)),
+        None => SetStep::Finish(end(view, progress, &errors, now)),
     }
 }
 
@@ -63,29 +63,29 @@ pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
 fn effects(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
     now: Timestamp,
 ) -> Option<Vec<SetEffect>> {
-    create::unseen(view, progress, troubles)
-        .or_else(|| claim::next(view, progress, troubles))
-        .or_else(|| keep::next(view, progress, troubles))
-        .or_else(|| sync::next(view, progress, troubles))
-        .or_else(|| written(view, progress, troubles, now))
-        .or_else(|| remove::next(view, progress, troubles, now))
-        .or_else(|| create::next(view, progress, troubles, now))
+    create::unseen(view, progress, errors)
+        .or_else(|| adoption::next(view, progress, errors))
+        .or_else(|| keep::next(view, progress, errors))
+        .or_else(|| sync::next(view, progress, errors))
+        .or_else(|| written(view, progress, errors, now))
+        .or_else(|| choose::next(view, progress, errors, now))
+        .or_else(|| create::next(view, progress, errors, now))
 }
 
 fn written(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
     now: Timestamp,
 ) -> Option<Vec<SetEffect>> {
     match &progress.write_set {
         None => overshoot::change(view, progress, now).map(|change| vec![SetEffect::WriteSet(change)]),
         Some(Ok(())) => None,
         Some(Err(error)) => {
-            troubles.write("write labels and annotations of the set", error);
+            errors.write("write labels and annotations of the set", error);
             None
         }
     }
@@ -111,13 +111,13 @@ fn stopped(
     SetStep::Finish(SetConclusion { status, reason, message, wake })
 }
 
-fn end(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timestamp) -> SetConclusion {
-    let status = status::of(view, progress, troubles, now);
-    if let Some(trouble) = troubles.worst() {
-        let (reason, message) = (trouble.reason, trouble.message.clone());
-        return SetConclusion { status, reason, message, wake: trouble.wake };
+fn end(view: &SetView, progress: &SetProgress, errors: &SetErrors, now: Timestamp) -> SetConclusion {
+    let status = status::of(view, progress, errors, now);
+    if let Some(error) = errors.worst() {
+        let (reason, message) = (error.reason, error.message.clone());
+        return SetConclusion { status, reason, message, wake: error.wake };
     }
-    let (reason, message) = standing(view, progress, &status, now);
+    let (reason, message) = reason_without_errors(view, progress, &status, now);
     let wake = after(progress).unwrap_or_else(|| next_look(view, progress, now));
     SetConclusion { status, reason, message, wake }
 }
@@ -133,20 +133,20 @@ pub(super) fn after(progress: &SetProgress) -> Option<Requeue> {
 
 /// Returns reason and message of a reconcile without errors. Without numbers, which the status has, so that it is
 /// reported once.
-fn standing(
+fn reason_without_errors(
     view: &SetView,
     progress: &SetProgress,
     status: &SetStatus,
     now: Timestamp,
 ) -> (SetReason, String) {
     let missing = create::missing(view, progress);
-    let leaving = remove::plan(view, progress, now).len();
+    let leaving = choose::plan(view, progress, now).len();
     if let Gate::Frozen { since, reason } = view.gate
         && missing + leaving > 0
     {
         let since = since.round(jiff::Unit::Second).unwrap_or(since);
         let message = format!("Machines are neither made nor deleted since {since}: {}", reason.sentence());
-        return (SetReason::Held, message);
+        return (SetReason::GateFrozen, message);
     }
     if missing > 0 && overshoot::holds_creation(view, progress) {
         let message = match overshoot::condition(view, progress) {
@@ -177,7 +177,7 @@ fn standing(
     }
     let living = members::living(view, progress);
     let is_held =
-        |machine: &&&ChildFact| fate::is_given_up(machine, progress, now) && !fate::is_let_go(view, machine);
+        |machine: &&&ChildFact| deletion_choice::is_given_up(machine, progress, now) && !deletion_choice::is_deletion_permitted(view, machine);
     if let Some(machine) = living.iter().find(is_held) {
         let message = format!(
             "failed Machines such as {} go when their deployment lets them: its condition Ready says what it waits for",

@@ -47,7 +47,7 @@ pub enum MarkStep {
     /// The record is this control plane's, and young.
     Rest,
     /// Another control plane holds the mark, and works.
-    Held,
+    HeldByOther,
 }
 
 /// The record as this process has seen it.
@@ -78,7 +78,7 @@ impl MarkWatch {
             return if is_due { MarkStep::Renew } else { MarkStep::Rest };
         }
         let has_lapsed = now.duration_since(since) >= LAPSE || age >= STALE;
-        if has_lapsed { MarkStep::TakeOver } else { MarkStep::Held }
+        if has_lapsed { MarkStep::TakeOver } else { MarkStep::HeldByOther }
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
             let renewed = second - second % 120;
             assert_eq!(
                 watch.observe(Some(&claim("a", renewed)), &own("b"), at(second)),
-                MarkStep::Held,
+                MarkStep::HeldByOther,
                 "{second}"
             );
         }
@@ -139,8 +139,8 @@ mod tests {
         for skew in [-600, 0, 600] {
             let mut watch = MarkWatch::default();
             let stopped = claim("a", skew);
-            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(0)), MarkStep::Held, "{skew}");
-            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(359)), MarkStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(0)), MarkStep::HeldByOther, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(359)), MarkStep::HeldByOther, "{skew}");
             assert_eq!(watch.observe(Some(&stopped), &own("b"), at(360)), MarkStep::TakeOver, "{skew}");
         }
         let mut watch = MarkWatch::default();
@@ -159,14 +159,14 @@ mod tests {
         assert_eq!(watch.observe(Some(&made), &without, at(1)), MarkStep::Rest);
         assert_eq!(watch.observe(Some(&made), &own("a"), at(1)), MarkStep::Renew);
         assert_eq!(watch.observe(Some(&claim("a", 1)), &own("a"), at(2)), MarkStep::Rest);
-        assert_eq!(watch.observe(Some(&claim("namespace y", 0)), &own("a"), at(2)), MarkStep::Held);
+        assert_eq!(watch.observe(Some(&claim("namespace y", 0)), &own("a"), at(2)), MarkStep::HeldByOther);
     }
 
     #[test]
     fn a_clock_that_is_set_back_makes_nobody_take_it_over() {
         let mut watch = MarkWatch::default();
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(300)), MarkStep::Held);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(-4_000)), MarkStep::Held);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(300)), MarkStep::HeldByOther);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(-4_000)), MarkStep::HeldByOther);
     }
 
     #[test]

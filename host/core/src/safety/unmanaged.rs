@@ -130,7 +130,7 @@ mod tests {
     }
 
     /// The action on the Node, when it was found the same half an hour and again a minute before.
-    fn settled(node: &UnmanagedNodeFact) -> UnmanagedNodeAction {
+    fn action_of(node: &UnmanagedNodeFact) -> UnmanagedNodeAction {
         let mut strays = UnmanagedNodes::default();
         for second in [0, 1_800] {
             strays.look(std::slice::from_ref(node), &RULE, at(second));
@@ -169,7 +169,7 @@ mod tests {
                             (_, false) if is_marked => UnmanagedNodeAction::Unmark,
                             (_, false) => UnmanagedNodeAction::Rest,
                         };
-                        assert_eq!(settled(&node), expected, "{node:?}");
+                        assert_eq!(action_of(&node), expected, "{node:?}");
                     }
                 }
             }

@@ -9,7 +9,7 @@
 //! | `lease` | leader election over the fields of a Lease |
 //! | `call_room` | limits how many Machines are in driver calls, and queues the others |
 //! | `request_rate` | limits requests to an API server: a token bucket |
-//! | `looks` | when the VMs of Machines in service are queried again |
+//! | `vm_checks` | when the VMs of Machines in service are queried again |
 //! | `clock_skew` | the difference between the clocks of this host and an API server |
 
 pub mod barrier;
@@ -17,7 +17,7 @@ pub mod call_room;
 pub mod clock_skew;
 pub mod gate;
 pub mod lease;
-pub mod looks;
+pub mod vm_checks;
 pub mod queue;
 pub mod request_rate;
 pub mod retry;

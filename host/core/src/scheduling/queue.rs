@@ -50,7 +50,7 @@ pub struct Due<K> {
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    wish: QueueRequest,
+    request: QueueRequest,
     /// The number of the first push of this request, which orders otherwise equal ones.
     seq: u64,
     /// In `ready` instead of `later`.
@@ -98,12 +98,12 @@ impl<K: Ord + Clone> Queue<K> {
     /// A request that is already queued for the key keeps its time and priority where they are earlier or higher. While
     /// the key runs, the request is remembered and takes effect with [`Queue::done`].
     pub fn push(&mut self, key: K, due: Timestamp, priority: Priority) {
-        let wish = QueueRequest { due, priority };
+        let request = QueueRequest { due, priority };
         if let Some(remembered) = self.running.get_mut(&key) {
-            *remembered = Some(remembered.map_or(wish, |earlier| earlier.merge(wish)));
+            *remembered = Some(remembered.map_or(request, |earlier| earlier.merge(request)));
             return;
         }
-        self.enqueue(key, wish);
+        self.enqueue(key, request);
     }
 
     /// Returns the next key, and marks it as running; `None` when nothing is due.
@@ -123,7 +123,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// Returns when `key` is due, also after the running reconcile; `None` without a request.
     pub fn due(&self, key: &K) -> Option<Timestamp> {
         let after_this_pass = self.running.get(key).copied().flatten();
-        self.waiting.get(key).map(|waiting| waiting.wish).or(after_this_pass).map(|wish| wish.due)
+        self.waiting.get(key).map(|waiting| waiting.request).or(after_this_pass).map(|request| request.due)
     }
 
     /// Returns the keys that were due at the last [`Queue::pop`].
@@ -135,8 +135,8 @@ impl<K: Ord + Clone> Queue<K> {
     /// with many events queues behind those that have waited. Does nothing for a key that is not running.
     pub fn done(&mut self, key: &K, now: Timestamp) {
         let Some((key, remembered)) = self.running.remove_entry(key) else { return };
-        if let Some(wish) = remembered {
-            self.enqueue(key, QueueRequest { due: wish.due.max(now), ..wish });
+        if let Some(request) = remembered {
+            self.enqueue(key, QueueRequest { due: request.due.max(now), ..request });
         }
     }
 
@@ -185,16 +185,16 @@ impl<K: Ord + Clone> Queue<K> {
         self.running.contains_key(key)
     }
 
-    fn enqueue(&mut self, key: K, wish: QueueRequest) {
+    fn enqueue(&mut self, key: K, request: QueueRequest) {
         let waiting = match self.waiting.remove(&key) {
             Some(earlier) => {
                 self.unlink(key.clone(), earlier);
-                Waiting { wish: earlier.wish.merge(wish), ..earlier }
+                Waiting { request: earlier.request.merge(request), ..earlier }
             }
             None => {
                 let seq = self.next_seq;
                 self.next_seq += 1;
-                Waiting { wish, seq, is_ready: false }
+                Waiting { request, seq, is_ready: false }
             }
         };
         self.link(key.clone(), waiting);
@@ -206,23 +206,23 @@ impl<K: Ord + Clone> Queue<K> {
             let Some((due, seq, key)) = self.later.pop_first() else { return };
             let Some(waiting) = self.waiting.get_mut(&key) else { continue };
             waiting.is_ready = true;
-            self.ready.insert((Reverse(waiting.wish.priority), due, seq, key));
+            self.ready.insert((Reverse(waiting.request.priority), due, seq, key));
         }
     }
 
-    fn link(&mut self, key: K, Waiting { wish, seq, is_ready }: Waiting) {
+    fn link(&mut self, key: K, Waiting { request, seq, is_ready }: Waiting) {
         if is_ready {
-            self.ready.insert((Reverse(wish.priority), wish.due, seq, key));
+            self.ready.insert((Reverse(request.priority), request.due, seq, key));
         } else {
-            self.later.insert((wish.due, seq, key));
+            self.later.insert((request.due, seq, key));
         }
     }
 
-    fn unlink(&mut self, key: K, Waiting { wish, seq, is_ready }: Waiting) {
+    fn unlink(&mut self, key: K, Waiting { request, seq, is_ready }: Waiting) {
         if is_ready {
-            self.ready.remove(&(Reverse(wish.priority), wish.due, seq, key));
+            self.ready.remove(&(Reverse(request.priority), request.due, seq, key));
         } else {
-            self.later.remove(&(wish.due, seq, key));
+            self.later.remove(&(request.due, seq, key));
         }
     }
 }
@@ -368,7 +368,7 @@ mod tests {
 
         fn remove(&mut self, key: u8) {
             self.waiting.retain(|(waiting, ..)| *waiting != key);
-            self.running.iter_mut().filter(|(running, _)| *running == key).for_each(|(_, wish)| *wish = None);
+            self.running.iter_mut().filter(|(running, _)| *running == key).for_each(|(_, request)| *request = None);
         }
     }
 

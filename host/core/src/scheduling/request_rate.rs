@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(never.take(ms(0)), SendPermit::Go);
         assert_eq!(never.take(ms(0)), SendPermit::After(SignedDuration::from_hours(1)));
         for rate in [f64::NAN, f64::INFINITY, -1.0, 1e-300, 1e300] {
-            let mut odd = bucket(rate, u32::MAX);
-            assert_eq!(odd.take(ms(0)), SendPermit::Go, "{rate}");
+            let mut unusual = bucket(rate, u32::MAX);
+            assert_eq!(unusual.take(ms(0)), SendPermit::Go, "{rate}");
         }
         let mut fast = bucket(f64::from(f32::MAX), 1);
         for time in 0..9 {

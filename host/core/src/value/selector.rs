@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_understood_is_refused_with_what_to_mend() {
-        let told = |requirement| Selector::parse(&Labels::new(), [requirement]).unwrap_err().to_string();
-        assert_eq!(told(raw("", "In", &["x"])), "a requirement names no label: set its key");
-        assert_eq!(told(raw("a", "In", &[])), "In of label a has no values: name at least one");
-        assert_eq!(told(raw("a", "Exists", &["x"])), "Exists of label a takes no values: remove them");
+        let reported = |requirement| Selector::parse(&Labels::new(), [requirement]).unwrap_err().to_string();
+        assert_eq!(reported(raw("", "In", &["x"])), "a requirement names no label: set its key");
+        assert_eq!(reported(raw("a", "In", &[])), "In of label a has no values: name at least one");
+        assert_eq!(reported(raw("a", "Exists", &["x"])), "Exists of label a takes no values: remove them");
         assert_eq!(
-            told(raw("a", "in", &["x"])),
+            reported(raw("a", "in", &["x"])),
             "operator \"in\" of label a is none of In, NotIn, Exists and DoesNotExist"
         );
     }

@@ -181,7 +181,7 @@ impl Inner {
             Poll::Ready(ended) => Ok(ended),
             Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
         };
-        let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.breakage));
+        let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.failure));
         let exceeded = broke || effort.has_exceeded();
         if exceeded || effort.is_long() {
             manners.note(Instant::now());
@@ -432,7 +432,7 @@ fn is_of_memory(error: &CallError) -> bool {
     match error {
         CallError::Refused(refusal) => matches!(refusal, Refusal::NoMemory { .. }),
         CallError::Broken(broken) => {
-            matches!(broken.breakage, GuestFailure::Limit { limit: Limit::MemoryBudget, .. })
+            matches!(broken.failure, GuestFailure::Limit { limit: Limit::MemoryBudget, .. })
         }
         CallError::Guest(_) => false,
     }

@@ -333,7 +333,7 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn broken(answer: Option<serde_json::Value>, breakage: &GuestFailure) -> End {
+fn broken(answer: Option<serde_json::Value>, failure: &GuestFailure) -> End {
     match (answer, breakage) {
         (Some(answer), GuestFailure::Contract { detail }) => {
             End::Answered { answer, breaks: Some(detail.clone()) }

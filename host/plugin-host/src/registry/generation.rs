@@ -187,7 +187,7 @@ impl<P, A> Generation<P, A> {
 }
 
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
-pub(crate) fn is_fault(breakage: &GuestFailure) -> bool {
+pub(crate) fn is_fault(failure: &GuestFailure) -> bool {
     match breakage {
         // Others may hold the memory of the host.
         GuestFailure::Limit {

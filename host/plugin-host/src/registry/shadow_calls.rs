@@ -116,7 +116,7 @@ impl Inner {
         };
         let effort = Effort::default();
         match self.guests.run(call.boxed(), &effort, (&held.candidate.manners, true)).await {
-            Ok(Err(CallError::Broken(broken))) if is_fault(&broken.breakage) => {
+            Ok(Err(CallError::Broken(broken))) if is_fault(&broken.failure) => {
                 Shadowed::Broke(broken.to_string())
             }
             Ok(Err(CallError::Refused(_))) | Err(_) => Shadowed::LeftOut,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
-use machinist_core::scheduling::looks::VmChecks;
+use machinist_core::scheduling::vm_checks::VmChecks;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::StoreReader;

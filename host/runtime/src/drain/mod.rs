@@ -81,7 +81,7 @@ pub(crate) async fn perform(
         return (effect.failed(ActError::Forbidden { reason: "there is no target cluster" }), None);
     };
     let slot = match effect {
-        DrainEffect::LookAtPods { read: ReadConsistency::Cached | ReadConsistency::Latest, .. }
+        DrainEffect::ListPods { read: ReadConsistency::Cached | ReadConsistency::Latest, .. }
             if !drainer.has_slot =>
         {
             let Some(slot) = caches.queue.take_slot(drainer.machine) else {
@@ -89,7 +89,7 @@ pub(crate) async fn perform(
             };
             Some(slot)
         }
-        DrainEffect::LookAtPods { .. }
+        DrainEffect::ListPods { .. }
         | DrainEffect::Evict(_)
         | DrainEffect::DeletePod(_)
         | DrainEffect::DeleteAttachment { .. } => None,
@@ -108,7 +108,7 @@ async fn perform_effect(
 ) -> DrainOutcome {
     let driver = &drainer.volumes;
     match effect {
-        DrainEffect::LookAtPods { node, read } => {
+        DrainEffect::ListPods { node, read } => {
             let now = context.clock.now();
             DrainOutcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
         }

@@ -381,7 +381,7 @@ impl Engine {
                 self.succeeded(&key);
                 after
             }
-            Requeue::Look(after) => {
+            Requeue::Check(after) => {
                 // Shorter pauses are looks for what a create may have made: no answer makes them more useful.
                 if after > LONGEST_PROBE_PAUSE && self.ledger.attempts(&key) > 0 {
                     self.account_is_awaited(&key, now);

@@ -73,7 +73,7 @@ impl Policies {
         now: Timestamp,
     ) -> (PoliciesFact, Option<PolicyQuery>) {
         let reboots = reboots(machine);
-        let mut fact = PoliciesFact { reboots, is_told: reports_policy(machine), ..PoliciesFact::default() };
+        let mut fact = PoliciesFact { reboots, is_reported: reports_policy(machine), ..PoliciesFact::default() };
         let all = self.port.policies();
         if all.is_empty() {
             return (fact, None);

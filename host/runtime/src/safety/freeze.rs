@@ -72,7 +72,7 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
         }
         show(&gate_state, &freeze, led_from);
         report(&watch, change);
-        let next = freeze.next_look(pace);
+        let next = freeze.next_check(pace);
         let end = Instant::now() + next.unsigned_abs();
         while Instant::now() < end {
             let pause = (end - Instant::now()).min(REQUEST_PERIOD.unsigned_abs());

@@ -117,7 +117,7 @@ impl MarkClaim {
         .into();
         match (self.watch.observe(claim.as_ref(), &own, now), &found) {
             (MarkStep::Rest, _) => Ok(Holder::Own),
-            (MarkStep::Held, _) => {
+            (MarkStep::HeldByOther, _) => {
                 let holder = claim.map(|claim| claim.holder).unwrap_or_default();
                 warn!(mark, holder, secret = name, "another control plane holds the cluster's mark");
                 Ok(Holder::Another)

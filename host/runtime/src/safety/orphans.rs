@@ -379,7 +379,7 @@ impl Search {
         let period = self.watch.tenant.settings.orphan_vms_period;
         let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let regular = if self.sightings.is_empty() { later(period) } else { later(self.rule.spacing) };
-        let due = self.sightings.next_order().map_or(regular, |order| regular.min(order.max(now)));
+        let due = self.sightings.next_request().map_or(regular, |order| regular.min(order.max(now)));
         for listing in listings {
             self.classes.entry(listing.class.clone()).or_default().due = Some(due);
         }

@@ -57,7 +57,7 @@ pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
         [budget] => budget,
         several => return BudgetState::Several(several),
     };
-    if budget.lets_go_unhealthy(pod) {
+    if budget.allows_unhealthy(pod) {
         return BudgetState::Open;
     }
     // Until its controller has observed the last change, the API server refuses.
@@ -80,7 +80,7 @@ pub(crate) fn held(pod: &PodFact, now: Timestamp) -> Option<SignedDuration> {
 }
 
 impl BudgetFact {
-    fn lets_go_unhealthy(&self, pod: &PodFact) -> bool {
+    fn allows_unhealthy(&self, pod: &PodFact) -> bool {
         let is_kept = self.desired_healthy > 0 && self.current_healthy >= self.desired_healthy;
         !pod.is_ready
             && match self.unhealthy_pods {

@@ -23,7 +23,7 @@ pub(crate) enum VolumeLocation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VolumeMove {
     pub(crate) awaited: AwaitedVolume,
-    pub(crate) place: VolumeLocation,
+    pub(crate) location: VolumeLocation,
     /// Until when its next move is awaited.
     pub(crate) until: Timestamp,
 }
@@ -32,17 +32,17 @@ pub(crate) struct VolumeMove {
 ///
 /// A volume that a pod of the Node still uses does not move. An attached volume that no pod uses does, whether or not
 /// the memory has it; so a restart changes nothing.
-pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Timestamp) -> Vec<VolumeMove> {
+pub(crate) fn moving(request: &DrainRequest<'_>, pods: &[PodFact], now: Timestamp) -> Vec<VolumeMove> {
     let facts = request.facts;
     let used: BTreeSet<&VolumeName> = pods.iter().flat_map(PodFact::volumes).collect();
     let remembered = facts.memory.volumes.iter().filter(|awaited| !used.contains(&awaited.volume));
     let mut found: Vec<VolumeMove> =
-        remembered.filter_map(|awaited| transit(request, awaited.clone(), now)).collect();
+        remembered.filter_map(|awaited| volume_move(request, awaited.clone(), now)).collect();
     for attachment in attachments(facts).filter(|attachment| attachment.is_here) {
         let Some(volume) = attachment.volume.as_ref().filter(|volume| !used.contains(volume)) else {
             continue;
         };
-        if found.iter().any(|transit| transit.awaited.volume == *volume) {
+        if found.iter().any(|volume_move| volume_move.awaited.volume == *volume) {
             continue;
         }
         let awaited = AwaitedVolume {
@@ -53,26 +53,26 @@ pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Time
             grace: SignedDuration::ZERO,
             detached: None,
         };
-        found.extend(transit(request, awaited, now));
+        found.extend(volume_move(request, awaited, now));
     }
     found.sort_by(|a, b| a.awaited.volume.cmp(&b.awaited.volume));
     found
 }
 
 /// Returns `None` when the volume has arrived elsewhere, or was awaited there for long enough.
-fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<VolumeMove> {
+fn volume_move(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<VolumeMove> {
     let settings = request.settings;
     if is_here(request.facts, &awaited.volume, &awaited.ids) {
         let until = after(awaited.since, awaited.grace.saturating_add(settings.detach_timeout));
-        let place = if now < until { VolumeLocation::Here } else { VolumeLocation::HereTooLong };
-        return Some(VolumeMove { awaited, place, until });
+        let location = if now < until { VolumeLocation::Here } else { VolumeLocation::HereTooLong };
+        return Some(VolumeMove { awaited, location, until });
     }
     let is_elsewhere = attachments(request.facts).any(|attachment| {
         !attachment.is_here && attachment.is_attached && attachment.volume.as_ref() == Some(&awaited.volume)
     });
     let detached = *awaited.detached.get_or_insert(now);
     let until = after(detached, settings.reattach_timeout);
-    (!is_elsewhere && now < until).then_some(VolumeMove { awaited, place: VolumeLocation::Between, until })
+    (!is_elsewhere && now < until).then_some(VolumeMove { awaited, location: VolumeLocation::Between, until })
 }
 
 /// Returns the memory to store: volumes that move, and those of terminating pods.
@@ -80,13 +80,13 @@ fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestam
 /// Only attached volumes are stored: nothing shows when others, such as network shares, leave.
 pub(crate) fn memory<'a>(
     request: &DrainRequest<'_>,
-    transits: &[VolumeMove],
+    moves: &[VolumeMove],
     ending: impl Iterator<Item = (&'a PodFact, Timestamp)>,
 ) -> DrainMemory {
     let facts = request.facts;
-    let mut volumes: Vec<AwaitedVolume> = transits
+    let mut volumes: Vec<AwaitedVolume> = moves
         .iter()
-        .map(|transit| &transit.awaited)
+        .map(|volume_move| &volume_move.awaited)
         .filter(|awaited| is_kept(facts, awaited))
         .cloned()
         .collect();

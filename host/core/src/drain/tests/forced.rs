@@ -67,8 +67,8 @@ fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
 #[test]
 fn what_cannot_be_deleted_is_told_and_holds_nothing() {
     let mut drain = node().forced(Force::Requested);
-    let (told, end) = drain.pass(|effect| match effect {
-        DrainEffect::LookAtPods { .. } => None,
+    let (reported, end) = drain.pass(|effect| match effect {
+        DrainEffect::ListPods { .. } => None,
         _ => Some(ActError::Denied { message: "no".into() }),
     });
     expect![[r#"
@@ -80,7 +80,7 @@ fn what_cannot_be_deleted_is_told_and_holds_nothing() {
         detach inline
         done ForcedInPart
     "#]]
-    .assert_eq(&render(told, &end));
+    .assert_eq(&render(reported, &end));
     let DrainStep::Done { report } = end else { panic!() };
     assert_eq!(report.failures.len(), 5, "{:?}", report.failures);
 }
@@ -88,8 +88,8 @@ fn what_cannot_be_deleted_is_told_and_holds_nothing() {
 #[test]
 fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
     let mut drain = node().forced(Force::Requested);
-    let (told, end) = drain.pass(|effect| {
-        matches!(effect, DrainEffect::LookAtPods { .. })
+    let (reported, end) = drain.pass(|effect| {
+        matches!(effect, DrainEffect::ListPods { .. })
             .then(|| ActError::Unreachable { message: "refused".into() })
     });
     expect![[r#"
@@ -98,7 +98,7 @@ fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
         detach inline
         done ForcedInPart
     "#]]
-    .assert_eq(&render(told, &end));
+    .assert_eq(&render(reported, &end));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_server_that_asks_for_patience_gets_it_for_a_while() {
     assert_eq!(throttled(7_260), "done ForcedInPart\n");
     let look = |seconds| {
         let (_, end) = drain([]).forced(Force::Requested).at(seconds).pass(|effect| {
-            matches!(effect, DrainEffect::LookAtPods { .. }).then_some(ActError::Throttled { after: None })
+            matches!(effect, DrainEffect::ListPods { .. }).then_some(ActError::Throttled { after: None })
         });
         render(Vec::new(), &end)
     };

@@ -88,13 +88,13 @@ fn a_message_tells_when_asking_ends_before_waiting_does() {
 
 #[test]
 fn a_crowd_that_goes_within_its_first_moment_is_told_of_once() {
-    let told: BTreeSet<String> = (0..4)
+    let reported: BTreeSet<String> = (0..4)
         .map(|left| {
             let pods = (0..=left).map(|n| pod(&format!("p{n}")).ending(0));
             message(drain(pods).at(3 - left))
         })
         .collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(reported.len(), 1, "{reported:?}");
 }
 
 #[test]

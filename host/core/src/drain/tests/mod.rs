@@ -98,17 +98,17 @@ impl Drain {
 
     /// Runs the pass to its end. `answer` gives the outcome of everything but looks.
     fn pass(&mut self, mut answer: impl FnMut(&DrainEffect) -> Option<ActError>) -> (Vec<String>, DrainStep) {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..12 {
             let effects = match self.step() {
                 DrainStep::Act(effects) => effects,
-                end @ (DrainStep::Wait { .. } | DrainStep::Done { .. }) => return (told, end),
+                end @ (DrainStep::Wait { .. } | DrainStep::Done { .. }) => return (reported, end),
             };
             assert!(!effects.is_empty(), "a batch of nothing");
             for effect in effects {
-                told.push(name(&effect));
+                reported.push(name(&effect));
                 let outcome = match (&effect, answer(&effect)) {
-                    (DrainEffect::LookAtPods { read, .. }, None) => {
+                    (DrainEffect::ListPods { read, .. }, None) => {
                         DrainOutcome::Pods(Ok(PodListing { read: *read, pods: self.pods.clone() }))
                     }
                     (_, Some(error)) => effect.failed(error),
@@ -125,13 +125,13 @@ impl Drain {
                 self.progress.record(outcome);
             }
         }
-        panic!("the pass does not end: {told:?}");
+        panic!("the pass does not end: {reported:?}");
     }
 }
 
 fn name(effect: &DrainEffect) -> String {
     match effect {
-        DrainEffect::LookAtPods { read, .. } => format!("look {read:?}"),
+        DrainEffect::ListPods { read, .. } => format!("look {read:?}"),
         DrainEffect::Evict(pod) => format!("evict {pod}"),
         DrainEffect::DeletePod(pod) => format!("delete {pod}"),
         DrainEffect::DeleteAttachment { name, .. } => format!("detach {name}"),
@@ -140,8 +140,8 @@ fn name(effect: &DrainEffect) -> String {
 
 /// The pass in lines: what was done, how it stands, when it comes back.
 fn check(mut drain: Drain, expected: &Expect) {
-    let (told, end) = drain.pass(|_| None);
-    expected.assert_eq(&render(told, &end));
+    let (reported, end) = drain.pass(|_| None);
+    expected.assert_eq(&render(reported, &end));
 }
 
 fn render(mut lines: Vec<String>, end: &DrainStep) -> String {

@@ -58,21 +58,21 @@ fn plan() -> impl Strategy<Value = Plan> {
 /// When things happened to a pod.
 #[derive(Clone, Debug, Default)]
 struct Fate {
-    told: Option<i64>,
+    reported: Option<i64>,
     killed: Option<i64>,
 }
 
 struct Cluster {
     plans: Vec<Plan>,
-    fates: Vec<Fate>,
+    courses: Vec<Fate>,
     detached: BTreeSet<String>,
 }
 
 impl Cluster {
     fn gone_at(&self, n: usize) -> Option<i64> {
-        let fate = &self.fates[n];
-        let ended = fate.told.and_then(|told| Some(told + self.plans[n].ends_after?));
-        match (ended, fate.killed) {
+        let course = &self.courses[n];
+        let ended = course.reported.and_then(|reported| Some(reported + self.plans[n].ends_after?));
+        match (ended, course.killed) {
             (Some(ended), Some(killed)) => Some(ended.min(killed)),
             (ended, killed) => ended.or(killed),
         }
@@ -112,8 +112,8 @@ impl Cluster {
                 fact = fact.with_volume(&format!("v{n}"));
             }
             fact.budgets.extend(self.budget(n, now));
-            match self.fates[n].told {
-                Some(told) => fact.ending(told),
+            match self.courses[n].reported {
+                Some(reported) => fact.ending(reported),
                 None => fact,
             }
         };
@@ -138,8 +138,8 @@ impl Cluster {
         (0..self.plans.len())
             .filter(|n| {
                 let plan = &self.plans[*n];
-                let Some(told) = self.fates[*n].told else { return false };
-                let is_in_time = now < told + plan.grace + detach_timeout;
+                let Some(reported) = self.courses[*n].reported else { return false };
+                let is_in_time = now < reported + plan.grace + detach_timeout;
                 plan.has_volume && plan.owner > PodOwner::DaemonSet && is_in_time && self.is_attached(*n, now)
             })
             .count()
@@ -161,12 +161,12 @@ proptest! {
         timeout in 1..1_000_i64,
         keeps_memory in any::<bool>(),
     ) {
-        let mut cluster = Cluster { fates: vec![Fate::default(); plans.len()], plans, detached: BTreeSet::new() };
+        let mut cluster = Cluster { courses: vec![Fate::default(); plans.len()], plans, detached: BTreeSet::new() };
         let mut state = drain([]);
         state.settings.parallel_volumes = parallel;
         state.settings.max_evict_retries = retries;
         state.settings.timeout = SignedDuration::from_secs(timeout);
-        let patience = timeout.min(i64::from(retries) * 20);
+        let eviction_ends = timeout.min(i64::from(retries) * 20);
         let mut now = 0;
         for passes in 0.. {
             prop_assert!(passes < 400, "too many passes");
@@ -178,25 +178,25 @@ proptest! {
             let mut done = Vec::new();
             let (_, end) = state.pass(|effect| { done.push(effect.clone()); None });
             prop_assert!(done.len() <= 40);
-            let mut told = 0;
+            let mut reported = 0;
             for effect in done {
                 match effect {
-                    DrainEffect::LookAtPods { .. } => {}
+                    DrainEffect::ListPods { .. } => {}
                     DrainEffect::Evict(pod) => {
                         let n = index(&pod);
-                        prop_assert!(now < patience, "asked for too long");
+                        prop_assert!(now < eviction_ends, "asked for too long");
                         prop_assert!(cluster.plans[n].owner > PodOwner::DaemonSet);
                         let is_held = cluster.budget(n, now).is_some_and(|budget| budget.disruptions_allowed == 0);
                         prop_assert!(!is_held || (now >= 180 && now % 180 < 5), "a budget was overrun");
                         if is_held { continue }
-                        told += usize::from(cluster.plans[n].has_volume);
-                        cluster.fates[n].told.get_or_insert(now);
+                        reported += usize::from(cluster.plans[n].has_volume);
+                        cluster.courses[n].reported.get_or_insert(now);
                     }
                     DrainEffect::DeletePod(pod) => {
                         let n = index(&pod);
-                        prop_assert!(now >= patience, "deleted too early");
+                        prop_assert!(now >= eviction_ends, "deleted too early");
                         prop_assert!(cluster.plans[n].owner > PodOwner::DaemonSet);
-                        cluster.fates[n].killed.get_or_insert(now);
+                        cluster.courses[n].killed.get_or_insert(now);
                     }
                     DrainEffect::DeleteAttachment { name, .. } => {
                         cluster.detached.insert(name.to_string());
@@ -204,7 +204,7 @@ proptest! {
                 }
             }
             let allowed = usize::try_from(parallel.max(1)).unwrap();
-            prop_assert!(told == 0 || before + told <= allowed, "{before} moving, {told} more told");
+            prop_assert!(reported == 0 || before + reported <= allowed, "{before} moving, {reported} more told");
             match end {
                 DrainStep::Done { report } => {
                     prop_assert!(now <= timeout);

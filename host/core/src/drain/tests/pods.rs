@@ -38,9 +38,9 @@ fn pods_of_kubelet_and_daemon_sets_stay_and_all_others_go() {
         finished,
         pod("plain"),
     ]);
-    let (told, end) = drain.pass(|_| None);
+    let (reported, end) = drain.pass(|_| None);
     assert_eq!(
-        told,
+        reported,
         ["look Cached", "evict d/finished", "evict d/local", "evict d/plain", "evict d/unmanaged"]
     );
     assert!(matches!(end, DrainStep::Wait { .. }));
@@ -89,8 +89,8 @@ fn the_most_important_pod_is_asked_first_then_by_name() {
 
 #[test]
 fn a_pass_asks_a_few_and_the_next_one_follows_within_a_second() {
-    let (told, end) = drain((0..50).map(|n| pod(&format!("p{n:02}")))).pass(|_| None);
-    assert_eq!(told.len(), 1 + 20);
+    let (reported, end) = drain((0..50).map(|n| pod(&format!("p{n:02}")))).pass(|_| None);
+    assert_eq!(reported.len(), 1 + 20);
     assert!(matches!(end, DrainStep::Wait { wake: Requeue::After(after), .. } if after.as_secs() == 1));
 }
 
@@ -246,14 +246,14 @@ fn a_refusal_of_the_server_counts_even_if_the_budget_looked_free() {
         pod: drain.pods[0].pod.clone(),
         result: Err(EvictError::Budget { after }),
     });
-    let (told, end) = drain.pass(|_| None);
+    let (reported, end) = drain.pass(|_| None);
     expect![[r#"
         evict d/b
         Budget: 1
         JustAsked: 1
         back in 1 s
     "#]]
-    .assert_eq(&render(told, &end));
+    .assert_eq(&render(reported, &end));
 }
 
 #[test]
@@ -265,12 +265,12 @@ fn a_pod_whose_namespace_is_being_deleted_goes_by_itself_and_is_no_failure() {
     })));
     let result = Err(EvictError::NamespaceEnding);
     drain.progress.record(DrainOutcome::Evict { pod: drain.pods[0].pod.clone(), result });
-    let (told, end) = drain.pass(|_| None);
+    let (reported, end) = drain.pass(|_| None);
     expect![[r#"
         JustAsked: 1
         back in 20 s
     "#]]
-    .assert_eq(&render(told, &end));
+    .assert_eq(&render(reported, &end));
 }
 
 #[test]
@@ -303,11 +303,11 @@ fn budgets_that_never_allow_an_eviction_are_errors_in_words_that_others_know_whe
 #[test]
 fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
     let mut drain = drain((0..30).map(|n| pod(&format!("p{n:02}"))));
-    let (told, end) = drain.pass(|effect| match effect {
+    let (reported, end) = drain.pass(|effect| match effect {
         DrainEffect::Evict(_) => Some(ActError::Throttled { after: Some(SignedDuration::from_secs(17)) }),
         _ => None,
     });
-    assert_eq!(told.len(), 21);
+    assert_eq!(reported.len(), 21);
     let DrainStep::Wait { report, wake: Requeue::After(after) } = end else { panic!("{end:?}") };
     assert_eq!(report.groups[0].cause, WaitCause::NotAsked);
     assert_eq!(after.as_secs(), 17);
@@ -316,7 +316,7 @@ fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
 #[test]
 fn an_eviction_that_fails_is_told_and_tried_again_later() {
     let mut drain = drain([pod("a"), pod("b").ending(0)]).at(100);
-    let (told, end) = drain.pass(|effect| {
+    let (reported, end) = drain.pass(|effect| {
         matches!(effect, DrainEffect::Evict(_)).then(|| ActError::Denied { message: "no such right".into() })
     });
     expect![[r#"
@@ -326,7 +326,7 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
         Overdue: 1
         back in 20 s
     "#]]
-    .assert_eq(&render(told, &end));
+    .assert_eq(&render(reported, &end));
     let DrainStep::Wait { report, .. } = end else { panic!() };
     assert_eq!(report.failures, ["d/a: forbidden: no such right"]);
 }
@@ -334,11 +334,11 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
 #[test]
 fn a_drain_whose_turn_it_is_not_stands_in_line_and_has_not_failed() {
     let in_line = |seconds, after| {
-        let (told, end) = drain([pod("a")]).at(seconds).pass(|_| Some(ActError::Throttled { after }));
+        let (reported, end) = drain([pod("a")]).at(seconds).pass(|_| Some(ActError::Throttled { after }));
         let DrainStep::Wait { report, .. } = &end else { panic!("{end:?}") };
         assert!(report.is_in_line && report.failures.is_empty(), "{report:?}");
         assert!(report.message.starts_with("other drains go first"), "{}", report.message);
-        render(told, &end)
+        render(reported, &end)
     };
     assert_eq!(in_line(0, None), "look Cached\nback in 10 s\n");
     assert_eq!(in_line(0, Some(SignedDuration::from_secs(30))), "look Cached\nback in 30 s\n");

@@ -385,11 +385,11 @@ fn a_budget_does_not_hold_the_turn_of_others() {
 #[test]
 fn turns_refused_by_the_server_pass_to_the_next_a_few_times() {
     let mut drain = drain((0..9).map(|n| pod(&format!("p{n}")).with_volume(&format!("v{n}"))));
-    let (told, _) = drain.pass(|effect| match effect {
+    let (reported, _) = drain.pass(|effect| match effect {
         DrainEffect::Evict(_) => Some(ActError::Denied { message: "no".into() }),
         _ => None,
     });
-    assert_eq!(told, ["look Cached", "evict d/p0", "evict d/p1", "evict d/p2", "evict d/p3"]);
+    assert_eq!(reported, ["look Cached", "evict d/p0", "evict d/p1", "evict d/p2", "evict d/p3"]);
 }
 
 #[test]
@@ -435,10 +435,10 @@ fn pods_that_always_fail_do_not_keep_those_behind_them_from_their_turn() {
     let mut reached = BTreeSet::new();
     for seconds in (0..200).step_by(20) {
         let mut drain = drain(names.map(|name| pod(name).with_volume(name))).at(seconds);
-        let (told, _) = drain.pass(|effect| {
+        let (reported, _) = drain.pass(|effect| {
             matches!(effect, DrainEffect::Evict(_)).then(|| ActError::Denied { message: "a webhook".into() })
         });
-        let asked: Vec<_> = told.into_iter().filter(|line| line.starts_with("evict")).collect();
+        let asked: Vec<_> = reported.into_iter().filter(|line| line.starts_with("evict")).collect();
         assert_eq!(asked.first().map(String::as_str), Some("evict d/a"), "the first stays the first");
         assert!(asked.len() <= 4, "{asked:?}");
         reached.extend(asked);

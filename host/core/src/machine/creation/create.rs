@@ -13,8 +13,8 @@ use crate::value::addresses;
 use crate::value::id::{NodeName, ProviderId};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::doubt as intent;
-use super::failed::{creation_failed, in_progress, initialization_failed, look_refused};
+use super::doubt;
+use super::failed::{creation_failed, in_progress, initialization_failed, query_refused};
 use super::prerequisites::prerequisites;
 use crate::machine::conclusion::{
     MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, VmReport,
@@ -32,7 +32,7 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
     };
     if !is_marked(view) {
         match &progress.claim {
-            None => return MachineStep::act(MachineEffect::Claim),
+            None => return MachineStep::act(MachineEffect::AddFinalizer),
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 return write_failed(MachineReason::ClaimFailed, "put the finalizer on the Machine", error);
@@ -40,9 +40,9 @@ pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestam
         }
     }
     let known = match known_vm(view, progress, driver) {
-        KnownVm::Look => return MachineStep::act(MachineEffect::ProbeVm),
+        KnownVm::Unqueried => return MachineStep::act(MachineEffect::ProbeVm),
         KnownVm::Unreachable(error) if unproven::refusal(error).is_some() => {
-            return look_refused(view, error);
+            return query_refused(view, error);
         }
         KnownVm::Unreachable(error) => return creation_failed(view, error, now),
         KnownVm::Vm(vm) => Some(vm),
@@ -79,7 +79,7 @@ fn is_marked(view: &MachineView) -> bool {
 
 enum KnownVm<'a> {
     /// The cloud must be asked first.
-    Look,
+    Unqueried,
     /// It could not be queried.
     Unreachable(&'a CallError),
     /// A VM is there.
@@ -122,12 +122,12 @@ fn known_vm<'a>(view: &MachineView, progress: &'a MachineProgress, driver: &Driv
     });
     let has_traces =
         stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
-    let is_first = (!machine.has_finalizer || machine.is_newborn) && !has_traces;
+    let is_first = (!machine.has_finalizer || machine.is_unstarted) && !has_traces;
     if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
         return stored.map_or(KnownVm::Nothing, KnownVm::Vm);
     }
     match &progress.probe {
-        None => KnownVm::Look,
+        None => KnownVm::Unqueried,
         Some(Ok(vm)) => KnownVm::Vm(FoundVm::of(vm)),
         // Reads of a cloud may lag, so a stored id outweighs a query that finds nothing.
         Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
@@ -182,7 +182,7 @@ fn make_vm(
     if !keeps_keys
         && progress.intent.is_none()
         && !is_resumed(view)
-        && let Some(step) = intent::unresolved(view, driver)
+        && let Some(step) = doubt::unresolved(view, driver)
     {
         return Err(Box::new(step));
     }
@@ -252,7 +252,7 @@ fn failed(
         );
     }
     if error.may_have_happened() {
-        return intent::in_doubt(view, driver, error, now);
+        return doubt::in_doubt(view, driver, error, now);
     }
     match &progress.close_intent {
         None => MachineStep::act(MachineEffect::CloseIntent),

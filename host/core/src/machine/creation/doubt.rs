@@ -20,10 +20,10 @@ use crate::machine::step::rest;
 
 /// The first pause before the cloud is queried for a VM that a create may have created: most clouds show it within
 /// seconds.
-const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(1);
+const FIRST_QUERY: SignedDuration = SignedDuration::from_secs(1);
 
 /// The longest pause between these queries.
-const LAST_LOOK: SignedDuration = SignedDuration::from_secs(15);
+const LAST_QUERY: SignedDuration = SignedDuration::from_secs(15);
 
 /// A create that was noted on the Machine before it began, with a note that is still there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,9 +157,9 @@ pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Mac
     let intent = view.machine.create_intent.as_ref()?;
     let window = driver.consistency_window;
     if let Some(doubt) = intent.doubt(window) {
-        let pause = doubt.age.clamp(FIRST_LOOK, LAST_LOOK).min(doubt.left);
+        let pause = doubt.age.clamp(FIRST_QUERY, LAST_QUERY).min(doubt.left);
         let message = intent.message(&doubt, window);
-        return Some(rest(MachineReason::CreationUnresolved, message, Requeue::Look(pause)));
+        return Some(rest(MachineReason::CreationUnresolved, message, Requeue::Check(pause)));
     }
     let IntendedCall::Made(end, CallResult::Failed(error)) = &intent.call else { return None };
     if !error.may_have_happened() || window.is_zero() {
@@ -167,7 +167,7 @@ pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Mac
     }
     let left = pause_after(view, error).saturating_sub(end.age);
     (left > SignedDuration::ZERO)
-        .then(|| rest(MachineReason::CreationUnresolved, failed_message(error, window), Requeue::Look(left)))
+        .then(|| rest(MachineReason::CreationUnresolved, failed_message(error, window), Requeue::Check(left)))
 }
 
 /// Returns the pause after a failed create in doubt, by its code: no longer than after a first failure while the
@@ -205,6 +205,6 @@ pub(crate) fn in_doubt(
         return failed::creation_failed(view, error, now);
     }
     // This failure counts, and the query for its VM follows soon, whatever the code.
-    let wake = Requeue::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
+    let wake = Requeue::Retry { policy: RetryPolicy::steady(FIRST_QUERY.min(window)), hint: None };
     failed_create(view, (MachineReason::CreationUnresolved, failed_message(error, window)), error, wake, now)
 }

@@ -16,7 +16,7 @@ use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
 use crate::machine::step::{ask_again, operation, reason_of, retry_call};
 
 pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
-    let (reason, message) = told(error, MachineReason::CreationFailed);
+    let (reason, message) = reported(error, MachineReason::CreationFailed);
     let wake = retry_call(view, Situation::Create, error);
     failed_create(view, (reason, message), error, wake, now)
 }
@@ -36,15 +36,15 @@ pub(crate) fn failed_create(
 
 /// Ends a reconcile whose query failed until a person fixes something. There may be a VM, so that no creation timeout
 /// replaces the Machine.
-pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> MachineStep {
-    let (reason, message) = told(error, MachineReason::CreationFailed);
+pub(crate) fn query_refused(view: &MachineView, error: &CallError) -> MachineStep {
+    let (reason, message) = reported(error, MachineReason::CreationFailed);
     let note = OperationNote::CreationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Create, error);
     failure(view, reason, note, message, Some(error.code()), wake)
 }
 
 pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
-    let (reason, message) = told(error, MachineReason::InitializationFailed);
+    let (reason, message) = reported(error, MachineReason::InitializationFailed);
     let note = OperationNote::InitializationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Initialize, error);
     let step = failure(view, reason, note, message, Some(error.code()), wake);
@@ -52,7 +52,7 @@ pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: 
 }
 
 /// Returns reason and message of `Ready`. The text of `lastOperation` is the driver's alone.
-fn told(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
+fn reported(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
     if error.is_terminal() {
         let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
         return (reason_of(error, guest), format!("{error}; {advice}"));

@@ -16,7 +16,7 @@ use super::super::conclusion::{
 };
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::{PREREQUISITE, retry_write};
-use super::drain_progress::is_worth_telling;
+use super::drain_progress::is_worth_reporting;
 use super::force;
 use super::hooks::{self, HookPoint, whole_seconds};
 use super::node::is_past;
@@ -61,13 +61,13 @@ pub(super) fn over(
     }
     hooks_are_done(view, now)?;
     let Some(node) = node else { return without_node(view, force) };
-    let trouble = cordoned(node, progress, force)?;
+    let write_failure = cordoned(node, progress, force)?;
     let settings = view.settings.drain();
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
         drain::DrainStep::Act(effects) => {
             Break(MachineStep::Act(effects.into_iter().map(MachineEffect::Drain).collect()))
         }
-        drain::DrainStep::Done { report } => Continue(done(report, trouble)),
+        drain::DrainStep::Done { report } => Continue(done(report, write_failure)),
         drain::DrainStep::Wait { report, wake } => stop(waiting(view, report, wake, now)),
     }
 }
@@ -130,7 +130,7 @@ fn said_on_node(
 
 fn hooks_are_done(view: &MachineView, now: Timestamp) -> StageFlow {
     let Some(wait) = hooks::wait(view, HookPoint::Drain, now) else { return Continue(()) };
-    let message = wait.message("the drain", view.machine.going.bad_hook_timeout.as_deref());
+    let message = wait.message("the drain", view.machine.deletion_facts.bad_hook_timeout.as_deref());
     stop(finish(
         MachineReason::PreDrainHooks,
         message,
@@ -184,8 +184,8 @@ fn request<'a>(
     }
 }
 
-fn done(report: DrainReport, trouble: Option<String>) -> Drained {
-    let failures: Vec<String> = trouble.into_iter().chain(report.failures).collect();
+fn done(report: DrainReport, write_failure: Option<String>) -> Drained {
+    let failures: Vec<String> = write_failure.into_iter().chain(report.failures).collect();
     let is_forced = match report.end {
         Some(DrainEnd::Drained | DrainEnd::VolumesLeft | DrainEnd::NodeGone) => false,
         Some(DrainEnd::Forced | DrainEnd::ForcedInPart) | None => true,
@@ -220,10 +220,10 @@ fn waiting(view: &MachineView, report: DrainReport, wake: Requeue, now: Timestam
         None => (MachineReason::Draining, DeletionNote::NodeKnown, OperationState::Processing),
     };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
-    let told = view.machine.going.told.as_ref();
+    let reported = view.machine.deletion_facts.reported.as_ref();
     // The result of the last list says more than that the next one must wait.
-    let has_news = told.is_none() || !report.is_in_line;
-    let is_worth_it = has_news && is_worth_telling(told, &condition, now);
+    let has_news = reported.is_none() || !report.is_in_line;
+    let is_worth_it = has_news && is_worth_reporting(reported, &condition, now);
     let conditions = if is_worth_it { vec![condition] } else { Vec::new() };
     let drain_memory = (report.memory != view.drain.memory).then_some(report.memory);
     MachineConclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }

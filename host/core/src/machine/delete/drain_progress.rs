@@ -7,38 +7,38 @@ use crate::machine::facts::ReportedCondition;
 
 /// The least time between two reports of progress, longer than most pods need to terminate. A change of the cause is
 /// reported at once; falling numbers are not worth a write each.
-const TELL_EVERY: SignedDuration = SignedDuration::from_mins(1);
+const REPORT_EVERY: SignedDuration = SignedDuration::from_mins(1);
 
 /// The time after which the first report is updated. The first one says little, since pods were only just evicted; most
 /// people look at a drain at its beginning.
 const FIRST_AFTER: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns whether the condition is worth a write. `told` is the reported one.
-pub(crate) fn is_worth_telling(
-    told: Option<&ReportedCondition>,
+/// Returns whether the condition is worth a write. `reported` is the reported one.
+pub(crate) fn is_worth_reporting(
+    reported: Option<&ReportedCondition>,
     condition: &MachineCondition,
     now: Timestamp,
 ) -> bool {
-    let Some(told) = told.filter(|told| told.reason == condition.reason) else { return true };
-    told.message != condition.message && is_due(told, now)
+    let Some(reported) = reported.filter(|reported| reported.reason == condition.reason) else { return true };
+    reported.message != condition.message && is_due(reported, now)
 }
 
 /// Keeps the reported message as long as the difference is not worth a write.
-pub(crate) fn told(
-    told: Option<&ReportedCondition>,
+pub(crate) fn reported(
+    reported: Option<&ReportedCondition>,
     condition: MachineCondition,
     now: Timestamp,
 ) -> MachineCondition {
-    match told {
-        Some(told) if !is_worth_telling(Some(told), &condition, now) => {
-            MachineCondition { message: told.message.clone(), ..condition }
+    match reported {
+        Some(reported) if !is_worth_reporting(Some(reported), &condition, now) => {
+            MachineCondition { message: reported.message.clone(), ..condition }
         }
         Some(_) | None => condition,
     }
 }
 
-fn is_due(told: &ReportedCondition, now: Timestamp) -> bool {
-    let Some(at) = told.at else { return true };
-    let is_first = told.since.is_some_and(|since| at.duration_since(since).abs() < FIRST_AFTER);
-    now.duration_since(at).abs() >= if is_first { FIRST_AFTER } else { TELL_EVERY }
+fn is_due(reported: &ReportedCondition, now: Timestamp) -> bool {
+    let Some(at) = reported.at else { return true };
+    let is_first = reported.since.is_some_and(|since| at.duration_since(since).abs() < FIRST_AFTER);
+    now.duration_since(at).abs() >= if is_first { FIRST_AFTER } else { REPORT_EVERY }
 }

@@ -30,12 +30,12 @@ pub(crate) struct HookWait<'a> {
 /// The time of hooks before the drain counts from the request for deletion. The time of hooks before the deletion of
 /// the VM does not include the drain: it counts from their first check, which is noted on the Machine.
 pub(crate) fn wait(view: &MachineView, held: HookPoint, now: Timestamp) -> Option<HookWait<'_>> {
-    let going = &view.machine.going;
+    let facts = &view.machine.deletion_facts;
     let (hooks, since) = match held {
-        HookPoint::Drain => (&going.pre_drain_hooks, view.machine.deletion),
-        HookPoint::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
+        HookPoint::Drain => (&facts.pre_drain_hooks, view.machine.deletion),
+        HookPoint::Vm => (&facts.pre_terminate_hooks, facts.pre_terminate_since),
     };
-    if hooks.is_empty() || going.is_forced {
+    if hooks.is_empty() || facts.is_forced {
         return None;
     }
     let since = since.unwrap_or(now);
@@ -47,12 +47,12 @@ pub(crate) fn wait(view: &MachineView, held: HookPoint, now: Timestamp) -> Optio
 /// Returns until when present hooks have blocked this stage, or block it. `None` if none do, or the deletion does not
 /// wait for them.
 pub(crate) fn held_until(view: &MachineView, held: HookPoint) -> Option<Timestamp> {
-    let going = &view.machine.going;
+    let facts = &view.machine.deletion_facts;
     let (hooks, since) = match held {
-        HookPoint::Drain => (&going.pre_drain_hooks, view.machine.deletion),
-        HookPoint::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
+        HookPoint::Drain => (&facts.pre_drain_hooks, view.machine.deletion),
+        HookPoint::Vm => (&facts.pre_terminate_hooks, facts.pre_terminate_since),
     };
-    if hooks.is_empty() || going.is_forced {
+    if hooks.is_empty() || facts.is_forced {
         return None;
     }
     since?.checked_add(view.settings.deletion_hook_timeout).ok()
@@ -60,7 +60,7 @@ pub(crate) fn held_until(view: &MachineView, held: HookPoint) -> Option<Timestam
 
 /// Returns whether the clock of the hooks before the deletion of the VM must start.
 pub(crate) fn is_unnoted(view: &MachineView) -> bool {
-    view.machine.going.pre_terminate_since.is_none()
+    view.machine.deletion_facts.pre_terminate_since.is_none()
 }
 
 impl HookWait<'_> {

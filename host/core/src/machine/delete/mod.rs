@@ -35,7 +35,7 @@ use super::conclusion::{
 };
 use super::effect::{MachineEffect, MachineProgress};
 use super::facts::{ClassFact, DriverFact, MachineView};
-use super::ownership::{conflict as contest, mark};
+use super::ownership::{conflict  , mark};
 use super::step::rest;
 use note::DeletionNote;
 
@@ -85,8 +85,8 @@ fn stages(
     if was_never_made(view) {
         return leftovers::leave(view, progress, MachineReason::Deleted, "no VM was ever asked for");
     }
-    if let Some(message) = contest::held(view) {
-        return stop(contest::waiting(message));
+    if let Some(message) = conflict::held(view) {
+        return stop(conflict::waiting(message));
     }
     let force = force::of_deletion(view, now);
     node::known(view, progress, force)?;
@@ -112,7 +112,7 @@ fn begin(step: MachineStep) -> MachineStep {
         wake: Requeue::Now,
     };
     let conclusion = match step {
-        MachineStep::Act(effects) if effects.iter().all(goes_before_the_status) => {
+        MachineStep::Act(effects) if effects.iter().all(precedes_status) => {
             return MachineStep::Act(effects);
         }
         MachineStep::Act(_) => begun,
@@ -132,15 +132,15 @@ fn begin(step: MachineStep) -> MachineStep {
     MachineStep::Finish(MachineConclusion { status, ..conclusion })
 }
 
-fn goes_before_the_status(effect: &MachineEffect) -> bool {
+fn precedes_status(effect: &MachineEffect) -> bool {
     match effect {
         // The next reconcile finds out that no pod is left.
-        MachineEffect::Drain(drain_effect) => !is_last_look(drain_effect),
+        MachineEffect::Drain(drain_effect) => !is_last_list(drain_effect),
         MachineEffect::SetNodeCondition { .. }
         | MachineEffect::Cordon { .. }
         | MachineEffect::ForgetToken
         | MachineEffect::ReleaseFinalizer => true,
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
         | MachineEffect::CloseIntent
@@ -163,10 +163,10 @@ fn goes_before_the_status(effect: &MachineEffect) -> bool {
     }
 }
 
-fn is_last_look(effect: &crate::drain::DrainEffect) -> bool {
+fn is_last_list(effect: &crate::drain::DrainEffect) -> bool {
     matches!(
         effect,
-        crate::drain::DrainEffect::LookAtPods { read: crate::drain::ReadConsistency::Latest, .. }
+        crate::drain::DrainEffect::ListPods { read: crate::drain::ReadConsistency::Latest, .. }
     )
 }
 
@@ -183,10 +183,10 @@ fn by_substitute(conclusion: MachineConclusion, why: &str) -> MachineConclusion 
 pub(super) fn was_never_made(view: &MachineView) -> bool {
     let machine = &view.machine;
     let is_unmarked = matches!(view.class, ClassFact::Missing(_)) && !machine.has_priority;
-    (is_unmarked || machine.is_newborn)
+    (is_unmarked || machine.is_unstarted)
         && matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Failed)
         && machine.operation.is_none_or(|last| last.kind == OperationType::Create)
-        && !machine.going.has_error_code
+        && !machine.deletion_facts.has_error_code
         && machine.provider_id.is_none()
         && machine.node_name.is_none()
         && view.node().is_none()

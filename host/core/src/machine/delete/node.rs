@@ -28,18 +28,18 @@ pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Optio
     if !driver.capabilities.status {
         return Continue(());
     }
-    let Some(look) = &progress.probe else { return act(MachineEffect::ProbeVm) };
-    if let Some(effect) = unknown_node(view, look) {
+    let Some(query) = &progress.probe else { return act(MachineEffect::ProbeVm) };
+    if let Some(effect) = unknown_node(view, query) {
         return recorded(progress, effect);
     }
-    match look {
+    match query {
         Ok(_) => Continue(()),
         Err(error)
             if is_not_found(error) || matches!(error.code(), Code::Unimplemented | Code::Uninitialized) =>
         {
             Continue(())
         }
-        Err(_) if force.is_some() || machine.going.is_vm_declared_gone || was_ordered(view) => Continue(()),
+        Err(_) if force.is_some() || machine.deletion_facts.is_vm_declared_gone || was_delete_requested(view) => Continue(()),
         Err(error) => stop(finish(
             reason_of(error, MachineReason::CloudUnreachable),
             vm::with_advice(view, error),
@@ -62,8 +62,8 @@ fn recorded(progress: &MachineProgress, effect: MachineEffect) -> StageFlow {
     }
 }
 
-fn unknown_node(view: &MachineView, look: &DriverResult<driver::Vm>) -> Option<MachineEffect> {
-    let found = match look {
+fn unknown_node(view: &MachineView, vm_check: &DriverResult<driver::Vm>) -> Option<MachineEffect> {
+    let found = match query {
         Ok(vm) => FoundVm::of(vm),
         Err(error) => found_in(error)?,
     };
@@ -76,14 +76,14 @@ fn unknown_node(view: &MachineView, look: &DriverResult<driver::Vm>) -> Option<M
 }
 
 /// Returns whether a delete request for the VM was sent.
-fn was_ordered(view: &MachineView) -> bool {
-    view.machine.going.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
+fn was_delete_requested(view: &MachineView) -> bool {
+    view.machine.deletion_facts.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
 }
 
 /// Returns whether the deletion of the VM had begun: a drain would be too late. A failed delete request does not count,
 /// so that a Node which joins after it is drained.
 pub(in crate::machine) fn is_past(view: &MachineView) -> bool {
     let has_failed = view.machine.operation.is_some_and(|last| last.state == OperationState::Failed);
-    let is_refused = has_failed && view.machine.going.left_at == Some(DeletionStage::Vm);
-    was_ordered(view) && !is_refused
+    let is_refused = has_failed && view.machine.deletion_facts.left_at == Some(DeletionStage::Vm);
+    was_delete_requested(view) && !is_refused
 }

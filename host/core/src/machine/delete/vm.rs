@@ -39,10 +39,10 @@ const LAST_POLL_AFTER_HOOKS: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a stopping VM is assumed to stop because of our delete request. It may have been stopped by others, or
 /// hang: then only the request helps, and it is idempotent.
-const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+const STOPPING_TIMEOUT: SignedDuration = SignedDuration::from_mins(1);
 
 /// How long an accepted delete request may have no visible effect on the VM before it is sent again.
-const ORDER_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+const REQUEST_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// The resolution of status times: a time may be this much earlier than its event.
 const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
@@ -103,13 +103,13 @@ impl VmRemoval<'_> {
     fn hooks_are_done(&self) -> StageFlow {
         let Some(wait) = hooks::wait(self.view, HookPoint::Vm, self.now) else { return Continue(()) };
         let message =
-            wait.message("the removal of the VM", self.view.machine.going.bad_hook_timeout.as_deref());
+            wait.message("the removal of the VM", self.view.machine.deletion_facts.bad_hook_timeout.as_deref());
         let wake = match (&self.progress.note_hooks, hooks::is_unnoted(self.view)) {
             (None, true) => return act(MachineEffect::NoteHooks),
             (Some(Err(error)), _) => retry_write(error),
             (Some(Ok(())), _) | (None, false) => Requeue::After(wait.left),
         };
-        stop(self.told(finish(
+        stop(self.reported(finish(
             MachineReason::PreTerminateHooks,
             message,
             (DeletionNote::NodeKnown, OperationState::Processing),
@@ -119,7 +119,7 @@ impl VmRemoval<'_> {
 
     fn by(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         match &self.progress.delete_vm {
-            None => self.before_order(driver),
+            None => self.before_request(driver),
             Some(Ok(Deletion::InProgress(work))) => {
                 let note = DeletionNote::VmWorking { message: work.message.clone() };
                 self.wait(
@@ -133,9 +133,9 @@ impl VmRemoval<'_> {
                 )
             }
             Some(Ok(Deletion::Deleted { last_known_state })) => {
-                self.after_order(driver, last_known_state.as_ref())
+                self.after_request(driver, last_known_state.as_ref())
             }
-            Some(Err(error)) if is_not_found(error) => self.after_order(driver, None),
+            Some(Err(error)) if is_not_found(error) => self.after_request(driver, None),
             Some(Err(error)) => self.refused(error),
         }
     }
@@ -144,15 +144,15 @@ impl VmRemoval<'_> {
     /// is not sent again. A VM with a stored id is deleted without a query by a process that has not done so yet: rate
     /// limits of clouds are scarce. After any other result of the query the request is sent: it is idempotent, and its
     /// error counts.
-    fn before_order(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
+    fn before_request(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         if !driver.capabilities.status {
             return act(MachineEffect::DeleteVm);
         }
-        if let Some(order) = self.order() {
-            return self.after_earlier_order(driver, order);
+        if let Some(delete_request) = self.delete_request() {
+            return self.after_earlier_request(driver, delete_request);
         }
         match &self.progress.probe {
-            None if self.needs_no_look() => act(MachineEffect::DeleteVm),
+            None if self.needs_no_query() => act(MachineEffect::DeleteVm),
             None => act(MachineEffect::ProbeVm),
             Some(Ok(vm)) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
                 self.terminating(driver, None)
@@ -163,36 +163,36 @@ impl VmRemoval<'_> {
 
     /// Returns whether no query is needed. Without a stored id the request only reaches VMs that reads show, and a
     /// query counts more than an operator's declaration that the VM is gone.
-    fn needs_no_look(&self) -> bool {
+    fn needs_no_query(&self) -> bool {
         let machine = &self.view.machine;
-        machine.provider_id.is_some() && !machine.going.is_vm_declared_gone && !self.is_under_way()
+        machine.provider_id.is_some() && !machine.deletion_facts.is_vm_declared_gone && !self.is_under_way()
     }
 
     /// Returns the delete request that this process has sent. One in the future is of a clock that was set back, and
     /// does not count.
-    fn order(&self) -> Option<DeleteRequestFact> {
-        self.view.machine.going.order.filter(|order| order.at <= self.now && order.asked <= self.now)
+    fn delete_request(&self) -> Option<DeleteRequestFact> {
+        self.view.machine.deletion_facts.delete_request.filter(|delete_request| delete_request.at <= self.now && delete_request.asked <= self.now)
     }
 
     /// Queries the VM after an earlier delete request, not before the query is due, whatever wakes the Machine.
-    fn after_earlier_order(&self, driver: &DriverFacts, order: DeleteRequestFact) -> StageFlow<VmGone> {
-        let Some(look) = &self.progress.probe else {
-            let is_early = elapsed(order.asked, self.now) < self.pause(driver, order.asked);
+    fn after_earlier_request(&self, driver: &DriverFacts, delete_request: DeleteRequestFact) -> StageFlow<VmGone> {
+        let Some(query) = &self.progress.probe else {
+            let is_early = elapsed(delete_request.asked, self.now) < self.pause(driver, delete_request.asked);
             return if is_early { self.terminating(driver, None) } else { act(MachineEffect::ProbeVm) };
         };
-        let is_new = elapsed(order.at, self.now) < driver.consistency_window.max(ORDER_PATIENCE);
-        match look {
+        let is_new = elapsed(delete_request.at, self.now) < driver.consistency_window.max(REQUEST_TIMEOUT);
+        match query {
             Ok(vm) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
                 self.terminating(driver, None)
             }
             // Reads lag behind delete requests as well.
             Ok(_) if is_new => self.terminating(driver, None),
             Err(error) if is_new && error.code() == Code::Uninitialized => self.terminating(driver, None),
-            Err(error) if is_not_found(error) && self.unsettled(driver, order.at).is_zero() => {
+            Err(error) if is_not_found(error) && self.may_lag(driver, delete_request.at).is_zero() => {
                 Continue(VmGone::Proven)
             }
-            Err(error) if is_not_found(error) && !self.unsettled(driver, self.now).is_zero() => {
-                self.settled(driver)
+            Err(error) if is_not_found(error) && !self.may_lag(driver, self.now).is_zero() => {
+                self.reads_are_current(driver)
             }
             Ok(_) => act(MachineEffect::DeleteVm),
             Err(error)
@@ -210,18 +210,18 @@ impl VmRemoval<'_> {
 
     fn is_taken_to_stop(&self) -> bool {
         let machine = &self.view.machine;
-        machine.provider_id.is_some() && self.ordered_for() < STOPPING_PATIENCE
+        machine.provider_id.is_some() && self.requested_for() < STOPPING_TIMEOUT
     }
 
     /// The query of this reconcile came before the delete request, so a VM that it found is queried once more in
     /// another reconcile; also when the driver says that there was nothing to delete: one of both is behind.
-    fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
+    fn after_request(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         match &self.progress.probe {
             None if driver.capabilities.status => self.terminating(driver, last_known_state),
-            None => self.settled(driver),
+            None => self.reads_are_current(driver),
             Some(Ok(_)) => self.terminating(driver, last_known_state),
             Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
-                self.settled(driver)
+                self.reads_are_current(driver)
             }
             Some(Err(error)) if error.code() == Code::Uninitialized => {
                 self.terminating(driver, last_known_state)
@@ -234,8 +234,8 @@ impl VmRemoval<'_> {
     /// must show it once the consistency window has passed since the Machine was seen to be deleted, because no create
     /// of it begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than
     /// reads can lag; its mere existence does not, since some VMs boot faster than reads catch up.
-    fn settled(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
-        let left = self.unsettled(driver, self.now);
+    fn reads_are_current(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
+        let left = self.may_lag(driver, self.now);
         if left.is_zero() {
             return Continue(VmGone::Proven);
         }
@@ -248,7 +248,7 @@ impl VmRemoval<'_> {
     }
 
     /// Returns how long after `at` reads may not show a VM of this Machine.
-    fn unsettled(&self, driver: &DriverFacts, at: Timestamp) -> SignedDuration {
+    fn may_lag(&self, driver: &DriverFacts, at: Timestamp) -> SignedDuration {
         if driver.consistency_window.is_zero() {
             return SignedDuration::ZERO;
         }
@@ -269,7 +269,7 @@ impl VmRemoval<'_> {
 
     fn terminating(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         let has_asked = self.progress.delete_vm.is_some() || self.progress.probe.is_some();
-        let asked = self.order().map(|order| order.asked).filter(|_| !has_asked).unwrap_or(self.now);
+        let asked = self.delete_request().map(|delete_request| delete_request.asked).filter(|_| !has_asked).unwrap_or(self.now);
         let left = self.pause(driver, asked).saturating_sub(elapsed(asked, self.now));
         let conclusion = finish(
             MachineReason::VmTerminating,
@@ -282,24 +282,24 @@ impl VmRemoval<'_> {
 
     /// Returns the pause before the next query. No query is worth its request before reads must show every VM.
     fn pause(&self, driver: &DriverFacts, asked: Timestamp) -> SignedDuration {
-        let going = &self.view.machine.going;
-        let had_hooks = going.pre_terminate_since.is_some() && going.pre_terminate_hooks.is_empty();
+        let facts = &self.view.machine.deletion_facts;
+        let had_hooks = facts.pre_terminate_since.is_some() && facts.pre_terminate_hooks.is_empty();
         let last = if had_hooks { LAST_POLL_AFTER_HOOKS } else { LAST_POLL };
-        let waited = match self.order() {
-            Some(order) => elapsed(order.first, asked),
-            None => self.ordered_for(),
+        let waited = match self.delete_request() {
+            Some(delete_request) => elapsed(delete_request.first, asked),
+            None => self.requested_for(),
         };
-        let usual = going.usual_removal.unwrap_or_default().min(LONGEST_USUAL) / 8 * 7;
+        let usual = facts.usual_removal.unwrap_or_default().min(LONGEST_USUAL) / 8 * 7;
         (waited / 4)
             .clamp(FIRST_POLL, last)
             .max(usual.saturating_sub(waited))
-            .max(self.unsettled(driver, asked))
+            .max(self.may_lag(driver, asked))
     }
 
     /// Returns how long the VM has been in deletion by the status, without the time of hooks that blocked it up to
     /// their limit.
-    fn ordered_for(&self) -> SignedDuration {
-        let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
+    fn requested_for(&self) -> SignedDuration {
+        let since = self.view.machine.deletion_facts.left_since.filter(|_| self.is_under_way());
         let held = hooks::held_until(self.view, HookPoint::Vm);
         elapsed(since.max(held).unwrap_or(self.now), self.now)
     }
@@ -342,7 +342,7 @@ impl VmRemoval<'_> {
         situation: Situation,
         reason: MachineReason,
         error: &CallError,
-        tells_code: bool,
+        has_code: bool,
         last_known_state: Option<&String>,
     ) -> StageFlow<VmGone> {
         if let Some(gone) = self.declared(&error.to_string()) {
@@ -360,7 +360,7 @@ impl VmRemoval<'_> {
         let mut conclusion =
             finish(reason, with_advice(self.view, error), (note, OperationState::Failed), wake);
         if let Some(operation) = &mut conclusion.status.operation {
-            operation.code = (tells_code && code != Code::Unknown).then_some(code);
+            operation.code = (has_code && code != Code::Unknown).then_some(code);
         }
         self.wait(conclusion, last_known_state)
     }
@@ -370,8 +370,8 @@ impl VmRemoval<'_> {
     fn loading(&self, refusal: &Refusal) -> StageFlow<VmGone> {
         let note = DeletionNote::VmDeletionRefused { error: refusal.to_string() };
         let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
-        let told = (note, OperationState::Processing);
-        self.wait(finish(MachineReason::DriverLoading, refusal.to_string(), told, wake), None)
+        let reported = (note, OperationState::Processing);
+        self.wait(finish(MachineReason::DriverLoading, refusal.to_string(), reported, wake), None)
     }
 
     /// No driver can be called.
@@ -393,7 +393,7 @@ impl VmRemoval<'_> {
             None => false,
         };
         let machine = &self.view.machine;
-        let is_declared = machine.going.is_vm_declared_gone && !is_seen;
+        let is_declared = machine.deletion_facts.is_vm_declared_gone && !is_seen;
         is_declared.then(|| {
             let vm = machine.provider_id.as_ref().map_or("its VM".to_owned(), |id| format!("VM {id}"));
             let message =
@@ -408,10 +408,10 @@ impl VmRemoval<'_> {
         last_known_state: Option<&String>,
     ) -> StageFlow<VmGone> {
         conclusion.status.last_known_state = last_known_state.cloned();
-        stop(self.told(conclusion))
+        stop(self.reported(conclusion))
     }
 
-    fn told(&self, mut conclusion: MachineConclusion) -> MachineConclusion {
+    fn reported(&self, mut conclusion: MachineConclusion) -> MachineConclusion {
         conclusion.status.conditions.extend(self.drained.condition.clone());
         conclusion
     }

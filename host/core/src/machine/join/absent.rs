@@ -67,7 +67,7 @@ pub(super) fn step(
 ) -> MachineStep {
     let machine = &view.machine;
     let name = node_name(machine);
-    let is_anothers = view.rivals.has_taken_name.is_some();
+    let is_anothers = view.conflict.name_holder.is_some();
     let gone = || absence.message(name, is_anothers, format!("Node {name} is gone"));
     if let Some(step) = thawed(view).or_else(|| taken(view, progress, absence, now)) {
         return step;
@@ -133,7 +133,7 @@ fn taken(
 ) -> Option<MachineStep> {
     let machine = &view.machine;
     let stays =
-        view.rivals.has_taken_name == Some(NodeNameHolder::Staying) && !matches!(absence, Absence::Gone);
+        view.conflict.name_holder == Some(NodeNameHolder::Staying) && !matches!(absence, Absence::Gone);
     if machine.phase != Phase::Pending || !stays || !permits(view.gate, EffectKind::FailMachine) {
         return None;
     }
@@ -155,7 +155,7 @@ fn taken(
         Ok(()) => {}
         Err(obstacle) => match *obstacle {
             Obstacle::Ask(effect) => return Some(MachineStep::act(effect)),
-            Obstacle::Held { message, after, .. } => {
+            Obstacle::Blocked { message, after, .. } => {
                 let left = elapsed(now, end) + SignedDuration::from_secs(1);
                 return Some(rest(MachineReason::NodeNameTaken, message, Requeue::After(after.min(left))));
             }

@@ -19,10 +19,10 @@ use super::super::conclusion::{
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::{operation, rest};
 use super::copied_conditions;
-use super::emptying::{DrainState, empty};
-use super::remark::{ConclusionPart, TaskResult};
+use super::draining::{DrainState, empty};
+use super::conclusion_part::{ConclusionPart, TaskResult};
 use super::timers::{NodeWait, timed};
-use crate::machine::delete::drain_progress::told;
+use crate::machine::delete::drain_progress::reported;
 use crate::machine::facts::{MachineView, NodeFact};
 
 /// The condition of a Node with the stage of its update, and its reasons, as others read them.
@@ -207,8 +207,8 @@ fn held(
 
 /// A Node that was being drained, and is no candidate any more.
 fn stopped(view: &MachineView) -> TaskResult {
-    let told = view.machine.keeping.told_of_update.as_ref();
-    let message = match told.map(|told| told.reason.as_str()) {
+    let reported = view.machine.preservation.reported_update.as_ref();
+    let message = match reported.map(|reported| reported.reason.as_str()) {
         Some(DRAINING) => {
             "the Node is no candidate for an update in place any more: its drain has stopped, and it stays cordoned until somebody \
              uncordons it"
@@ -286,7 +286,7 @@ fn emptied(
         }
         None | Some(Ok(())) => {}
     }
-    let since = node.in_place.as_ref().and_then(|told| told.since).unwrap_or(now);
+    let since = node.in_place.as_ref().and_then(|reported| reported.since).unwrap_or(now);
     let since = thaw::counts_from(since, view.thawed_at);
     match empty(view, node, since, progress, now) {
         DrainState::Act(effects) => TaskResult::Act(effects),
@@ -302,7 +302,7 @@ fn leaving(view: &MachineView, report: DrainReport, wake: Requeue, now: Timestam
     let message = format!("draining the Node: {}", report.message);
     let condition = condition(ConditionStatus::False, DRAINING, message);
     ConclusionPart {
-        condition: Some(told(view.machine.keeping.told_of_update.as_ref(), condition, now)),
+        condition: Some(reported(view.machine.preservation.reported_update.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then_some(report.memory),
         wake: Some(wake),

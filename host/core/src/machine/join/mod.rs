@@ -11,24 +11,24 @@
 //! | `timers` | creation and health timeouts; after them the phase is Failed |
 //! | `permit` | asks before a Machine fails: are too many others away, is the zone silent? |
 //! | `policies`, `reboot` | applies the opinions of health policies, and reboots the VM |
-//! | `look` | queries the VM of a Machine in service from time to time |
+//! | `vm_check` | queries the VM of a Machine in service from time to time |
 //! | `in_place` | updates in place |
 //! | `preserve` | keeps a failed Machine, so that somebody can look at it |
-//! | `emptying` | drains a Node whose Machine is not being deleted |
-//! | `remark`, `tell` | the report: remarks of the modules, and condition `Healthy` |
+//! | `draining` | drains a Node whose Machine is not being deleted |
+//! | `part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
 
 mod absent;
-mod emptying;
+mod draining;
 mod health;
 pub mod in_place;
-mod look;
+mod vm_check;
 mod nameless;
 pub(super) mod permit;
 pub(crate) mod policies;
 pub mod preserve;
 pub(crate) mod reboot;
-mod remark;
-mod tell;
+mod conclusion_part;
+mod healthy_condition;
 mod timers;
 mod upkeep;
 
@@ -47,7 +47,7 @@ use super::facts::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact}
 use super::step::{PREREQUISITE, rest, write_failed};
 
 use absent::Absence;
-use remark::{ConclusionPart, TaskResult};
+use conclusion_part::{ConclusionPart, TaskResult};
 pub(super) use timers::waiting_for_node;
 
 pub(super) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
@@ -72,7 +72,7 @@ fn without_target(view: &MachineView, progress: &MachineProgress, now: Timestamp
     } else {
         rest(MachineReason::VmCreated, "the VM is created, and there is no cluster to join", Requeue::Resync)
     };
-    let turns = vec![upkeep::machine(view, None, progress, now), look::turn(view, progress, now)];
+    let turns = vec![upkeep::machine(view, None, progress, now), vm_check::turn(view, progress, now)];
     concluded(view, None, None, step, turns, now)
 }
 
@@ -146,7 +146,7 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, no
         upkeep::forget_token(view, node, &judgement, progress, now),
         // No query delays anything: the Node is healthy.
         if judgement.health == Health::Healthy {
-            look::turn(view, progress, now)
+            vm_check::turn(view, progress, now)
         } else {
             TaskResult::nothing()
         },
@@ -184,18 +184,18 @@ fn concluded(
     }
     let MachineStep::Finish(conclusion) = step else { return step };
     let conclusion = match judgement {
-        Some(judgement) => tell::healthy(view, node.is_some(), judgement, conclusion, now),
+        Some(judgement) => healthy_condition::healthy(view, node.is_some(), judgement, conclusion, now),
         None => conclusion,
     };
-    let remarks: Vec<ConclusionPart> = turns
+    let parts: Vec<ConclusionPart> = turns
         .into_iter()
         .filter_map(|turn| match turn {
-            TaskResult::Say(remark) => Some(remark),
+            TaskResult::Say(part) => Some(part),
             TaskResult::Act(_) => None,
         })
         .collect();
-    let is_written = remarks.iter().all(|remark| remark.trouble.is_none());
-    let conclusion = remarks.into_iter().fold(conclusion, |conclusion, remark| remark.add_to(conclusion));
+    let is_written = parts.iter().all(|part| part.write_failure.is_none());
+    let conclusion = parts.into_iter().fold(conclusion, |conclusion, part| part.add_to(conclusion));
     MachineStep::Finish(preserve::conclude(view, node, conclusion, is_written, now))
 }
 
@@ -208,7 +208,7 @@ pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact])
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
     // Programs that update Nodes in place read the reason of that condition from the Machine.
-    let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|told| &told.reason);
+    let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|reported| &reported.reason);
     let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }
 }

@@ -14,7 +14,7 @@ use crate::machine::facts::{DriverFact, MachineView};
 pub(super) fn step(view: &MachineView, progress: &MachineProgress) -> Option<MachineStep> {
     let machine = &view.machine;
     let stored = machine.provider_id.as_ref()?;
-    if machine.node_name.is_some() || machine.phase == Phase::Failed || !can_look(view) {
+    if machine.node_name.is_some() || machine.phase == Phase::Failed || !can_query(view) {
         return None;
     }
     let found = match &progress.probe {
@@ -38,7 +38,7 @@ pub(super) fn step(view: &MachineView, progress: &MachineProgress) -> Option<Mac
     })
 }
 
-fn can_look(view: &MachineView) -> bool {
+fn can_query(view: &MachineView) -> bool {
     let driver = match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => driver,
         DriverFact::NotChosen | DriverFact::Refused(_) => return false,

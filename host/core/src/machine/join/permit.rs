@@ -70,7 +70,7 @@ pub(in crate::machine) enum Obstacle {
     /// This effect must come first.
     Ask(MachineEffect),
     /// It has no permit, or its zone is silent.
-    Held {
+    Blocked {
         reason: MachineReason,
         message: String,
         after: SignedDuration,
@@ -83,8 +83,8 @@ impl Obstacle {
     pub(in crate::machine) fn into_step(self) -> MachineStep {
         match self {
             Self::Ask(effect) => MachineStep::act(effect),
-            Self::Held { reason, message, after } => rest(reason, message, Requeue::After(after)),
-            Self::Unknown(error, deed) => write_failed(deed.held(), deed.question(), &error),
+            Self::Blocked { reason, message, after } => rest(reason, message, Requeue::After(after)),
+            Self::Unknown(error, action) => write_failed(action.held(), action.question(), &error),
         }
     }
 }
@@ -93,29 +93,29 @@ impl Obstacle {
 pub(in crate::machine) fn obtained(
     view: &MachineView,
     progress: &MachineProgress,
-    deed: HealthAction,
+    action: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let stop = |obstacle| Err(Box::new(obstacle));
     match &progress.permit {
-        None => stop(Obstacle::Ask(MachineEffect::AskPermit(deed.asks(view.settings.replacement_limit)))),
-        Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
-        Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
-        Some(Ok(Permit::Later { after })) => stop(Obstacle::Held {
-            reason: deed.held(),
+        None => stop(Obstacle::Ask(MachineEffect::AskPermit(action.asks(view.settings.replacement_limit)))),
+        Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), action)),
+        Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, action, message)),
+        Some(Ok(Permit::Later { after })) => stop(Obstacle::Blocked {
+            reason: action.held(),
             message: format!(
                 "{message}; {} yet: another one was, for the same, not long ago",
-                deed.is_not_done()
+                action.is_not_done()
             ),
             after: *after,
         }),
         Some(Ok(Permit::Granted { zone: None })) => Ok(()),
-        Some(Ok(Permit::Granted { zone: Some(zone) })) => zone_agrees(view, progress, zone, deed, message),
+        Some(Ok(Permit::Granted { zone: Some(zone) })) => zone_agrees(view, progress, zone, action, message),
     }
 }
 
-fn busy(view: &MachineView, limit: ReplacementLimit, deed: HealthAction, message: &str) -> Obstacle {
-    let is_not_done = deed.is_not_done();
+fn busy(view: &MachineView, limit: ReplacementLimit, action: HealthAction, message: &str) -> Obstacle {
+    let is_not_done = action.is_not_done();
     let why = match limit {
         ReplacementLimit::Machines(0) | ReplacementLimit::Percent(0) => {
             format!("{is_not_done}: by its limit none of its deployment is replaced or started anew")
@@ -128,7 +128,7 @@ fn busy(view: &MachineView, limit: ReplacementLimit, deed: HealthAction, message
     };
     let bad = view.settings.bad_replacement_limit.as_ref();
     let bad = bad.map_or_else(String::new, |error| format!("; its own limit is not heeded: {error}"));
-    Obstacle::Held { reason: deed.held(), message: format!("{message}; {why}{bad}"), after: TURN }
+    Obstacle::Blocked { reason: action.held(), message: format!("{message}; {why}{bad}"), after: TURN }
 }
 
 /// Asks the cloud before a second Machine of a zone is failed or rebooted, and before one in a silent zone is. While
@@ -138,13 +138,13 @@ fn zone_agrees(
     view: &MachineView,
     progress: &MachineProgress,
     zone: &ZoneState,
-    deed: HealthAction,
+    action: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let name = &zone.name;
     let held = |why: String| {
-        let message = format!("{message}; {}: {why}", deed.is_not_done());
-        Err(Box::new(Obstacle::Held { reason: MachineReason::ZoneHeld, message, after: ZONE }))
+        let message = format!("{message}; {}: {why}", action.is_not_done());
+        Err(Box::new(Obstacle::Blocked { reason: MachineReason::ZoneHeld, message, after: ZONE }))
     };
     let Some(driver) = driver(view) else {
         return held(format!(

@@ -25,7 +25,7 @@ const OF_FAILED: SignedDuration = SignedDuration::from_mins(1);
 /// Returns the next step for a Machine with a VM, with the opinions of policies.
 pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     if !view.policies.is_any() || !is_asked_about(view) {
-        return told_no_more(view, join::step(view, progress, now));
+        return no_longer_reported(view, join::step(view, progress, now));
     }
     if !view.policies.to_ask.is_empty() {
         match &progress.opinions {
@@ -107,8 +107,8 @@ fn judged(
                 too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
             }
             (Action::Reboot, Phase::Failed) => {
-                let wish = format!("policy {policy} would have its VM started anew: {because}");
-                too_late(join::step(view, progress, now), &wish)
+                let request = format!("policy {policy} would have its VM started anew: {because}");
+                too_late(join::step(view, progress, now), &request)
             }
             (Action::None, _) => {
                 let message = format!("policy {policy} waits: {because}");
@@ -133,21 +133,21 @@ fn undecided(view: &MachineView, because: &str, progress: &MachineProgress, now:
 }
 
 /// Ends a reconcile of a failed Machine for which a policy wants another action than a replacement.
-fn too_late(step: MachineStep, wish: &str) -> MachineStep {
+fn too_late(step: MachineStep, request: &str) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.status.phase.is_none() {
         conclusion.reason = MachineReason::Failed;
         conclusion.message =
-            format!("failed, and stays so until it is replaced or recovers, although {wish}");
+            format!("failed, and stays so until it is replaced or recovers, although {request}");
     }
     MachineStep::Finish(conclusion)
 }
 
 /// Returns the step without the health timeout: everything else continues.
 pub(crate) fn without_clock(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
-    let mut patient = view.clone();
-    patient.settings.health_timeout = None;
-    join::step(&patient, progress, now)
+    let mut without_timeout = view.clone();
+    without_timeout.settings.health_timeout = None;
+    join::step(&without_timeout, progress, now)
 }
 
 /// Replaces reason and message of the end, unless the end reports something more important.
@@ -196,7 +196,7 @@ pub(crate) fn sooner(step: MachineStep, after: SignedDuration) -> MachineStep {
     conclusion.wake = match conclusion.wake {
         Requeue::Resync => Requeue::After(after),
         Requeue::After(own) => Requeue::After(own.min(after)),
-        other @ (Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Gone) => other,
+        other @ (Requeue::Now | Requeue::Check(_) | Requeue::Retry { .. } | Requeue::Gone) => other,
     };
     MachineStep::Finish(conclusion)
 }
@@ -210,7 +210,7 @@ fn observed(
 ) -> MachineStep {
     let observe = opinions(view, progress).iter().any(|opinion| opinion.mode == Mode::Observe);
     if !observe {
-        return told_no_more(view, step);
+        return no_longer_reported(view, step);
     }
     let says = |finding: &crate::health_policy::Finding| {
         let action = match finding.verdict {
@@ -221,7 +221,7 @@ fn observed(
         };
         format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
     };
-    if judgement.observed.is_empty() && !view.policies.is_told {
+    if judgement.observed.is_empty() && !view.policies.is_reported {
         // Agreement of policies is not worth a write on each Machine.
         return step;
     }
@@ -245,8 +245,8 @@ fn observed(
 }
 
 /// Clears the report about policies that no longer exist.
-fn told_no_more(view: &MachineView, step: MachineStep) -> MachineStep {
-    if !view.policies.is_told {
+fn no_longer_reported(view: &MachineView, step: MachineStep) -> MachineStep {
+    if !view.policies.is_reported {
         return step;
     }
     with_condition(

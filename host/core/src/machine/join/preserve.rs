@@ -21,9 +21,9 @@ use super::super::conclusion::{
 };
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::operation;
-use super::emptying::{DrainState, empty};
-use super::remark::{ConclusionPart, TaskResult, wake_at};
-use crate::machine::delete::drain_progress::told;
+use super::draining::{DrainState, empty};
+use super::conclusion_part::{ConclusionPart, TaskResult, wake_at};
+use crate::machine::delete::drain_progress::reported;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineView, NodeFact};
 
@@ -63,35 +63,35 @@ enum PreserveRequest<'a> {
 }
 
 fn value<'a>(view: &'a MachineView, node: Option<&'a NodeFact>) -> Result<&'a str, &'a str> {
-    let keeping = &view.machine.keeping;
-    let of_node = node.map(|node| node_wish(view, node));
-    preservation::effective(keeping.wish.as_deref(), of_node, keeping.node_wish_heeded.as_deref())
+    let preserved = &view.machine.preservation;
+    let of_node = node.map(|node| node_request(view, node));
+    preservation::effective(preserved.request.as_deref(), of_node, preserved.applied_node_request.as_deref())
 }
 
-fn node_wish<'a>(view: &MachineView, node: &'a NodeFact) -> &'a str {
+fn node_request<'a>(view: &MachineView, node: &'a NodeFact) -> &'a str {
     node.meta.annotations.get(view.names.preserve).map(String::as_str).unwrap_or_default()
 }
 
 fn node_decides(view: &MachineView, node: &NodeFact) -> bool {
-    preservation::node_decides(Some(node_wish(view, node)), view.machine.keeping.node_wish_heeded.as_deref())
+    preservation::node_decides(Some(node_request(view, node)), view.machine.preservation.applied_node_request.as_deref())
 }
 
-fn wish<'a>(
+fn request<'a>(
     view: &'a MachineView,
     node: Option<&'a NodeFact>,
     phase: Phase,
     now: Timestamp,
 ) -> PreserveRequest<'a> {
-    let keeping = &view.machine.keeping;
+    let preserved = &view.machine.preservation;
     let value = match value(view, node) {
         Ok(value) => value,
         Err(unreadable) => return PreserveRequest::Unreadable(unreadable),
     };
-    let is_over = keeping.until.is_some_and(|until| until <= now);
+    let is_over = preserved.until.is_some_and(|until| until <= now);
     let has_failed = phase == Phase::Failed;
-    let heeded = keeping.node_wish_heeded.as_deref().unwrap_or_default();
+    let applied = preserved.applied_node_request.as_deref().unwrap_or_default();
     match value {
-        "" if keeping.until.is_none() && heeded.is_empty() => PreserveRequest::None,
+        "" if preserved.until.is_none() && applied.is_empty() => PreserveRequest::None,
         "now" | "when-failed" | "auto-preserved" if is_over => PreserveRequest::Stop { forgets: true },
         "auto-preserved" if has_failed => PreserveRequest::Keep { reason: words::BY_CONTROLLER },
         "auto-preserved" => PreserveRequest::Stop { forgets: true },
@@ -107,7 +107,7 @@ fn acted_on<'a>(
     node: Option<&'a NodeFact>,
     now: Timestamp,
 ) -> Option<PreserveRequest<'a>> {
-    view.machine.keeping.until.map(|_| wish(view, node, view.machine.phase, now))
+    view.machine.preservation.until.map(|_| request(view, node, view.machine.phase, now))
 }
 
 /// Returns the annotations and taints that the Node gets or loses.
@@ -158,7 +158,7 @@ pub(super) fn on_machine(
     node: Option<&NodeFact>,
     now: Timestamp,
 ) -> BTreeMap<String, Option<String>> {
-    let keeping = &view.machine.keeping;
+    let preserved = &view.machine.preservation;
     let names = view.names;
     let mut changes = BTreeMap::new();
     let forgets = match acted_on(view, node, now) {
@@ -169,21 +169,21 @@ pub(super) fn on_machine(
         }
     };
     let deciding = node.filter(|node| node_decides(view, node) && value(view, Some(*node)).is_ok());
-    if keeping.wish.is_some() && (forgets || deciding.is_some()) {
+    if preserved.request.is_some() && (forgets || deciding.is_some()) {
         // A set would soon request the same again.
         let was_asked_by_set =
-            view.machine.phase == Phase::Failed && keeping.wish.as_deref() == Some(AUTO_PRESERVED);
+            view.machine.phase == Phase::Failed && preserved.request.as_deref() == Some(AUTO_PRESERVED);
         let instead = (was_asked_by_set && forgets).then(|| NEVER.to_owned());
         changes.insert(names.preserve.to_owned(), instead);
     }
     if let Some(node) = deciding {
-        let heeded =
-            Some(node_wish(view, node)).filter(|wish| !wish.is_empty() && !forgets).map(str::to_owned);
-        if heeded != keeping.node_wish_heeded {
-            changes.insert(names.node_preserve_heeded.to_owned(), heeded);
+        let applied =
+            Some(node_request(view, node)).filter(|request| !request.is_empty() && !forgets).map(str::to_owned);
+        if applied != preserved.applied_node_request {
+            changes.insert(names.node_preserve_applied.to_owned(), applied);
         }
-    } else if forgets && keeping.node_wish_heeded.is_some() {
-        changes.insert(names.node_preserve_heeded.to_owned(), None);
+    } else if forgets && preserved.applied_node_request.is_some() {
+        changes.insert(names.node_preserve_applied.to_owned(), None);
     }
     changes
 }
@@ -195,7 +195,7 @@ pub(super) fn node(
     progress: &MachineProgress,
     now: Timestamp,
 ) -> TaskResult {
-    let Some(until) = view.machine.keeping.until else { return TaskResult::nothing() };
+    let Some(until) = view.machine.preservation.until else { return TaskResult::nothing() };
     let has_failed = view.machine.phase == Phase::Failed;
     match acted_on(view, Some(node), now) {
         None | Some(PreserveRequest::None | PreserveRequest::Unreadable(_)) => TaskResult::nothing(),
@@ -225,7 +225,7 @@ fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
         .preserved
         .as_ref()
         .is_some_and(|said| said.status == ConditionStatus::True && said.message.starts_with(DRAINED_TEXT));
-    view.machine.keeping.is_drained || is_said
+    view.machine.preservation.is_drained || is_said
 }
 
 /// Returns whether this task writes the condition of the Node in this reconcile.
@@ -255,10 +255,10 @@ fn emptied(
     match empty(view, node, since, progress, now) {
         DrainState::Act(effects) => TaskResult::Act(effects),
         DrainState::Waits(report, wake) => {
-            let remark = ConclusionPart { wake: Some(wake), ..leaving(view, &report, until, now) };
+            let part = ConclusionPart { wake: Some(wake), ..leaving(view, &report, until, now) };
             let has_failed = report.end == Some(DrainEnd::ForcedInPart) || !report.failures.is_empty();
             if !has_failed {
-                return TaskResult::Say(remark);
+                return TaskResult::Say(part);
             }
             let message = format!(
                 "Preserved node could not be drained. Machine preserved until {}.",
@@ -267,7 +267,7 @@ fn emptied(
             match said(node, ConditionStatus::False, reason, message, progress) {
                 TaskResult::Act(effects) => TaskResult::Act(effects),
                 TaskResult::Say(written) => {
-                    TaskResult::Say(ConclusionPart { trouble: written.trouble, ..remark })
+                    TaskResult::Say(ConclusionPart { write_failure: written.write_failure, ..part })
                 }
             }
         }
@@ -275,7 +275,7 @@ fn emptied(
             let message = drained_until(until);
             match said(node, ConditionStatus::True, reason, message, progress) {
                 TaskResult::Act(effects) => TaskResult::Act(effects),
-                TaskResult::Say(written) if written.trouble.is_some() => TaskResult::Say(written),
+                TaskResult::Say(written) if written.write_failure.is_some() => TaskResult::Say(written),
                 TaskResult::Say(_) => TaskResult::Say(ConclusionPart {
                     condition: Some(MachineCondition {
                         kind: MachineConditionKind::Preserved,
@@ -328,7 +328,7 @@ fn leaving(view: &MachineView, report: &DrainReport, until: Timestamp, now: Time
         message: format!("kept until {}; draining the Node: {}", whole_seconds(until), report.message),
     };
     ConclusionPart {
-        condition: Some(told(view.machine.keeping.told_of_preservation.as_ref(), condition, now)),
+        condition: Some(reported(view.machine.preservation.reported_preservation.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then(|| report.memory.clone()),
         ..ConclusionPart::default()
@@ -377,7 +377,7 @@ pub(super) fn conclude(
     is_written: bool,
     now: Timestamp,
 ) -> MachineConclusion {
-    let until = view.machine.keeping.until;
+    let until = view.machine.preservation.until;
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
     let condition = |status, reason, message| MachineCondition {
         kind: MachineConditionKind::Preserved,
@@ -392,7 +392,7 @@ pub(super) fn conclude(
         }
         return conclusion;
     }
-    match (wish(view, node, phase, now), until) {
+    match (request(view, node, phase, now), until) {
         (PreserveRequest::None, _) | (PreserveRequest::Stop { .. }, None) => {}
         (PreserveRequest::Unreadable(text), _) => {
             let text: String = text.chars().take(40).collect();
@@ -417,15 +417,15 @@ pub(super) fn conclude(
             }
         }
         (PreserveRequest::Keep { reason }, Some(until)) => {
-            let is_told =
+            let is_reported =
                 conclusion.status.conditions.iter().any(|own| own.kind == MachineConditionKind::Preserved);
             let has_failed = phase == Phase::Failed;
-            let is_drained = has_failed && view.machine.keeping.is_drained;
-            if !is_told && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
+            let is_drained = has_failed && view.machine.preservation.is_drained;
+            if !is_reported && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
             {
                 let message = format!("{DRAINED_TEXT} {}", kept(reason, until));
                 conclusion.status.conditions.push(condition(ConditionStatus::True, DRAINED, message));
-            } else if !is_told && !is_drained {
+            } else if !is_reported && !is_drained {
                 conclusion.status.conditions.push(condition(
                     ConditionStatus::True,
                     "Preserved",

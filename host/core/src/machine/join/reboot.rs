@@ -22,28 +22,28 @@ pub(crate) fn step(
     progress: &MachineProgress,
     now: Timestamp,
 ) -> MachineStep {
-    let wish = format!("the VM is to be started anew ({because})");
+    let request = format!("the VM is to be started anew ({because})");
     let ends = |reason, message| instead(without_clock(view, progress, now), reason, message);
     if !permits(view.gate, EffectKind::Reboot) {
         return ends(
             MachineReason::PolicyHolds,
-            format!("{wish}, and that is held while the host is frozen"),
+            format!("{request}, and that is held while the host is frozen"),
         );
     }
     if !can_reboot(view) {
-        return ends(MachineReason::PolicyHolds, format!("{wish}, and its driver cannot do that"));
+        return ends(MachineReason::PolicyHolds, format!("{request}, and its driver cannot do that"));
     }
     match &progress.note_reboot {
         None => match view.policies.reboots.next(now) {
             RebootStep::NotBefore(time) => {
                 let at = time.round(jiff::Unit::Second).unwrap_or(time);
-                let message = format!("{wish}, and was started anew not long ago: not again before {at}");
+                let message = format!("{request}, and was started anew not long ago: not again before {at}");
                 sooner(
                     ends(MachineReason::PolicyHolds, message),
                     elapsed(now, time) + SignedDuration::from_secs(1),
                 )
             }
-            RebootStep::Reboot(reboots) => noted(view, reboots, &wish, progress, now),
+            RebootStep::Reboot(reboots) => noted(view, reboots, &request, progress, now),
         },
         Some(Err(error)) => {
             write_failed(MachineReason::RebootFailed, "write down that the VM is started anew", error)
@@ -63,15 +63,15 @@ pub(crate) fn step(
 fn noted(
     view: &MachineView,
     reboots: Reboots,
-    wish: &str,
+    request: &str,
     progress: &MachineProgress,
     now: Timestamp,
 ) -> MachineStep {
-    let Err(obstacle) = permit::obtained(view, progress, HealthAction::Reboot, wish) else {
+    let Err(obstacle) = permit::obtained(view, progress, HealthAction::Reboot, request) else {
         return MachineStep::act(MachineEffect::NoteReboot(reboots));
     };
     match *obstacle {
-        Obstacle::Held { reason, message, after } => {
+        Obstacle::Blocked { reason, message, after } => {
             sooner(instead(without_clock(view, progress, now), reason, message), after)
         }
         obstacle @ (Obstacle::Ask(_) | Obstacle::Unknown(..)) => obstacle.into_step(),

@@ -126,8 +126,8 @@ pub(super) fn timed(
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);
     }
-    let deed = if view.machine.phase == Phase::Pending { HealthAction::GiveUp } else { HealthAction::Fail };
-    if let Err(obstacle) = permit::obtained(view, progress, deed, &wait.what) {
+    let action = if view.machine.phase == Phase::Pending { HealthAction::GiveUp } else { HealthAction::Fail };
+    if let Err(obstacle) = permit::obtained(view, progress, action, &wait.what) {
         return obstacle.into_step();
     }
     time_over(&view.machine, clock.limit, wait)

@@ -12,7 +12,7 @@ use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Requeue, elapsed};
 use super::super::effect::{MachineEffect, MachineProgress, MetaChange};
-use super::remark::{ConclusionPart, TaskResult, wake_at};
+use super::conclusion_part::{ConclusionPart, TaskResult, wake_at};
 use super::{health, preserve, timers};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 

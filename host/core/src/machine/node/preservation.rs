@@ -9,14 +9,14 @@ pub const AUTO_PRESERVED: &str = "auto-preserved";
 pub const NEVER: &str = "false";
 
 /// Returns whether a request is understood. An absent one is.
-pub fn is_known(wish: &str) -> bool {
-    matches!(wish, "" | NOW | WHEN_FAILED | AUTO_PRESERVED | NEVER)
+pub fn is_known(request: &str) -> bool {
+    matches!(request, "" | NOW | WHEN_FAILED | AUTO_PRESERVED | NEVER)
 }
 
 /// Returns whether the Node's annotation counts: from its first appearance on, also after its removal. `node` is empty
 /// for a Node without a request, and `None` without a Node.
-pub fn node_decides(node: Option<&str>, heeded: Option<&str>) -> bool {
-    node.is_some_and(|wish| !(wish.is_empty() && heeded.unwrap_or_default().is_empty()))
+pub fn node_decides(node: Option<&str>, applied: Option<&str>) -> bool {
+    node.is_some_and(|request| !(request.is_empty() && applied.unwrap_or_default().is_empty()))
 }
 
 /// Returns the request that counts, empty for none; `Err` for an invalid text on the Node. An invalid text on the
@@ -24,12 +24,12 @@ pub fn node_decides(node: Option<&str>, heeded: Option<&str>) -> bool {
 pub fn effective<'a>(
     machine: Option<&'a str>,
     node: Option<&'a str>,
-    heeded: Option<&str>,
+    applied: Option<&str>,
 ) -> Result<&'a str, &'a str> {
-    match node.filter(|_| node_decides(node, heeded)) {
-        Some(wish) if is_known(wish) => Ok(wish),
-        Some(wish) => Err(wish),
-        None => Ok(machine.filter(|wish| is_known(wish)).unwrap_or_default()),
+    match node.filter(|_| node_decides(node, applied)) {
+        Some(request) if is_known(request) => Ok(request),
+        Some(request) => Err(request),
+        None => Ok(machine.filter(|request| is_known(request)).unwrap_or_default()),
     }
 }
 
@@ -48,8 +48,8 @@ mod tests {
             (Some("now"), Some("nwo"), None, Err("nwo")),
             (None, None, Some("now"), Ok("")),
         ];
-        for (machine, node, heeded, expected) in rows {
-            assert_eq!(effective(machine, node, heeded), expected, "{machine:?} {node:?} {heeded:?}");
+        for (machine, node, applied, expected) in rows {
+            assert_eq!(effective(machine, node, applied), expected, "{machine:?} {node:?} {applied:?}");
         }
     }
 }

@@ -25,15 +25,15 @@ use crate::machine::step::rest;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnershipConflict {
     /// They store its provider id, and are not being deleted.
-    pub living_on_vm: Vec<ObjectKey>,
+    pub vm_users: Vec<ObjectKey>,
     /// They store its provider id, and are being deleted too.
-    pub leaving_vm: Vec<ObjectKey>,
+    pub vm_users_in_deletion: Vec<ObjectKey>,
     /// They name its Node, and do not own it.
     pub of_node: Vec<ObjectKey>,
     /// The Node with its Node's name belongs to another Machine, by that Node's own metadata.
-    pub has_taken_name: Option<NodeNameHolder>,
+    pub name_holder: Option<NodeNameHolder>,
     /// The Machine's status reports a conflict.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 /// The state of a Node that has the name of a Machine's Node.
@@ -68,8 +68,8 @@ pub struct NodeOwnership {
 
 impl NodeOwnership {
     /// Compares the VMs of the Node and of this Machine by their ids.
-    fn vms(&self, claimant: &NamingMachine) -> SameVm {
-        SameVm::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
+    fn vms(&self, naming_machine: &NamingMachine) -> SameVm {
+        SameVm::of(self.provider_id.as_ref(), naming_machine.provider_id.as_ref())
     }
 }
 
@@ -85,11 +85,11 @@ pub enum NodeOwner {
 }
 
 /// Returns the owner of a Node that `own` and the others name. At most one of them gets it.
-pub fn whose(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> NodeOwner {
+pub fn owner_of(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> NodeOwner {
     if let (Some(of_node), SameVm::Different) = (&node.provider_id, node.vms(own)) {
         return NodeOwner::Foreign(of_node.clone());
     }
-    let may_be = |claimant: &&NamingMachine| node.vms(claimant) != SameVm::Different;
+    let may_be = |naming_machine: &&NamingMachine| node.vms(naming_machine) != SameVm::Different;
     let others: Vec<&NamingMachine> = others.iter().filter(may_be).collect();
     let mut keys: Vec<ObjectKey> = others.iter().map(|other| other.key.clone()).collect();
     keys.sort();
@@ -113,12 +113,12 @@ pub fn whose(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]
 /// label, which names a Machine that does not name the Node. A Node of another VM with the label of `own` contradicts
 /// itself, and proves nothing.
 pub fn is_anothers(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> bool {
-    let is_marked = |claimant: &NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
-    match whose(node, own, others) {
+    let is_marked = |naming_machine: &NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
+    match owner_of(node, own, others) {
         NodeOwner::Own(_) => false,
         NodeOwner::Foreign(_) => !is_marked(own),
         NodeOwner::Contested(_) => {
-            let is_proven = |claimant: &NamingMachine| node.vms(claimant) == SameVm::Same;
+            let is_proven = |naming_machine: &NamingMachine| node.vms(naming_machine) == SameVm::Same;
             let all = || others.iter().chain([own]);
             node.mark.is_some() && !all().any(is_marked) && !all().any(is_proven)
         }
@@ -126,13 +126,13 @@ pub fn is_anothers(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMa
 }
 
 fn owner<'a>(node: &NodeOwnership, all: &[&'a NamingMachine]) -> Option<&'a NamingMachine> {
-    let is_proven = |claimant: &&&NamingMachine| node.vms(claimant) == SameVm::Same;
+    let is_proven = |naming_machine: &&&NamingMachine| node.vms(naming_machine) == SameVm::Same;
     let proven: Vec<&NamingMachine> = all.iter().filter(is_proven).copied().collect();
     if let [only] = proven.as_slice() {
         return Some(only);
     }
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
-    let is_marked = |claimant: &&&NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    let is_marked = |naming_machine: &&&NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
     }
@@ -142,22 +142,22 @@ fn owner<'a>(node: &NodeOwnership, all: &[&'a NamingMachine]) -> Option<&'a Nami
     if let [only] = candidates {
         return Some(*only).filter(|only| !is_of_others || only.has_joined);
     }
-    if is_of_others && candidates.iter().all(|claimant| !claimant.has_joined) {
+    if is_of_others && candidates.iter().all(|naming_machine| !naming_machine.has_joined) {
         return None;
     }
     // All of its Machines are being deleted, and one of them must drain it.
-    let all_leave = candidates.iter().all(|claimant| claimant.is_deleting);
-    let oldest = candidates.iter().min_by_key(|claimant| (claimant.created, &claimant.key));
+    let all_leave = candidates.iter().all(|naming_machine| naming_machine.is_deleting);
+    let oldest = candidates.iter().min_by_key(|naming_machine| (naming_machine.created, &naming_machine.key));
     oldest.copied().filter(|_| all_leave)
 }
 
 /// Returns why nothing may be done to this Machine's VM and its pods. `None`: no other Machine names it.
 pub(crate) fn held(view: &MachineView) -> Option<String> {
-    let OwnershipConflict { living_on_vm, leaving_vm, .. } = &view.rivals;
+    let OwnershipConflict { vm_users, vm_users_in_deletion, .. } = &view.conflict;
     let vm = view.machine.provider_id.as_ref()?;
     let is_deleting = view.machine.deletion.is_some();
-    if !living_on_vm.is_empty() {
-        let others = names(living_on_vm);
+    if !vm_users.is_empty() {
+        let others = names(vm_users);
         return Some(if is_deleting {
             format!(
                 "VM {vm} is that of {others} as well, which nobody deletes, so that nothing of it is removed: take spec.providerID \
@@ -171,9 +171,9 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
         });
     }
     let is_of_another = matches!(view.target, TargetFact::Cluster(NodePresence::Contested(_)));
-    let waits = is_deleting && is_of_another && !leaving_vm.is_empty();
+    let waits = is_deleting && is_of_another && !vm_users_in_deletion.is_empty();
     waits.then(|| {
-        let others = names(leaving_vm);
+        let others = names(vm_users_in_deletion);
         format!("VM {vm} is that of {others} as well, being deleted too: it goes once its Node is drained for them")
     })
 }
@@ -212,12 +212,12 @@ pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
         | MachineEffect::NoteReboot(_)
         | MachineEffect::RebootVm => true,
         MachineEffect::Drain(effect) => match effect {
-            drain::DrainEffect::LookAtPods { .. } => false,
+            drain::DrainEffect::ListPods { .. } => false,
             drain::DrainEffect::Evict(_)
             | drain::DrainEffect::DeletePod(_)
             | drain::DrainEffect::DeleteAttachment { .. } => true,
         },
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
         | MachineEffect::CloseIntent
@@ -237,7 +237,7 @@ pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
 
 /// Adds condition `Contested` to each Machine of a conflict, the owner included, and clears it when the conflict is
 /// over.
-pub(crate) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
+pub(crate) fn reported(view: &MachineView, step: MachineStep) -> MachineStep {
     let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.wake != Requeue::Gone {
         conclusion.status.conditions.extend(condition(view));
@@ -247,8 +247,8 @@ pub(crate) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
 
 fn condition(view: &MachineView) -> Option<MachineCondition> {
     let kind = MachineConditionKind::Contested;
-    let rivals = &view.rivals;
-    let on_vm: Vec<ObjectKey> = rivals.living_on_vm.iter().chain(&rivals.leaving_vm).cloned().collect();
+    let conflict = &view.conflict;
+    let on_vm: Vec<ObjectKey> = conflict.vm_users.iter().chain(&conflict.vm_users_in_deletion).cloned().collect();
     if let Some(vm) = view.machine.provider_id.as_ref().filter(|_| !on_vm.is_empty()) {
         let message = held(view).unwrap_or_else(|| {
             format!("VM {vm} is that of {} as well, all of which are being deleted", names(&on_vm))
@@ -262,20 +262,20 @@ fn condition(view: &MachineView) -> Option<MachineCondition> {
     }
     let (others, whose) = match &view.target {
         // It belongs to another Machine, which is no conflict.
-        TargetFact::Cluster(NodePresence::Contested(_)) if rivals.has_taken_name.is_some() => {
-            (&rivals.of_node, "and it is this Machine's")
+        TargetFact::Cluster(NodePresence::Contested(_)) if conflict.name_holder.is_some() => {
+            (&conflict.of_node, "and it is this Machine's")
         }
         TargetFact::Cluster(NodePresence::Contested(others)) => {
             (others, "and it is not told to be this Machine's")
         }
         TargetFact::Cluster(NodePresence::Present(_) | NodePresence::Absent | NodePresence::Foreign(_))
-        | TargetFact::None => (&rivals.of_node, "and it is this Machine's"),
+        | TargetFact::None => (&conflict.of_node, "and it is this Machine's"),
     };
     if others.is_empty() {
         let message = "no other Machine claims the VM or the Node".to_owned();
         let is_over =
             MachineCondition { kind, status: ConditionStatus::False, reason: "NotContested", message };
-        return rivals.is_told.then_some(is_over);
+        return conflict.is_reported.then_some(is_over);
     }
     let message = format!(
         "label node of {} names the Node as well, {whose}: take the label off the Machine that it is not of, or delete that",

@@ -9,7 +9,7 @@ use crate::scheduling::gate::{FreezeReason, Gate, permits};
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
-use super::conflict as contest;
+use super::conflict;
 use crate::machine::conclusion::{MachineConclusion, MachineReason, MachineStep, Requeue, StatusChange};
 use crate::machine::effect::MachineEffect;
 use crate::machine::facts::{ClassFact, MachineView};
@@ -106,7 +106,7 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
 
 /// Returns true for effects that harm the VM or its pods, and for calls to the cloud with the wrong mark.
 pub(crate) fn is_held(effect: &MachineEffect) -> bool {
-    contest::harms_others(effect)
+    conflict::harms_others(effect)
         || matches!(
             effect,
             MachineEffect::ProbeVm | MachineEffect::RecordVm { .. } | MachineEffect::AskPermit(_)

@@ -6,7 +6,7 @@
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
-use crate::scheduling::looks::VM_NOT_PROVEN;
+use crate::scheduling::vm_checks::VM_NOT_PROVEN;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
@@ -38,19 +38,19 @@ pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
 /// Fails a Machine only after a query that proves its VM or finds it gone, if its status says that the VM is not
 /// proven, or if nothing ever proved it: no mark is stored with the VM, so that another program may have created it.
 pub(crate) fn guarded(view: &MachineView, progress: &MachineProgress, step: MachineStep) -> MachineStep {
-    let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
+    let is_refuted = view.vm_check.as_ref().is_some_and(|query| query.is_unproven);
     let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();
     if !(is_refuted || is_unmarked) || !fails(&step) {
         return step;
     }
-    let can_look = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
+    let can_query = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
         && permits(view.gate, EffectKind::CloudRead);
     match &progress.probe {
-        None if can_look => MachineStep::act(MachineEffect::ProbeVm),
+        None if can_query => MachineStep::act(MachineEffect::ProbeVm),
         None if is_refuted => held("see condition VmPresent"),
         Some(Err(error)) => match refusal(error) {
             Some(error) => held(&error.message),
-            None if is_refuted && !tells(error.code()) => held("see condition VmPresent"),
+            None if is_refuted && !identifies_vm(error.code()) => held("see condition VmPresent"),
             None => step,
         },
         None | Some(Ok(_)) => step,
@@ -63,7 +63,7 @@ fn held(why: &str) -> MachineStep {
 }
 
 /// Returns true for an error that identifies the VM.
-fn tells(code: Code) -> bool {
+fn identifies_vm(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::Uninitialized | Code::OutOfRange)
 }
 

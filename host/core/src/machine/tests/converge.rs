@@ -63,10 +63,10 @@ impl World {
         let not_found = || -> CallError { guest(Code::NotFound) };
         let now = self.case.now;
         if *effect == MachineEffect::DeleteVm && self.remembers {
-            self.case.view.machine.going.order = Some(DeleteRequestFact { first: now, at: now, asked: now });
+            self.case.view.machine.deletion_facts.delete_request = Some(DeleteRequestFact { first: now, at: now, asked: now });
         }
         match effect {
-            MachineEffect::Claim => {
+            MachineEffect::AddFinalizer => {
                 self.case.view.machine.has_finalizer = true;
                 self.case.view.machine.has_priority = true;
             }
@@ -112,7 +112,7 @@ impl World {
             | MachineEffect::ExtendToken { .. }
             | MachineEffect::WriteCapacity { .. }
             | MachineEffect::Drain(_) => {}
-            MachineEffect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
+            MachineEffect::NoteHooks => self.case.view.machine.deletion_facts.pre_terminate_since = Some(now),
         }
         self.case.answer(effect)
     }
@@ -144,7 +144,7 @@ impl World {
         if let Some(operation) = &status.operation {
             machine.operation = Some(OperationFact { kind: operation.kind, state: operation.state });
             if let OperationNote::Deleting(note) = &operation.note {
-                machine.going.left_at = Some(note.next());
+                machine.deletion_facts.left_at = Some(note.next());
             }
         }
         if let Some(state) = &status.last_known_state {
@@ -170,7 +170,7 @@ impl World {
     }
 
     /// To rest. There is never a second VM on the way, and never a run of passes without a pause.
-    fn settle(mut self) -> Self {
+    fn run_to_rest(mut self) -> Self {
         let mut at_once = 0;
         for _ in 0..PASSES {
             let conclusion = self.pass();
@@ -181,7 +181,7 @@ impl World {
                 Requeue::Resync if !self.boot() => return self,
                 Requeue::Resync | Requeue::Now => SignedDuration::ZERO,
                 Requeue::After(_) if self.boot() => SignedDuration::from_secs(1),
-                Requeue::After(pause) | Requeue::Look(pause) => pause,
+                Requeue::After(pause) | Requeue::Check(pause) => pause,
                 Requeue::Retry { policy, .. } => policy.cap,
             };
             at_once = if pause.is_zero() { at_once + 1 } else { 0 };
@@ -194,14 +194,14 @@ impl World {
 
     fn comes_to_run(self) {
         let start = self.case.view.clone();
-        let end = self.settle();
+        let end = self.run_to_rest();
         let expected = if start.has_target() { Phase::Running } else { Phase::Available };
         assert_eq!((end.case.view.machine.phase, end.vms.len()), (expected, 1), "{start:#?}");
     }
 
     fn comes_to_nothing(self) {
         let start = self.case.view.clone();
-        let end = self.settle();
+        let end = self.run_to_rest();
         assert_eq!((end.case.view.machine.has_finalizer, end.vms.len()), (false, 0), "{start:#?}");
     }
 }

@@ -30,8 +30,8 @@ fn kept() -> Case {
     let kept = failed().node(unhealthy_node()).at(200);
     kept.with(|view| {
         view.machine.phase_since = Some(seconds(100));
-        view.machine.keeping.wish = Some("now".into());
-        view.machine.keeping.until = Some(seconds(10_000));
+        view.machine.preservation.request = Some("now".into());
+        view.machine.preservation.until = Some(seconds(10_000));
     })
 }
 
@@ -39,14 +39,14 @@ fn kept() -> Case {
 fn a_node_that_is_not_to_be_updated_any_more_does_not_say_that_it_is() {
     let mut node = updating(in_place::words::SELECTED);
     node.meta.labels.remove("candidate");
-    let still = running().node(node.clone()).at(110).tell();
+    let still = running().node(node.clone()).at(110).report();
     assert!(!still.contains("set-node-condition"), "it is selected: {still}");
     node.meta.labels.remove("selected");
     let case = running().node(node).at(110);
     assert!(
-        case.tell().contains("act set-node-condition") && case.tell().contains("CandidateForUpdate"),
+        case.report().contains("act set-node-condition") && case.report().contains("CandidateForUpdate"),
         "{}",
-        case.tell()
+        case.report()
     );
 }
 
@@ -56,10 +56,10 @@ fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
     for stage in [words::CANDIDATE, words::SELECTED, words::DRAINED] {
         let case = running().with(|view| view.machine.has_join_duration = true).node(updating(stage)).at(110);
         assert!(
-            case.tell().contains("act ") || case.tell().contains("InPlaceUpdating"),
+            case.report().contains("act ") || case.report().contains("InPlaceUpdating"),
             "{stage}: it goes on"
         );
-        let text = case.frozen().tell();
+        let text = case.frozen().report();
         assert!(!text.contains("act ") && !text.contains("phase"), "{stage}: {text}");
         assert!(text.contains("InPlaceUpdated=False Held"), "{stage}: {text}");
     }
@@ -77,7 +77,7 @@ fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
     );
     let given =
         running().with(|view| view.machine.phase = Phase::InPlaceUpdating).node(updating(words::DRAINED));
-    assert!(given.tell().contains("act set-node-condition") && !given.frozen().tell().contains("act "));
+    assert!(given.report().contains("act set-node-condition") && !given.frozen().report().contains("act "));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn what_an_agent_says_of_an_update_that_has_begun_is_written_down() {
     let mut node = updating(in_place::words::READY);
     node.meta.labels.insert("result".into(), "successful".into());
     let case = running().with(|view| view.machine.phase = Phase::InPlaceUpdating).node(node);
-    let text = case.frozen().tell();
+    let text = case.frozen().report();
     assert!(
         text.contains("act set-node-condition") && text.contains("phase InPlaceUpdateSuccessful"),
         "{text}"
@@ -94,7 +94,7 @@ fn what_an_agent_says_of_an_update_that_has_begun_is_written_down() {
 
 #[test]
 fn a_node_that_is_kept_is_not_drained() {
-    assert!(kept().tell().contains("act look-at-pods"));
+    assert!(kept().report().contains("act look-at-pods"));
     check(
         &kept().frozen(),
         &expect![[r#"
@@ -114,7 +114,7 @@ fn drains_by_force(case: &Case) -> bool {
             panic!("nothing is drained")
         };
         for effect in &effects {
-            if let MachineEffect::Drain(drain::DrainEffect::LookAtPods { read, .. }) = effect {
+            if let MachineEffect::Drain(drain::DrainEffect::ListPods { read, .. }) = effect {
                 return *read == drain::ReadConsistency::WithoutVolumes;
             }
             progress.record(case.answer(effect));
@@ -134,7 +134,7 @@ fn the_clock_of_a_drain_that_was_held_starts_anew_so_that_it_is_not_forced_at_on
         node.is_cordoned = true;
         running().node(node)
     };
-    let keep = || kept().with(|view| view.machine.keeping.until = Some(seconds(100_000)));
+    let keep = || kept().with(|view| view.machine.preservation.until = Some(seconds(100_000)));
     for case in [update(), keep().node(node())] {
         assert!(thawed(case.clone(), None) && thawed(case.clone(), Some(50)));
         assert!(!thawed(case, Some(late - 60)));
@@ -150,7 +150,7 @@ fn an_update_in_place_does_not_time_out() {
         })
         .node(updating(in_place::words::READY))
         .at(101 + 20 * 60);
-    assert!(case.tell().contains("phase InPlaceUpdateFailed"));
+    assert!(case.report().contains("phase InPlaceUpdateFailed"));
     check(
         &case.frozen(),
         &expect![[r#"
@@ -165,7 +165,7 @@ fn an_update_in_place_does_not_time_out() {
 fn a_creation_time_out_counts_from_the_end_of_an_outage() {
     let late = CREATION_TIMEOUT_SECONDS + 1;
     let refused = begun().at(late).on(MachineOutcome::CreateVm(Err(guest(Code::Internal))));
-    assert!(refused.tell().contains("phase Failed"));
+    assert!(refused.report().contains("phase Failed"));
     let after = refused.with(|view| view.thawed_at = Some(seconds(late - 30)));
     check(
         &after,

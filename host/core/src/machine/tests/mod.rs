@@ -7,7 +7,7 @@
 //! | `converge` | pass after pass until nothing is left to do |
 //! | `exhaustive` | every combination of abstract facts against the invariants |
 //! | `planted` | planted bugs: each invariant finds its own |
-//! | `facts`, `tell` | facts to start from, and passes as text |
+//! | `facts`, `report` | facts to start from, and passes as text |
 
 mod converge;
 pub(crate) mod creation;
@@ -18,7 +18,7 @@ mod frozen;
 pub(crate) mod life;
 pub(crate) mod ownership;
 mod planted;
-mod tell;
+mod report;
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase;
 
 use facts::{node, vm};
-use tell::{conclusion_text, effect_text};
+use report::{conclusion_text, effect_text};
 
 /// No pass needs more. The runtime cuts off later than this.
 const BATCHES_PER_PASS: usize = 12;
@@ -107,7 +107,7 @@ impl Case {
 
     /// The outcome of its effect.
     pub(super) fn on(mut self, outcome: MachineOutcome) -> Self {
-        self.answers.insert(tell::effect_of(&outcome), outcome);
+        self.answers.insert(report::effect_of(&outcome), outcome);
         self
     }
 
@@ -131,7 +131,7 @@ impl Case {
     fn answer(&self, effect: &MachineEffect) -> MachineOutcome {
         let not_found = CallError::Guest(DriverError::new(Code::NotFound, "no such machine"));
         self.answers.get(effect.name()).cloned().unwrap_or_else(|| match effect {
-            MachineEffect::Claim => MachineOutcome::Claim(Ok(())),
+            MachineEffect::AddFinalizer => MachineOutcome::AddFinalizer(Ok(())),
             MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Ok(())),
             MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Ok(())),
             MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Ok(())),
@@ -162,7 +162,7 @@ impl Case {
     }
 
     /// Runs the pass to its end and tells it. The invariants hold at every step.
-    fn tell(&self) -> String {
+    fn report(&self) -> String {
         let mut progress = MachineProgress::default();
         let mut text = String::new();
         for _ in 0..BATCHES_PER_PASS {
@@ -193,7 +193,7 @@ impl Case {
 /// No pods, and what is asked to go goes.
 pub(super) fn empty_drain(effect: &drain::DrainEffect) -> drain::DrainOutcome {
     match effect {
-        drain::DrainEffect::LookAtPods { read, .. } => {
+        drain::DrainEffect::ListPods { read, .. } => {
             drain::DrainOutcome::Pods(Ok(drain::PodListing { read: *read, pods: Vec::new() }))
         }
         drain::DrainEffect::Evict(pod) => drain::DrainOutcome::Evict { pod: pod.clone(), result: Ok(()) },
@@ -209,8 +209,8 @@ pub(super) fn empty_drain(effect: &drain::DrainEffect) -> drain::DrainOutcome {
 /// As after a pass that has told at `second` that the VM is being removed.
 pub(super) fn ordered(case: Case, second: i64) -> Case {
     case.with(|view| {
-        view.machine.going.left_at = Some(DeletionStage::Vm);
-        view.machine.going.left_since = Some(seconds(second));
+        view.machine.deletion_facts.left_at = Some(DeletionStage::Vm);
+        view.machine.deletion_facts.left_since = Some(seconds(second));
     })
 }
 
@@ -221,5 +221,5 @@ pub(super) fn seconds(second: i64) -> Timestamp {
 
 /// The pass tells as expected.
 pub(super) fn check(case: &Case, expected: &Expect) {
-    expected.assert_eq(&case.tell());
+    expected.assert_eq(&case.report());
 }

@@ -49,7 +49,7 @@ fn a_vm_is_created_only_for_a_machine_that_is_held() {
         batch(&creating(), [], &[MachineEffect::CreateVm]),
         Err(MachineViolation::CreateWithoutFinalizer)
     );
-    assert_eq!(batch(&creating(), [MachineOutcome::Claim(Ok(()))], &[MachineEffect::CreateVm]), Ok(()));
+    assert_eq!(batch(&creating(), [MachineOutcome::AddFinalizer(Ok(()))], &[MachineEffect::CreateVm]), Ok(()));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_machine_never_gets_a_second_vm() {
 
 #[test]
 fn a_create_that_is_not_the_first_comes_after_a_look() {
-    assert_eq!(batch(&begun(), [], &[MachineEffect::CreateVm]), Err(MachineViolation::CreateWithoutLook));
+    assert_eq!(batch(&begun(), [], &[MachineEffect::CreateVm]), Err(MachineViolation::CreateWithoutQuery));
     assert_eq!(batch(&begun(), [looked()], &[MachineEffect::CreateVm]), Ok(()));
 }
 
@@ -97,7 +97,7 @@ fn no_vm_is_made_by_another_version_than_the_class_pins() {
 #[test]
 fn a_machine_that_is_going_is_not_made() {
     for effect in [
-        MachineEffect::Claim,
+        MachineEffect::AddFinalizer,
         MachineEffect::EnsureToken,
         MachineEffect::CreateVm,
         MachineEffect::InitializeVm,
@@ -245,7 +245,7 @@ fn a_machine_that_has_lived_fails_only_with_a_permit() {
         Err(MachineViolation::FailedWithoutPermit)
     );
     assert_eq!(end(&pending().view, [permit(None)], failing(), Requeue::Resync), Ok(()));
-    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false });
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_problem: false });
     let alive = MachineOutcome::ProbeVm(Ok(vm()));
     let outcomes = [permit(silent()), alive];
     assert_eq!(end(&unknown.view, outcomes, failing(), Requeue::Resync), Err(MachineViolation::SilentZone));
@@ -273,7 +273,7 @@ fn a_vm_is_started_anew_only_with_a_permit_that_is_written_down() {
         Err(MachineViolation::RebootUnwritten)
     );
     assert_eq!(batch(&unknown, [permit(None), noted()], &[MachineEffect::RebootVm]), Ok(()));
-    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false });
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_problem: false });
     let alive = MachineOutcome::ProbeVm(Ok(vm()));
     assert_eq!(batch(&unknown, [permit(silent()), alive], &[note()]), Err(MachineViolation::SilentZone));
     assert_eq!(batch(&unknown, [permit(silent()), looked()], &[note()]), Ok(()));
@@ -335,7 +335,7 @@ fn a_vm_goes_after_its_node_is_drained_unless_that_is_forced_or_was_done() {
     let empty = MachineOutcome::Drain(drain::DrainOutcome::Pods(Ok(left)));
     assert_eq!(orders(&deleting(), &[empty]), Ok(()));
     assert_eq!(orders(&deleting().without_node(), &[]), Ok(()));
-    let forced = deleting().with(|view| view.machine.going.is_forced = true);
+    let forced = deleting().with(|view| view.machine.deletion_facts.is_forced = true);
     let looked = drain::PodListing { read: drain::ReadConsistency::WithoutVolumes, pods: Vec::new() };
     let looked = MachineOutcome::Drain(drain::DrainOutcome::Pods(Ok(looked)));
     assert_eq!(orders(&forced, &[]), Err(MachineViolation::VmBeforeDrain));
@@ -355,22 +355,22 @@ fn a_vm_goes_after_its_node_is_drained_unless_that_is_forced_or_was_done() {
 #[test]
 fn hooks_are_waited_for() {
     let hook = || vec!["hook".to_owned()];
-    let before_drain = deleting().with(|view| view.machine.going.pre_drain_hooks = hook());
+    let before_drain = deleting().with(|view| view.machine.deletion_facts.pre_drain_hooks = hook());
     for effect in emptying() {
         assert_eq!(batch(&before_drain, [], &[effect]), Err(MachineViolation::HookIgnored));
     }
     let before_vm =
-        super::ordered(deleting(), 100).with(|view| view.machine.going.pre_terminate_hooks = hook());
+        super::ordered(deleting(), 100).with(|view| view.machine.deletion_facts.pre_terminate_hooks = hook());
     for case in [&before_drain, &before_vm] {
         assert_eq!(batch(case, [], &[MachineEffect::DeleteVm]), Err(MachineViolation::HookIgnored));
     }
-    let late = before_vm.with(|view| view.machine.going.pre_terminate_since = Some(seconds(-3_600)));
+    let late = before_vm.with(|view| view.machine.deletion_facts.pre_terminate_since = Some(seconds(-3_600)));
     assert_eq!(batch(&late, [], &[MachineEffect::DeleteVm]), Ok(()));
 }
 
 #[test]
 fn a_word_that_the_vm_is_gone_does_not_outweigh_a_look() {
-    let declared = deleting().with(|view| view.machine.going.is_vm_declared_gone = true);
+    let declared = deleting().with(|view| view.machine.deletion_facts.is_vm_declared_gone = true);
     assert_eq!(batch(&declared, [], &[MachineEffect::ReleaseFinalizer]), Ok(()));
     let shown = [MachineOutcome::ProbeVm(Ok(vm()))];
     let release = batch(&declared, shown, &[MachineEffect::ReleaseFinalizer]);

@@ -18,7 +18,7 @@ fn aged(machine: &OwnedMachineFact) -> Aged {
 
 pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &OwnedMachineFact, now: Timestamp) -> bool {
     !machine.is_preserved(now)
-        && ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
+        && ledger.requests.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
 }
 
 /// Returns the Machines that are too old, and neither being replaced nor preserved, the first expired first. Sets when
@@ -26,10 +26,10 @@ pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &OwnedMachineFact, now: T
 fn expired<'a>(
     new: &Tally<'a>,
     ledger: &Ledger<'_>,
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) -> Vec<&'a OwnedMachineFact> {
-    let Some(age) = ledger.wishes.max_age else { return Vec::new() };
+    let Some(age) = ledger.requests.max_age else { return Vec::new() };
     let machines: Vec<&OwnedMachineFact> = new
         .set
         .machines
@@ -42,7 +42,7 @@ fn expired<'a>(
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
     let expiry = node_age::expiry(&all, age, now);
-    care.look_after(expiry.next.map(|next| left(next, now)));
+    disruptions.requeue_after(expiry.next.map(|next| left(next, now)));
     let of = |name: &crate::value::id::Name| machines.iter().copied().find(|machine| machine.name == *name);
     expiry.expired.iter().filter_map(of).collect()
 }
@@ -51,16 +51,16 @@ fn expired<'a>(
 fn may_begin(
     view: &DeploymentView,
     expired: &[&OwnedMachineFact],
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) -> bool {
-    if expired.is_empty() || view.deployment.spec.is_paused || care.told.is_some() {
+    if expired.is_empty() || view.deployment.spec.is_paused || disruptions.reported.is_some() {
         return false;
     }
     let Some(held) = window::held(view, now) else { return true };
-    care.look_after(held.left);
+    disruptions.requeue_after(held.left);
     let names = listed(expired.iter().map(|machine| &machine.name));
-    care.tell(
+    disruptions.report(
         None,
         &format!("Machines have reached their age, and {}: {names}", held.why("their replacement")),
     );
@@ -69,7 +69,7 @@ fn may_begin(
 
 /// Returns whether the replacement is created first: one Machine more is allowed.
 fn comes_first(bounds: RolloutBounds, ledger: &Ledger<'_>) -> bool {
-    bounds.surge > 0 || ledger.wishes.replace_first.is_some()
+    bounds.surge > 0 || ledger.requests.replace_first.is_some()
 }
 
 /// Begins to replace Machines that are too old, as many at a time as the bounds allow.
@@ -78,11 +78,11 @@ pub(super) fn begin(
     new: &Tally<'_>,
     (bounds, room): (RolloutBounds, u32),
     ledger: &mut Ledger<'_>,
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) {
-    let expired = expired(new, ledger, care, now);
-    if !comes_first(bounds, ledger) || !may_begin(view, &expired, care, now) {
+    let expired = expired(new, ledger, disruptions, now);
+    if !comes_first(bounds, ledger) || !may_begin(view, &expired, disruptions, now) {
         return;
     }
     // Missing Machines must be available before another one is removed.
@@ -93,7 +93,7 @@ pub(super) fn begin(
     for machine in waiting.by_ref().take(places) {
         if !ledger.replace(machine) {
             let what = format!("Machines have reached their age and wait: {}", machine.name);
-            ledger.tell_budget(view, &what, None, care);
+            ledger.report_budget(view, &what, None, disruptions);
             return;
         }
     }
@@ -106,14 +106,14 @@ pub(super) fn take_at_once(
     new: &Tally<'_>,
     bounds: RolloutBounds,
     ledger: &mut Ledger<'_>,
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) -> u32 {
     if comes_first(bounds, ledger) || new.wanted != bounds.desired {
         return 0;
     }
-    let expired = expired(new, ledger, care, now);
-    if !may_begin(view, &expired, care, now) {
+    let expired = expired(new, ledger, disruptions, now);
+    if !may_begin(view, &expired, disruptions, now) {
         return 0;
     }
     let fewest = bounds.desired.saturating_sub(bounds.unavailable.max(1));
@@ -123,10 +123,10 @@ pub(super) fn take_at_once(
         if ledger.was_taken(machine) && is_marked(machine) {
             fewer += 1;
         } else if ledger.take(machine) {
-            care.mark(machine, now);
+            disruptions.mark(machine, now);
         } else {
             let what = format!("Machines have reached their age and wait: {}", machine.name);
-            ledger.tell_budget(view, &what, None, care);
+            ledger.report_budget(view, &what, None, disruptions);
             break;
         }
     }

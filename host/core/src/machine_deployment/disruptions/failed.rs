@@ -14,20 +14,20 @@ use crate::machine_deployment::sets::group::SetGroup;
 
 /// Returns whether it has failed and is not, or no longer, to be preserved.
 pub(super) fn is_given_up(machine: &OwnedMachineFact, now: Timestamp) -> bool {
-    let is_kept = machine.preserved.map_or(machine.is_wished, |preserved| preserved.until > now);
+    let is_kept = machine.preserved.map_or(machine.is_preserve_requested, |preserved| preserved.until > now);
     machine.phase == Phase::Failed && !machine.is_deleting && !machine.is_unreadable && !is_kept
 }
 
 /// Permits their deletion, or begins to replace them, as far as windows and budget allow.
-pub(super) fn let_go(
+pub(super) fn permit_deletions(
     view: &DeploymentView,
     group: &SetGroup<'_>,
     bounds: RolloutBounds,
     ledger: &mut Ledger<'_>,
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) {
-    if !ledger.wishes.needs_permits() {
+    if !ledger.requests.needs_permits() {
         return;
     }
     let machines = group.staying().flat_map(|tally| &tally.set.machines);
@@ -39,7 +39,7 @@ pub(super) fn let_go(
         return;
     }
     let names = |machines: &[&OwnedMachineFact]| listed(machines.iter().map(|machine| &machine.name));
-    if ledger.wishes.remediates_in_windows
+    if ledger.requests.remediates_in_windows
         && let WindowsFact::Given(windows) = &view.deployment.spec.windows
         && let Opening::Closed { until } = windows.opening(now)
     {
@@ -47,18 +47,18 @@ pub(super) fn let_go(
             "failed Machines wait for the maintenance window, which opens at {until}: {}",
             names(&failed)
         );
-        care.tell(Some(DeploymentReason::WaitingForWindow), &message);
-        care.look_after(Some(left(until, now)));
+        disruptions.report(Some(DeploymentReason::WaitingForWindow), &message);
+        disruptions.requeue_after(Some(left(until, now)));
         return;
     }
-    let comes_first = ledger.wishes.replace_first.is_some() && group.has_only_new() && bounds.desired > 0;
+    let comes_first = ledger.requests.replace_first.is_some() && group.has_only_new() && bounds.desired > 0;
     let is_refused = |machine: &&OwnedMachineFact| {
-        let is_let_go = if comes_first { ledger.replace(machine) } else { ledger.take(machine) };
-        !is_let_go
+        let is_deletion_permitted = if comes_first { ledger.replace(machine) } else { ledger.take(machine) };
+        !is_deletion_permitted
     };
     let refused: Vec<&OwnedMachineFact> = failed.into_iter().filter(is_refused).collect();
     if !refused.is_empty() {
         let what = format!("failed Machines wait: {}", names(&refused));
-        ledger.tell_budget(view, &what, Some(DeploymentReason::WaitingForBudget), care);
+        ledger.report_budget(view, &what, Some(DeploymentReason::WaitingForBudget), disruptions);
     }
 }

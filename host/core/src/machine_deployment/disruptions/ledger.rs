@@ -17,7 +17,7 @@ use crate::machine_deployment::sets::group::SetGroup;
 
 /// The note, while a reconcile decides.
 pub(in crate::machine_deployment) struct Ledger<'a> {
-    pub wishes: DisruptionRequests,
+    pub requests: DisruptionRequests,
     /// Machines that are not being deleted.
     living: BTreeMap<&'a Name, &'a OwnedMachineFact>,
     taken: DisruptionHistory,
@@ -36,26 +36,26 @@ impl<'a> Ledger<'a> {
         let annotations = &view.deployment.annotations;
         let names = view.names.disruption;
         let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
-        let wishes = DisruptionRequests::read(annotations, names);
+        let requests = DisruptionRequests::read(annotations, names);
         let machines = group.all().flat_map(|tally| &tally.set.machines);
         let living: BTreeMap<&Name, &OwnedMachineFact> =
             machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
         replacing.retain(|name, _| living.contains_key(name));
         taken.retain(|name, at| {
-            let counts = wishes.budget.is_some_and(|budget| budget.counts(*at, now));
+            let counts = requests.budget.is_some_and(|budget| budget.counts(*at, now));
             // A Machine that may be deleted and still exists can be deleted at any moment, so it counts as deleted at
             // this one.
             let is_open = || living.get(name).is_some_and(|machine| failed::is_given_up(machine, now));
             // Without a budget, Machines that are deleted after their replacement are noted too.
             let is_replaced = || replacing.get(name).is_some();
-            let is_kept = counts || is_replaced() || (wishes.needs_permits() && is_open());
-            if is_kept && !counts && wishes.budget.is_some() {
+            let is_kept = counts || is_replaced() || (requests.needs_permits() && is_open());
+            if is_kept && !counts && requests.budget.is_some() {
                 *at = Timestamp::from_second(now.as_second()).unwrap_or(now);
             }
             is_kept
         });
-        let allowance = wishes.budget.map(|budget| budget.allowance(&taken, now));
+        let allowance = requests.budget.map(|budget| budget.allowance(&taken, now));
         let reserved = replacing.names().filter(|name| taken.get(name).is_none()).count();
         let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
         let (left, until) = match allowance {
@@ -63,12 +63,12 @@ impl<'a> Ledger<'a> {
             Some(Allowance::Machines(machines)) => (Some(machines.saturating_sub(reserved)), None),
             Some(Allowance::Later(until)) => (Some(0), Some(until)),
         };
-        Self { wishes, living, taken_before: taken.clone(), taken, replacing, left, until, now }
+        Self { requests, living, taken_before: taken.clone(), taken, replacing, left, until, now }
     }
 
     /// Returns whether its deletion was noted before this reconcile, or there is no budget.
     pub(super) fn was_taken(&self, machine: &OwnedMachineFact) -> bool {
-        self.wishes.budget.is_none() || self.taken_before.get(&machine.name).is_some()
+        self.requests.budget.is_none() || self.taken_before.get(&machine.name).is_some()
     }
 
     /// Returns whether its deletion is noted.
@@ -116,7 +116,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn note(&mut self, machine: &OwnedMachineFact) {
-        if self.wishes.budget.is_some() || self.wishes.needs_permits() {
+        if self.requests.budget.is_some() || self.requests.needs_permits() {
             self.taken.note(&machine.name, self.now);
         }
     }
@@ -156,25 +156,25 @@ impl<'a> Ledger<'a> {
     }
 
     /// Reports when all of these may be deleted at once, if ever.
-    pub(super) fn tell_room_for(
+    pub(super) fn report_room_for(
         &self,
         view: &DeploymentView,
         machines: &[&OwnedMachineFact],
-        care: &mut DisruptionPlan,
+        disruptions: &mut DisruptionPlan,
     ) {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         let what = format!("the rollout waits until all {} Machines may go at once", machines.len());
-        let room = self.wishes.budget.map_or(BudgetRoom::Now, |budget| {
+        let room = self.requests.budget.map_or(BudgetRoom::Now, |budget| {
             budget.room_for(u32::try_from(new).unwrap_or(u32::MAX), &self.taken, self.now)
         });
         let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
         match room {
-            BudgetRoom::Now => self.tell_budget(view, &what, None, care),
+            BudgetRoom::Now => self.report_budget(view, &what, None, disruptions),
             BudgetRoom::Later(until) => {
-                care.tell(None, &format!("{what}; the disruption budget of {budget} allows that at {until}"));
-                care.look_after(Some(left(until, self.now)));
+                disruptions.report(None, &format!("{what}; the disruption budget of {budget} allows that at {until}"));
+                disruptions.requeue_after(Some(left(until, self.now)));
             }
-            BudgetRoom::Never => care.tell(
+            BudgetRoom::Never => disruptions.report(
                 None,
                 &format!(
                     "{what}, and the disruption budget of {budget} never allows so many: raise it or remove it"
@@ -190,19 +190,19 @@ impl<'a> Ledger<'a> {
             Allowance::Later(until) => Some(until),
             Allowance::Machines(_) => None,
         };
-        self.until.or_else(|| self.wishes.budget.and_then(later))
+        self.until.or_else(|| self.requests.budget.and_then(later))
     }
 
     /// Reports the work that waits for the budget.
-    pub(super) fn tell_budget(
+    pub(super) fn report_budget(
         &self,
         view: &DeploymentView,
         what: &str,
         reason: Option<DeploymentReason>,
-        care: &mut DisruptionPlan,
+        disruptions: &mut DisruptionPlan,
     ) {
         let Some(budget) = view.deployment.annotations.get(view.names.disruption.budget) else {
-            care.tell(reason, &format!("{what}; as many others as are noted at a time go first"));
+            disruptions.report(reason, &format!("{what}; as many others as are noted at a time go first"));
             return;
         };
         let until = self.until();
@@ -211,8 +211,8 @@ impl<'a> Ledger<'a> {
             Some(until) => format!("allows the next one at {until}"),
             None => "is kept for Machines whose replacements are awaited".to_owned(),
         };
-        care.tell(reason, &format!("{what}; the disruption budget of {budget} {next}"));
-        care.look_after(until.map(|until| left(until, self.now)));
+        disruptions.report(reason, &format!("{what}; the disruption budget of {budget} {next}"));
+        disruptions.requeue_after(until.map(|until| left(until, self.now)));
     }
 
     /// Writes the changed notes.

@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::{DisruptionPlan, RolloutNumbers, is_in_use};
 use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::Strategy;
-use crate::machine_deployment::sets::deletion_order as leaving;
+use crate::machine_deployment::sets::deletion_order;
 use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
 /// Reduces the numbers to those that the budget allows.
@@ -17,24 +17,24 @@ pub(super) fn limit<'a>(
     (group, strategy): (&SetGroup<'a>, Strategy),
     numbers: &mut RolloutNumbers<'a, '_>,
     ledger: &mut Ledger<'_>,
-    care: &mut DisruptionPlan,
+    disruptions: &mut DisruptionPlan,
     now: Timestamp,
 ) {
-    if ledger.wishes.budget.is_none() {
+    if ledger.requests.budget.is_none() {
         return;
     }
     let mut is_short = false;
     if strategy == Strategy::Recreate {
         if let Err(waiting) = all_or_none(group, numbers, ledger, now) {
-            care.holds_rollout = true;
-            ledger.tell_room_for(view, &waiting, care);
+            disruptions.holds_rollout = true;
+            ledger.report_room_for(view, &waiting, disruptions);
         }
     } else {
         for old in &group.old {
             let target = numbers.targets.get(old);
-            let going = going(old, target, now);
-            let allowed = going.iter().take_while(|machine| !is_in_use(machine) || ledger.take(machine));
-            let refused = count(going.iter()).saturating_sub(count(allowed));
+            let deleting = deleting(old, target, now);
+            let allowed = deleting.iter().take_while(|machine| !is_in_use(machine) || ledger.take(machine));
+            let refused = count(deleting.iter()).saturating_sub(count(allowed));
             is_short |= refused > 0;
             numbers.targets.set(old, target.saturating_add(refused));
         }
@@ -48,14 +48,14 @@ pub(super) fn limit<'a>(
         may_go
     });
     if is_short {
-        care.holds_rollout = true;
-        ledger.tell_budget(view, "the rollout waits", None, care);
+        disruptions.holds_rollout = true;
+        ledger.report_budget(view, "the rollout waits", None, disruptions);
     }
 }
 
 /// Returns the Machines that this target deletes and that would stay otherwise.
-fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachineFact> {
-    let in_order = leaving::in_order(&old.set.machines, now);
+fn deleting<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachineFact> {
+    let in_order = deletion_order::in_order(&old.set.machines, now);
     let (gone, all) =
         (in_order.len().saturating_sub(size(old.wanted)), in_order.len().saturating_sub(size(target)));
     in_order.into_iter().take(all).skip(gone).collect()
@@ -71,7 +71,7 @@ fn all_or_none<'a>(
     let machines: Vec<&OwnedMachineFact> = group
         .old
         .iter()
-        .flat_map(|old| going(old, numbers.targets.get(old), now))
+        .flat_map(|old| deleting(old, numbers.targets.get(old), now))
         .filter(|machine| is_in_use(machine))
         .collect();
     if !ledger.has_room_for(&machines) {

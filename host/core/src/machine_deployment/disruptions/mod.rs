@@ -41,7 +41,7 @@ pub(super) struct RolloutNumbers<'a, 'b> {
     /// They are a step of a rollout, and no request of a user.
     pub are_a_rollout: bool,
     /// Machines that were updated in place are being counted, which must end before anything else begins.
-    pub are_settling: bool,
+    pub count_updated_first: bool,
 }
 
 /// The decision about disruptions.
@@ -50,7 +50,7 @@ pub(super) struct DisruptionPlan {
     /// Marks of Machines that are deleted first. The numbers wait until the cache shows them.
     pub marks: Vec<DeploymentEffect>,
     /// The reason to wait, if it is worth reporting.
-    pub told: Option<DeploymentReason>,
+    pub reported: Option<DeploymentReason>,
     /// The same for people; empty for nothing.
     pub message: String,
     pub left: Option<SignedDuration>,
@@ -59,13 +59,13 @@ pub(super) struct DisruptionPlan {
 }
 
 impl DisruptionPlan {
-    fn look_after(&mut self, left: Option<SignedDuration>) {
+    fn requeue_after(&mut self, left: Option<SignedDuration>) {
         self.left = self.left.min(left).or(self.left).or(left);
     }
 
     /// Adds a text. The first one decides the reason.
-    fn tell(&mut self, reason: Option<DeploymentReason>, message: &str) {
-        self.told = self.told.or(reason);
+    fn report(&mut self, reason: Option<DeploymentReason>, message: &str) {
+        self.reported = self.reported.or(reason);
         let separator = if self.message.is_empty() { "" } else { "; " };
         self.message.push_str(separator);
         self.message.push_str(message);
@@ -89,26 +89,26 @@ pub(super) fn decide<'a>(
     change: &mut DeploymentChange,
     now: Timestamp,
 ) -> DisruptionPlan {
-    let mut care = DisruptionPlan::default();
+    let mut disruptions = DisruptionPlan::default();
     let mut ledger = Ledger::read(view, group, now);
     // Failed Machines come before running ones.
-    failed::let_go(view, group, bounds, &mut ledger, &mut care, now);
+    failed::permit_deletions(view, group, bounds, &mut ledger, &mut disruptions, now);
     match group.new.as_ref().filter(|_| group.has_only_new()) {
-        _ if numbers.are_settling => {}
+        _ if numbers.count_updated_first => {}
         Some(new) => {
             let target =
-                replace::step(view, new, (bounds, numbers.targets.get(new)), &mut ledger, &mut care, now);
+                replace::step(view, new, (bounds, numbers.targets.get(new)), &mut ledger, &mut disruptions, now);
             numbers.targets.set(new, target);
         }
         None => {
             ledger.ends_replacing();
             if numbers.are_a_rollout {
-                limit::limit(view, (group, strategy), numbers, &mut ledger, &mut care, now);
+                limit::limit(view, (group, strategy), numbers, &mut ledger, &mut disruptions, now);
             }
         }
     }
     ledger.write(view, change);
-    care
+    disruptions
 }
 
 /// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
@@ -126,7 +126,7 @@ fn most_beyond(bounds: RolloutBounds) -> u32 {
 }
 
 /// Returns the number of available Machines that are not about to be replaced.
-fn standing(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
+fn staying(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
     let stays = |machine: &&OwnedMachineFact| {
         super::sets::group::is_available(machine) && !ledger.is_replacing(machine)
     };

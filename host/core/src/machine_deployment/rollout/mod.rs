@@ -77,19 +77,19 @@ pub(super) fn plan<'a>(
     let bounds = valid.strategy.bounds(valid.desired);
     let window = window::held(view, now).filter(|_| !group.has_only_new());
     let is_held = view.deployment.spec.is_paused || window.is_some();
-    let settled = settled(group);
-    let are_settling = settled.is_some();
-    let (mut decision, are_a_rollout) = match settled {
+    let count_updated = count_updated(group);
+    let count_updated_first = count_updated.is_some();
+    let (mut decision, are_a_rollout) = match count_updated {
         Some(decision) => (decision, false),
         None if is_held => (paused(view, group, valid.strategy, bounds, now), false),
         None => (decide(view, group, valid.strategy, bounds, now), group.wanted() <= bounds.most()),
     };
-    let care = {
+    let disruptions = {
         let Decision { targets, selected, .. } = &mut decision;
-        let mut numbers = RolloutNumbers { targets, selected, are_a_rollout, are_settling };
+        let mut numbers = RolloutNumbers { targets, selected, are_a_rollout, count_updated_first };
         disruptions::decide(view, group, (valid.strategy, bounds), &mut numbers, noted, now)
     };
-    let waits_for_budget = care.holds_rollout && is_at_rest(group, &decision);
+    let waits_for_budget = disruptions.holds_rollout && is_at_rest(group, &decision);
     let sets = set_writes(view, group, (valid.strategy, is_held), bounds, &decision);
     let machines = decision.machines.iter().map(|(machine, change)| DeploymentEffect::WriteMachine {
         machine: (*machine).into(),
@@ -102,15 +102,15 @@ pub(super) fn plan<'a>(
     };
     let create = decision.creates.map(|replicas| new_set::create(view, group, replicas, bounds));
     let old = history::superfluous(view, group, valid);
-    let told = waits::tell(view, group, (valid, bounds), window.as_ref(), now);
-    let told = waits::with_care(told, &care, waits_for_budget || group.has_only_new());
-    let mut plan = Plan::waiting(told.reason, told.message)
-        .then(care.marks, false)
+    let reported = waits::report(view, group, (valid, bounds), window.as_ref(), now);
+    let reported = waits::with_disruptions(reported, &disruptions, waits_for_budget || group.has_only_new());
+    let mut plan = Plan::waiting(reported.reason, reported.message)
+        .then(disruptions.marks, false)
         .then(writes, false)
         .then(sets.into_iter().chain(create).chain(machines).chain(old).collect(), false);
-    plan.can_be_late = told.can_be_late;
+    plan.can_be_late = reported.can_be_late;
     plan.is_held = is_held || waits_for_budget;
-    if let Some(left) = window.and_then(|window| window.left).into_iter().chain(care.left).min() {
+    if let Some(left) = window.and_then(|window| window.left).into_iter().chain(disruptions.left).min() {
         plan.wake = Requeue::After(left);
     }
     plan
@@ -126,9 +126,9 @@ fn is_at_rest(group: &SetGroup<'_>, decision: &Decision<'_>) -> bool {
 }
 
 /// Returns the decision that counts Machines updated in place, which comes first.
-fn settled<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
+fn count_updated<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
     let mut decision = Decision::nothing(group);
-    decision.machines = transfers::settle(group, &mut decision.targets);
+    decision.machines = transfers::adapt(group, &mut decision.targets);
     let is_in_motion = !decision.machines.is_empty() || decision.targets != Targets::of(group);
     is_in_motion.then_some(decision)
 }
@@ -142,7 +142,7 @@ fn paused<'a>(
     now: Timestamp,
 ) -> Decision<'a> {
     let is_shared = group.active().len() > 1;
-    if (is_shared && group.unsettled().is_some()) || !scaling::is_due(view, group, bounds) {
+    if (is_shared && group.unobserved().is_some()) || !scaling::is_due(view, group, bounds) {
         return Decision::nothing(group);
     }
     let scaling = scaling::scale(view, group, strategy, bounds, now);
@@ -162,7 +162,7 @@ fn decide<'a>(
         return decision;
     }
     // The result of an earlier number is unknown before the set has observed it.
-    if group.unsettled().is_some() {
+    if group.unobserved().is_some() {
         return Decision::nothing(group);
     }
     match strategy {

@@ -19,7 +19,7 @@ pub(crate) enum Rollback {
 }
 
 /// Decides about a rollback. Revision 0 is the one before the current. The request is removed in any case.
-pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, wished: i64) -> Rollback {
+pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, requested: i64) -> Rollback {
     let hash_label = view.names.template_hash;
     let mut kept: BTreeMap<i64, &OwnedSetFact> = BTreeMap::new();
     for tally in group.staying() {
@@ -29,9 +29,9 @@ pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, wished: i64) -
         }
     }
     let current = group.new.as_ref().map(|new| revision::of(view, new.set));
-    let Some((revision, &set)) = revision::find_revision(&kept, current, wished) else {
+    let Some((revision, &set)) = revision::find_revision(&kept, current, requested) else {
         let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
-        return Rollback::NotFound { change, because: not_found(view, wished, &kept) };
+        return Rollback::NotFound { change, because: not_found(view, requested, &kept) };
     };
     if set.template.makes_the_same_as(&view.deployment.spec.template, hash_label) {
         let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
@@ -47,8 +47,8 @@ pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, wished: i64) -
     Rollback::To { change, revision }
 }
 
-fn not_found(view: &DeploymentView, wished: i64, kept: &BTreeMap<i64, &OwnedSetFact>) -> String {
-    let which = if wished == 0 { "an earlier revision".to_owned() } else { format!("revision {wished}") };
+fn not_found(view: &DeploymentView, requested: i64, kept: &BTreeMap<i64, &OwnedSetFact>) -> String {
+    let which = if requested == 0 { "an earlier revision".to_owned() } else { format!("revision {requested}") };
     let limit = view.deployment.spec.revision_history_limit;
     let limit = limit.map_or(String::new(), |limit| format!(" (spec.revisionHistoryLimit is {limit})"));
     if kept.is_empty() {

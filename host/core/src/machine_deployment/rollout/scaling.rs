@@ -84,7 +84,7 @@ fn alone(group: &SetGroup<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Rol
     let room = match sum(others.map(|tally| tally.occupied)) {
         0 => bounds.most(),
         _ if strategy == Strategy::Recreate => 0,
-        others => bounds.most().saturating_sub(others.saturating_add(only.going)),
+        others => bounds.most().saturating_sub(others.saturating_add(only.deleting)),
     };
     bounds.desired.min(room.max(only.wanted))
 }

@@ -84,9 +84,9 @@ impl Strategy {
             }
             Some("InPlaceUpdate") => in_place(raw, has_target),
             other => {
-                let told = other.map_or_else(|| "missing".to_owned(), |word| format!("{word:?}"));
+                let reported = other.map_or_else(|| "missing".to_owned(), |word| format!("{word:?}"));
                 let known = "set it to RollingUpdate, Recreate or InPlaceUpdate";
-                Err(vec![format!("spec.strategy.type is {told}: {known}")])
+                Err(vec![format!("spec.strategy.type is {reported}: {known}")])
             }
         }
     }
@@ -110,17 +110,17 @@ impl Strategy {
     }
 
     /// Returns the unusual bounds that do no harm, with the values that count instead.
-    pub fn oddities(self) -> Vec<String> {
+    pub fn unusual_settings(self) -> Vec<String> {
         let (Self::RollingUpdate(shares) | Self::InPlaceUpdate(shares, _)) = self else { return Vec::new() };
-        let mut odd = Vec::new();
+        let mut unusual = Vec::new();
         if let IntOrPercent::Percent(101..) = shares.max_unavailable {
-            odd.push(format!("maxUnavailable {} counts as 100%", shares.max_unavailable));
+            unusual.push(format!("maxUnavailable {} counts as 100%", shares.max_unavailable));
         }
         let is_nothing = |share| matches!(share, IntOrPercent::Int(0) | IntOrPercent::Percent(0));
         if is_nothing(shares.max_unavailable) && is_nothing(shares.max_surge) {
-            odd.push("maxSurge and maxUnavailable are both 0: maxUnavailable counts as 1".to_owned());
+            unusual.push("maxSurge and maxUnavailable are both 0: maxUnavailable counts as 1".to_owned());
         }
-        odd
+        unusual
     }
 }
 
@@ -137,8 +137,8 @@ fn in_place(raw: &RawStrategy, has_target: bool) -> Result<Strategy, Vec<String>
         Some("Auto") => Some(Orchestration::Auto),
         Some("Manual") => Some(Orchestration::Manual),
         other => {
-            let told = other.map_or_else(|| "missing".to_owned(), |word| format!("{word:?}"));
-            problems.push(format!("{path}.orchestrationType is {told}: set it to Auto or Manual"));
+            let reported = other.map_or_else(|| "missing".to_owned(), |word| format!("{word:?}"));
+            problems.push(format!("{path}.orchestrationType is {reported}: set it to Auto or Manual"));
             None
         }
     };

@@ -12,14 +12,14 @@ use crate::machine_deployment::sets::group::{SetGroup, count};
 const MACHINES_PER_PASS: usize = 100;
 
 /// Adapts the numbers, and then removes the labels from Machines.
-pub(crate) fn settle<'a>(
+pub(crate) fn adapt<'a>(
     group: &SetGroup<'a>,
     targets: &mut Targets,
 ) -> Vec<(&'a OwnedMachineFact, MachineChange)> {
     let mut counted = Vec::new();
     for tally in group.staying() {
-        if tally.set.is_scale_up_disabled && tally.is_settled() {
-            let has = tally.live.max(tally.set.status.replicas.saturating_sub(tally.going));
+        if tally.set.is_scale_up_disabled && tally.has_observed() {
+            let has = tally.live.max(tally.set.status.replicas.saturating_sub(tally.deleting));
             targets.set(tally, tally.wanted.min(has));
         }
         let machines = tally.set.machines.iter();

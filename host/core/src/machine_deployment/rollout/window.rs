@@ -25,8 +25,8 @@ impl WaitingRollout {
 }
 
 pub(crate) fn held(view: &DeploymentView, now: Timestamp) -> Option<WaitingRollout> {
-    let wishes = DisruptionRequests::read(&view.deployment.annotations, view.names.disruption);
-    if wishes.has_unknown_budget {
+    let requests = DisruptionRequests::read(&view.deployment.annotations, view.names.disruption);
+    if requests.has_unknown_budget {
         let why = "is held since its disruption budget cannot be understood".to_owned();
         return Some(WaitingRollout { why, reason: DeploymentReason::InvalidOption, left: None });
     }

@@ -41,8 +41,8 @@ fn label(view: &DeploymentView, set: &OwnedSetFact, taken: &BTreeSet<&str>) -> V
             change: MachineChange::Hash(hash.clone()),
         })
         .collect();
-    let is_settled = set.observed_generation.is_some_and(|observed| observed >= set.generation);
-    if !machines.is_empty() || !is_settled {
+    let has_observed = set.observed_generation.is_some_and(|observed| observed >= set.generation);
+    if !machines.is_empty() || !has_observed {
         return machines;
     }
     write(SetChange {

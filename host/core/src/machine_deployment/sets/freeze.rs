@@ -27,8 +27,8 @@ pub(crate) fn why(view: &DeploymentView) -> Option<String> {
 pub(crate) fn follow(view: &DeploymentView, change: &mut DeploymentChange) {
     let is_frozen = frozen(view).next().is_some();
     change.freeze = (is_frozen != view.deployment.is_labelled_frozen).then_some(is_frozen);
-    let is_wished = view.deployment.annotations.contains_key(view.names.unfreeze);
-    if is_wished && frozen(view).all(|set| set.annotations.contains_key(view.names.unfreeze)) {
+    let is_preserve_requested = view.deployment.annotations.contains_key(view.names.unfreeze);
+    if is_preserve_requested && frozen(view).all(|set| set.annotations.contains_key(view.names.unfreeze)) {
         change.annotations.insert(view.names.unfreeze.to_owned(), None);
     }
 }

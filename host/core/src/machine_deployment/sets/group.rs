@@ -12,7 +12,7 @@ use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 use crate::value::phase::Phase;
 
 use super::current::{SetCandidate, current};
-use super::deletion_order as leaving;
+use super::deletion_order;
 use crate::machine_deployment::facts::{
     DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, SetOwner,
 };
@@ -26,7 +26,7 @@ pub(crate) struct Tally<'a> {
     /// Existing Machines that are not being deleted.
     pub live: u32,
     /// Machines that are being deleted.
-    pub going: u32,
+    pub deleting: u32,
     /// The most Machines of it that may exist now.
     pub occupied: u32,
     /// Returns how many Machines of it are available and stay.
@@ -59,9 +59,9 @@ fn is_marked(machine: &OwnedMachineFact) -> bool {
 impl<'a> Tally<'a> {
     fn of(set: &'a OwnedSetFact, now: Timestamp) -> Self {
         let wanted = if set.is_deleting { 0 } else { set.wanted };
-        let going = count(set.machines.iter().filter(|machine| machine.is_deleting));
-        let live = count(set.machines.iter()).saturating_sub(going);
-        let in_order = leaving::in_order(&set.machines, now);
+        let deleting = count(set.machines.iter().filter(|machine| machine.is_deleting));
+        let live = count(set.machines.iter()).saturating_sub(deleting);
+        let in_order = deletion_order::in_order(&set.machines, now);
         let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_deleting);
         // They count in the number, and others are deleted instead.
         let wanted_of_these = wanted.saturating_sub(count(unreadable.clone()));
@@ -82,8 +82,8 @@ impl<'a> Tally<'a> {
             set,
             wanted,
             live,
-            going,
-            occupied: live.max(wanted).saturating_add(going).max(set.status.replicas),
+            deleting,
+            occupied: live.max(wanted).saturating_add(deleting).max(set.status.replicas),
             available: available.min(set.status.available),
             costs: costs.collect(),
         }
@@ -91,11 +91,11 @@ impl<'a> Tally<'a> {
 
     /// Returns whether it has and wants no Machines.
     pub(crate) fn is_empty(&self) -> bool {
-        self.wanted == 0 && self.occupied == 0 && self.is_settled()
+        self.wanted == 0 && self.occupied == 0 && self.has_observed()
     }
 
     /// Returns whether it has observed its last change.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn has_observed(&self) -> bool {
         self.set.observed_generation.is_some_and(|observed| observed >= self.set.generation)
     }
 
@@ -177,8 +177,8 @@ impl<'a> SetGroup<'a> {
     }
 
     /// Returns the first set that has not observed its last change.
-    pub(crate) fn unsettled(&self) -> Option<&Tally<'a>> {
-        self.staying().find(|tally| !tally.is_settled())
+    pub(crate) fn unobserved(&self) -> Option<&Tally<'a>> {
+        self.staying().find(|tally| !tally.has_observed())
     }
 
     /// Returns the most Machines that may exist now.

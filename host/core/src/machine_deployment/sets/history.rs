@@ -24,6 +24,6 @@ pub(crate) fn superfluous(
     let mut old: Vec<_> = group.old.iter().collect();
     old.sort_by_key(|old| (revision::of(view, old.set), old.set.created, old.set.name.clone()));
     let beyond = old.len().saturating_sub(size(limit));
-    let idle = old.into_iter().take(beyond).filter(|old| old.is_settled() && old.is_empty());
+    let idle = old.into_iter().take(beyond).filter(|old| old.has_observed() && old.is_empty());
     idle.map(|old| DeploymentEffect::DeleteSet(old.set.into())).collect()
 }

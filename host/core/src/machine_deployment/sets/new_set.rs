@@ -102,7 +102,7 @@ pub(crate) fn keep_old(view: &DeploymentView, old: &Tally<'_>, strategy: Strateg
 /// set.
 fn has_followed(tally: &Tally<'_>, change: &SetChange) -> bool {
     let wanted = change.replicas.map_or(tally.wanted, |(_, to)| to);
-    tally.is_settled() && wanted <= tally.live
+    tally.has_observed() && wanted <= tally.live
 }
 
 fn put(set: &OwnedSetFact, key: &str, value: String, change: &mut SetChange) {

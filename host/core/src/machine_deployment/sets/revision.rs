@@ -14,11 +14,11 @@ pub fn parse_revision(annotation: Option<&str>) -> i64 {
 }
 
 /// Returns the stored revision to roll back to: 0 is the one before the current, or the last without a current one.
-pub fn find_revision<S>(kept: &BTreeMap<i64, S>, current: Option<i64>, wished: i64) -> Option<(i64, &S)> {
-    let found = if wished == 0 {
+pub fn find_revision<S>(kept: &BTreeMap<i64, S>, current: Option<i64>, requested: i64) -> Option<(i64, &S)> {
+    let found = if requested == 0 {
         kept.range(..current.unwrap_or(i64::MAX)).next_back()
     } else {
-        kept.get_key_value(&wished)
+        kept.get_key_value(&requested)
     };
     found.map(|(revision, set)| (*revision, set))
 }

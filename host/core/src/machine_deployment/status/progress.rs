@@ -144,8 +144,8 @@ fn available(plan: &Plan, status: &DeploymentStatus) -> Option<NewCondition> {
 }
 
 fn failure(group: &SetGroup<'_>) -> Option<NewCondition> {
-    let told = group.all().find_map(|tally| Some((tally, tally.set.status.failure.as_ref()?)));
-    let (tally, (reason, message)) = told?;
+    let reported = group.all().find_map(|tally| Some((tally, tally.set.status.failure.as_ref()?)));
+    let (tally, (reason, message)) = reported?;
     let message = format!("MachineSet {}: {message}", tally.set.name);
     Some(said(DeploymentConditionKind::ReplicaFailure, health::ConditionStatus::True, reason, message))
 }

@@ -22,7 +22,7 @@ pub(crate) struct WaitReport {
     pub can_be_late: bool,
 }
 
-pub(crate) fn tell(
+pub(crate) fn report(
     view: &DeploymentView,
     group: &SetGroup<'_>,
     (valid, bounds): (ValidSpec, RolloutBounds),
@@ -48,24 +48,24 @@ pub(crate) fn tell(
 }
 
 /// Adds the report about Machines that are replaced one by one. Its reason counts if nothing else is reported.
-pub(crate) fn with_care(mut told: WaitReport, care: &DisruptionPlan, is_all: bool) -> WaitReport {
-    if care.message.is_empty() {
-        return told;
+pub(crate) fn with_disruptions(mut reported: WaitReport, disruptions: &DisruptionPlan, is_all: bool) -> WaitReport {
+    if disruptions.message.is_empty() {
+        return reported;
     }
-    told.message = format!("{}; {}", told.message, care.message);
+    reported.message = format!("{}; {}", reported.message, disruptions.message);
     let is_plain = matches!(
-        told.reason,
+        reported.reason,
         DeploymentReason::Complete
             | DeploymentReason::WaitingForMachines
             | DeploymentReason::WaitingForDeletion
             | DeploymentReason::WaitingForSet
     );
-    let reason = care.told.or(care.holds_rollout.then_some(DeploymentReason::WaitingForBudget));
+    let reason = disruptions.reported.or(disruptions.holds_rollout.then_some(DeploymentReason::WaitingForBudget));
     if let Some(reason) = reason.filter(|_| is_plain && is_all) {
-        told.reason = reason;
-        told.can_be_late = false;
+        reported.reason = reason;
+        reported.can_be_late = false;
     }
-    told
+    reported
 }
 
 fn what(
@@ -83,7 +83,7 @@ fn what(
         let rest = if group.has_only_new() { "" } else { ": set spec.paused to false to go on" };
         return (DeploymentReason::Paused, format!("the rollout is paused{rest}"));
     }
-    if let Some(set) = group.unsettled() {
+    if let Some(set) = group.unobserved() {
         let message = format!("waits for MachineSet {} to take note of its change", set.set.name);
         return (DeploymentReason::WaitingForSet, message);
     }
@@ -95,9 +95,9 @@ fn what(
         };
     }
     if let Strategy::InPlaceUpdate(_, orchestration) = valid.strategy
-        && let Some(told) = updating(view, group, bounds, orchestration)
+        && let Some(reported) = updating(view, group, bounds, orchestration)
     {
-        return told;
+        return reported;
     }
     rolling(group, bounds, now)
 }
@@ -106,20 +106,20 @@ fn alone(new: &Tally<'_>, bounds: RolloutBounds) -> (DeploymentReason, String) {
     if new.available < bounds.desired {
         return (DeploymentReason::WaitingForMachines, unavailable(new));
     }
-    let going = names(new, |machine| machine.is_deleting);
+    let deleting = names(new, |machine| machine.is_deleting);
     (
         DeploymentReason::WaitingForDeletion,
-        leaving(&going, new.live.saturating_sub(new.wanted.min(bounds.desired))),
+        leaving(&deleting, new.live.saturating_sub(new.wanted.min(bounds.desired))),
     )
 }
 
 fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (DeploymentReason, String) {
     let wanted = group.new.as_ref().map_or(0, |new| new.wanted);
-    let going: Vec<&str> =
+    let deleting: Vec<&str> =
         group.all().flat_map(|tally| names(tally, |machine| machine.is_deleting)).collect();
     if wanted < bounds.desired && group.room(bounds) == 0 && group.wanted() < bounds.most() {
         let surplus = sum(group.all().map(|tally| tally.live.saturating_sub(tally.wanted)));
-        return (DeploymentReason::WaitingForDeletion, leaving(&going, surplus));
+        return (DeploymentReason::WaitingForDeletion, leaving(&deleting, surplus));
     }
     let old = sum(group.old.iter().map(|old| old.wanted));
     let fewest = group.fewest(bounds, now);
@@ -129,7 +129,7 @@ fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (Depl
             let why = if old == 0 { String::new() } else { format!("; {why}") };
             (DeploymentReason::WaitingForMachines, format!("{}{why}", unavailable(new)))
         }
-        Some(_) | None if !going.is_empty() => (DeploymentReason::WaitingForDeletion, leaving(&going, 0)),
+        Some(_) | None if !deleting.is_empty() => (DeploymentReason::WaitingForDeletion, leaving(&deleting, 0)),
         Some(_) | None => {
             let message = format!(
                 "{} of all Machines are available, of which {fewest} must stay: goes on",
@@ -141,11 +141,11 @@ fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (Depl
 }
 
 /// Returns the text about Machines in deletion, and how many more will be deleted.
-fn leaving(going: &[&str], surplus: u32) -> String {
-    if going.is_empty() {
+fn leaving(deleting: &[&str], surplus: u32) -> String {
+    if deleting.is_empty() {
         format!("waits until {surplus} Machines are deleted that are too much")
     } else {
-        format!("waits until Machines are gone: {}", listed(going))
+        format!("waits until Machines are gone: {}", listed(deleting))
     }
 }
 
@@ -201,8 +201,8 @@ fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&OwnedMachineFact) -> bool) -> 
 
 /// Returns the first names, and how many more there are.
 pub(crate) fn listed(names: &[&str]) -> String {
-    let told: Vec<&str> = names.iter().take(NAMES).copied().collect();
-    let more = names.len().saturating_sub(told.len());
+    let reported: Vec<&str> = names.iter().take(NAMES).copied().collect();
+    let more = names.len().saturating_sub(reported.len());
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("{}{rest}", told.join(", "))
+    format!("{}{rest}", reported.join(", "))
 }

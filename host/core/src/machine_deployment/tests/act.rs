@@ -120,7 +120,7 @@ fn write_deployment(
     let after = noted(deployment);
     let fresh = after.names().filter(|name| before.get(name).is_none()).map(ToString::to_string);
     let fresh: Vec<(String, jiff::Timestamp)> = fresh.map(|name| (name, world.now)).collect();
-    world.let_go.extend(fresh);
+    world.permit_deletions.extend(fresh);
     let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
     deployment.is_labelled_frozen = change.freeze.unwrap_or(deployment.is_labelled_frozen);
     if let Some(to) = &change.rollback {

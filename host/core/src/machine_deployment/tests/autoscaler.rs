@@ -8,7 +8,7 @@ use crate::machine_deployment::OwnedSetFact;
 use crate::value::phase::Phase::{Failed, Running};
 
 use super::facts::{seconds, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 /// Second 900: the autoscaler has just lowered the number.
 const LOWERED: &str = "1970-01-01T00:15:00Z";
@@ -48,8 +48,8 @@ fn a_machine_is_marked_before_its_set_is_made_smaller() {
 #[test]
 fn a_machine_that_is_listed_twice_is_marked_once() {
     for list in [format!("a1~{LOWERED},a1~{LOWERED}"), "a1,a1".to_owned()] {
-        let told = lowered(vec![three()], 2, &list).told();
-        assert_eq!(told.matches("write-machine a1 mark").count(), 1, "{told}");
+        let reported = lowered(vec![three()], 2, &list).reported();
+        assert_eq!(reported.matches("write-machine a1 mark").count(), 1, "{reported}");
     }
 }
 
@@ -116,7 +116,7 @@ fn a_machine_that_is_not_seen_yet_stays_on_the_list_for_a_minute() {
         Complete: 3 of 3 Machines are available and of the current template
         then after 55s
     "#]]);
-    assert!(lowered(vec![three()], 3, &list).at(961).told().contains("-trigger"));
+    assert!(lowered(vec![three()], 3, &list).at(961).reported().contains("-trigger"));
 }
 
 #[test]
@@ -126,21 +126,21 @@ fn no_other_machine_goes_in_place_of_one_that_is_not_seen_yet() {
         UnderWay: no set is made smaller before Machines are seen that the autoscaler wants to go, for up to a minute: a9
         then after 55s
     "#]]);
-    let told = lowered(vec![three()], 2, &list).at(961).told();
-    assert!(told.contains("-trigger") && told.contains("3→2"), "{told}");
+    let reported = lowered(vec![three()], 2, &list).at(961).reported();
+    assert!(reported.contains("-trigger") && reported.contains("3→2"), "{reported}");
 }
 
 #[test]
 fn a_time_that_is_far_ahead_does_not_keep_an_entry_for_ever() {
-    assert!(lowered(vec![three()], 3, "a9~9000-01-01T00:00:00Z").told().contains("-trigger"));
+    assert!(lowered(vec![three()], 3, "a9~9000-01-01T00:00:00Z").reported().contains("-trigger"));
 }
 
 #[test]
 fn a_machine_of_another_deployment_is_not_marked() {
     let mut foreign = set("z", 1, &[Running]);
     foreign.owner = crate::machine_deployment::SetOwner::Other("MachineDeployment others".into());
-    let told = lowered(vec![three(), foreign], 3, "z0~1970-01-01T00:01:00Z").told();
-    assert!(!told.contains("mark") && told.contains("\"z0\" is no Machine of this deployment"), "{told}");
+    let reported = lowered(vec![three(), foreign], 3, "z0~1970-01-01T00:01:00Z").reported();
+    assert!(!reported.contains("mark") && reported.contains("\"z0\" is no Machine of this deployment"), "{reported}");
 }
 
 #[test]

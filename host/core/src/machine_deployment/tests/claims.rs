@@ -6,7 +6,7 @@ use crate::machine_deployment::{OwnedSetFact, SetOwner};
 use crate::value::phase::Phase::Running;
 
 use super::facts::{seconds, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 fn owned(owner: SetOwner, is_selected: bool) -> OwnedSetFact {
     OwnedSetFact { owner, is_selected, ..set("a", 1, &[Running, Running, Running]) }
@@ -30,10 +30,10 @@ fn a_set_without_an_owner_is_adopted_and_one_that_is_not_selected_is_released() 
 
 #[test]
 fn sets_of_others_and_sets_that_are_going_are_left_alone() {
-    let others = case(vec![owned(SetOwner::Other("MachineDeployment others".into()), true)]).told();
+    let others = case(vec![owned(SetOwner::Other("MachineDeployment others".into()), true)]).reported();
     assert!(!others.contains("adopt") && !others.contains("write-set workers-a"), "{others}");
-    let going = OwnedSetFact { is_deleting: true, ..owned(SetOwner::Nobody, true) };
-    assert!(!case(vec![going]).told().contains("adopt"));
+    let deleting = OwnedSetFact { is_deleting: true, ..owned(SetOwner::Nobody, true) };
+    assert!(!case(vec![deleting]).reported().contains("adopt"));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn an_adopted_set_gets_the_hash_in_its_template_then_on_its_machines_then_in_its
     "#]]);
     set.generation += 1;
     assert!(
-        !case(vec![set]).told().contains("selector"),
+        !case(vec![set]).reported().contains("selector"),
         "a set that has not noted its template may make Machines without it"
     );
 }
@@ -75,8 +75,8 @@ fn a_hash_that_another_set_has_is_not_given_again() {
     bare.selected_hash = None;
     let other = OwnedSetFact { name: "other".into(), uid: "uid-other".into(), ..owned(SetOwner::This, true) };
     assert_eq!(other.selected_hash.as_ref(), Some(&taken));
-    let told = case(vec![bare, other]).told();
-    assert!(told.contains("template template-hash=") && !told.contains(&taken), "{told}");
+    let reported = case(vec![bare, other]).reported();
+    assert!(reported.contains("template template-hash=") && !reported.contains(&taken), "{reported}");
 }
 
 fn deleted(sets: Vec<OwnedSetFact>) -> Case {
@@ -107,9 +107,9 @@ fn a_deployment_goes_after_its_sets() {
 
 #[test]
 fn one_that_is_deleted_without_its_sets_deletes_none_and_waits_until_they_are_let_go() {
-    let orphaning = |sets| deleted(sets).with(|view| view.deployment.leaves_sets = true).told();
-    let told = orphaning(vec![owned(SetOwner::This, true)]);
-    assert!(!told.contains("delete-set") && told.contains("garbage collector"), "{told}");
+    let orphaning = |sets| deleted(sets).with(|view| view.deployment.leaves_sets = true).reported();
+    let reported = orphaning(vec![owned(SetOwner::This, true)]);
+    assert!(!reported.contains("delete-set") && reported.contains("garbage collector"), "{reported}");
     assert!(orphaning(vec![owned(SetOwner::Nobody, true)]).starts_with("write-deployment -finalizer"));
 }
 
@@ -119,5 +119,5 @@ fn one_that_cannot_be_understood_can_be_deleted_all_the_same() {
         view.deployment.spec.replicas = -7;
         view.deployment.spec.strategy.kind = None;
     });
-    assert!(broken.told().starts_with("write-deployment -finalizer"), "{}", broken.told());
+    assert!(broken.reported().starts_with("write-deployment -finalizer"), "{}", broken.reported());
 }

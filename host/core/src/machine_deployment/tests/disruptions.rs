@@ -8,7 +8,7 @@ use crate::machine_deployment::{OwnedSetFact, Preserved, WindowsFact, words};
 use crate::value::phase::Phase::{self, Failed, Pending, Running};
 
 use super::facts::{self, recreate, rolling, seconds, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 /// A set of three of which Machines with these names have failed, and have Nodes.
 fn failing(phases: &[Phase]) -> Case {
@@ -69,9 +69,9 @@ fn failed_machines_are_let_go_as_far_as_the_budget_allows() {
     let noted = failing(&[Failed, Failed, Running])
         .annotated("budget", "1/1h")
         .annotated("taken", "a0~1970-01-01T00:16:40Z");
-    assert!(noted.told().ends_with("then after 1h\n"), "{}", noted.told());
+    assert!(noted.reported().ends_with("then after 1h\n"), "{}", noted.reported());
     let later = noted.with(|view| view.sets[0].machines[0].is_deleting = true).at(4_600);
-    assert!(later.told().starts_with("write-deployment taken=a1~1970-01-01T01:16:40Z\n"), "{}", later.told());
+    assert!(later.reported().starts_with("write-deployment taken=a1~1970-01-01T01:16:40Z\n"), "{}", later.reported());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn who_was_let_go_and_has_not_gone_counts_for_longer() {
         .annotated("budget", "1/1h")
         .annotated("taken", "a0~1970-01-01T00:00:00Z")
         .at(4_000);
-    assert!(noted.told().starts_with("write-deployment taken=a0~1970-01-01T01:06:40Z\n"), "{}", noted.told());
+    assert!(noted.reported().starts_with("write-deployment taken=a0~1970-01-01T01:06:40Z\n"), "{}", noted.reported());
 }
 
 #[test]
@@ -89,18 +89,18 @@ fn who_is_kept_or_has_no_node_needs_no_place_in_the_budget() {
         failing(&[Failed, Running, Running])
             .annotated("budget", "1/1h")
             .with(|view| change(&mut view.sets[0]))
-            .told()
+            .reported()
     };
     assert!(kept(|_| {}).contains("taken=a0"));
     assert!(!kept(|set| set.machines[0].node = None).contains("taken"));
-    assert!(!kept(|set| set.machines[0].is_wished = true).contains("taken"));
+    assert!(!kept(|set| set.machines[0].is_preserve_requested = true).contains("taken"));
     assert!(!kept(|set| set.machines[0].is_deleting = true).contains("taken"));
 }
 
 #[test]
 fn failed_machines_wait_for_a_window_where_that_is_asked_for() {
     let failed = failing(&[Running, Running, Failed]).window("Fri 02:00-04:00 UTC");
-    assert!(!failed.told().contains("taken"));
+    assert!(!failed.reported().contains("taken"));
     let held = failing(&[Running, Running, Failed])
         .window("Fri 02:00-04:00 UTC")
         .annotated("remediate-in-windows", "true");
@@ -111,7 +111,7 @@ fn failed_machines_wait_for_a_window_where_that_is_asked_for() {
     let open = failing(&[Running, Running, Failed])
         .window("Thu 00:00-04:00 UTC")
         .annotated("remediate-in-windows", "true");
-    assert!(open.told().starts_with("write-deployment taken=a2~"), "{}", open.told());
+    assert!(open.reported().starts_with("write-deployment taken=a2~"), "{}", open.reported());
 }
 
 #[test]
@@ -126,21 +126,21 @@ fn a_replacement_is_made_before_a_failed_machine_goes() {
     "#]]);
     let replacing = |phases: &[Phase]| failed(phases).annotated("replacing", "a2~1970-01-01T00:16:00Z");
     // Its replacement is not there yet.
-    assert!(!replacing(&[Running, Running, Failed, Pending]).told().contains("write"));
+    assert!(!replacing(&[Running, Running, Failed, Pending]).reported().contains("write"));
     // It is there: that the failed one goes is noted, it is marked, and goes once both are seen.
-    let ready = replacing(&[Running, Running, Failed, Running]).told();
+    let ready = replacing(&[Running, Running, Failed, Running]).reported();
     let noted =
         "write-deployment taken=a2~1970-01-01T00:16:40Z\nwrite-machine a2 mark 1970-01-01T00:16:40Z\n";
     assert!(ready.starts_with(noted), "{ready}");
     let replacing = |phases: &[Phase]| replacing(phases).annotated("taken", "a2~1970-01-01T00:16:40Z");
-    let seen = replacing(&[Running, Running, Failed, Running]).marked(2).told();
+    let seen = replacing(&[Running, Running, Failed, Running]).marked(2).reported();
     assert!(seen.starts_with("write-set workers-a 4→3\n"), "{seen}");
     // It is on its way out, and nothing is left to remember.
-    let going = replacing(&[Running, Running, Failed, Running])
+    let deleting = replacing(&[Running, Running, Failed, Running])
         .marked(2)
         .set_wants(3)
         .with(|view| view.sets[0].machines[2].is_deleting = true);
-    assert!(going.told().starts_with("write-deployment -replacing -taken\n"), "{}", going.told());
+    assert!(deleting.reported().starts_with("write-deployment -replacing -taken\n"), "{}", deleting.reported());
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn a_replacement_is_awaited_for_its_time_and_not_for_ever() {
         .annotated("replace-first", "10m")
         .annotated("replacing", "a2~1970-01-01T00:06:41Z")
         .with(|view| view.sets[0].machines[3].node = None);
-    assert!(replacing.told().ends_with("then after 1s\n"), "{}", replacing.told());
-    let over = replacing.at(1_001).told();
+    assert!(replacing.reported().ends_with("then after 1s\n"), "{}", replacing.reported());
+    let over = replacing.at(1_001).reported();
     expect![[r#"
         write-deployment -replacing taken=a2~1970-01-01T00:16:41Z
         write-set workers-a 4→3
@@ -164,7 +164,7 @@ fn a_replacement_is_awaited_for_its_time_and_not_for_ever() {
 #[test]
 fn there_is_one_machine_more_at_a_time_or_as_many_as_the_surge_says() {
     let failed = |surge| {
-        failing(&[Failed, Failed, Failed]).annotated("replace-first", "true").strategy(1, surge).told()
+        failing(&[Failed, Failed, Failed]).annotated("replace-first", "true").strategy(1, surge).reported()
     };
     assert!(failed(0).contains("write-set workers-a 3→4"), "{}", failed(0));
     assert!(failed(2).contains("write-set workers-a 3→5"), "{}", failed(2));
@@ -176,7 +176,7 @@ fn there_is_one_machine_more_at_a_time_or_as_many_as_the_surge_says() {
             facts::report(&mut view.sets[0]);
         })
         .set_wants(3)
-        .told();
+        .reported();
     assert!(draining.contains("replacing=a2") && !draining.contains("write-set"), "{draining}");
 }
 
@@ -185,8 +185,8 @@ fn who_recovers_is_replaced_no_more() {
     let case = failing(&[Running, Running, Running, Pending])
         .annotated("replace-first", "true")
         .annotated("replacing", "a2~1970-01-01T00:16:00Z");
-    let told = case.told();
-    assert!(told.starts_with("write-deployment -replacing\nwrite-set workers-a 4→3\n"), "{told}");
+    let reported = case.reported();
+    assert!(reported.starts_with("write-deployment -replacing\nwrite-set workers-a 4→3\n"), "{reported}");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_replacement_keeps_a_place_in_the_budget_for_the_one_that_goes() {
         .annotated("replace-first", "true")
         .annotated("budget", "1/1h")
         .annotated("replacing", "a1~1970-01-01T00:16:00Z")
-        .told();
+        .reported();
     assert!(
         ready.starts_with("write-deployment taken=a1~1970-01-01T00:16:40Z\nwrite-machine a1 mark"),
         "{ready}"
@@ -219,12 +219,12 @@ fn in_a_rollout_failed_machines_are_let_go_without_a_replacement() {
         .wants(3, "b")
         .annotated("replace-first", "true")
         .annotated("replacing", "a2~1970-01-01T00:16:00Z");
-    let told = rollout.told();
-    assert!(told.starts_with("write-deployment -replacing revision=2\n"), "{told}");
+    let reported = rollout.reported();
+    assert!(reported.starts_with("write-deployment -replacing revision=2\n"), "{reported}");
     let next = case(vec![with_nodes(set("a", 1, &[Running, Running, Failed])), set("b", 2, &[Pending])])
         .wants(3, "b")
         .annotated("replace-first", "true");
-    assert!(next.told().contains("taken=a2~"), "{}", next.told());
+    assert!(next.reported().contains("taken=a2~"), "{}", next.reported());
 }
 
 fn rollout(budget: &str) -> Case {
@@ -243,11 +243,11 @@ fn rollout(budget: &str) -> Case {
 
 #[test]
 fn a_rollout_takes_away_as_many_as_the_budget_allows() {
-    let told = rollout("2/1h").told();
+    let reported = rollout("2/1h").reported();
     assert!(
-        told.contains("write-deployment taken=a0~1970-01-01T00:16:40Z,a1~1970-01-01T00:16:40Z\n")
-            && told.contains("write-set workers-a 3→1"),
-        "{told}"
+        reported.contains("write-deployment taken=a0~1970-01-01T00:16:40Z,a1~1970-01-01T00:16:40Z\n")
+            && reported.contains("write-set workers-a 3→1"),
+        "{reported}"
     );
     let used =
         rollout("2/1h").annotated("taken", "x~1970-01-01T00:16:00Z,y~1970-01-01T00:16:10Z").with(|view| {
@@ -264,13 +264,13 @@ fn a_rollout_takes_away_as_many_as_the_budget_allows() {
 
 #[test]
 fn machines_without_nodes_cost_a_rollout_nothing() {
-    let told = rollout("1/1h")
+    let reported = rollout("1/1h")
         .with(|view| {
             view.sets[0].machines[0].node = None;
             view.sets[0].machines[1].node = None;
         })
-        .told();
-    assert!(told.contains("write-set workers-a 3→0") && told.contains("taken=a2~"), "{told}");
+        .reported();
+    assert!(reported.contains("write-set workers-a 3→0") && reported.contains("taken=a2~"), "{reported}");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn recreate_begins_when_all_may_go_at_once() {
             .annotated("budget", budget)
             .with(|view| view.deployment.spec.strategy = recreate())
     };
-    let recreated = |budget: &str| of(budget).told();
+    let recreated = |budget: &str| of(budget).reported();
     assert!(recreated("3/1h").contains("write-set workers-a 3→0"), "{}", recreated("3/1h"));
     let held = recreated("2/1h");
     assert!(!held.contains("write-set workers-a 3→"), "{held}");
@@ -291,7 +291,7 @@ fn recreate_begins_when_all_may_go_at_once() {
         .annotated("taken", "x~1970-01-01T00:16:00Z")
         .annotated("revision", "2")
         .with(|view| drop(view.sets[0].annotations.insert("max".into(), "3".into())))
-        .told();
+        .reported();
     assert!(!later.contains("write-set workers-a 3→"), "{later}");
     assert!(later.contains("the disruption budget of 3/1h allows that at 1970-01-01T01:16:00Z"), "{later}");
     assert!(later.contains("then after 59m"), "somebody looks then: {later}");
@@ -299,12 +299,12 @@ fn recreate_begins_when_all_may_go_at_once() {
 
 #[test]
 fn scaling_down_asks_no_budget() {
-    let told = failing(&[Running, Running, Running])
+    let reported = failing(&[Running, Running, Running])
         .annotated("budget", "1/1h")
         .annotated("taken", "x~1970-01-01T00:16:00Z")
         .wants(1, "a")
-        .told();
-    assert!(told.contains("write-set workers-a 3→1"), "{told}");
+        .reported();
+    assert!(reported.contains("write-set workers-a 3→1"), "{reported}");
 }
 
 /// Three Machines whose age of a day is over: they were made at second 10.
@@ -318,94 +318,94 @@ fn old(unavailable: i64, surge: i64) -> Case {
 
 #[test]
 fn old_machines_are_replaced_one_by_one_where_there_may_be_one_more() {
-    let told = old(0, 1).told();
-    let replaced = told.split("replacing=").nth(1).unwrap();
-    assert!(!replaced.lines().next().unwrap().contains(','), "{told}");
-    assert!(told.contains("write-set workers-a 3→4") && told.contains("ReplacingMachines"), "{told}");
-    let two = old(0, 2).told();
+    let reported = old(0, 1).reported();
+    let replaced = reported.split("replacing=").nth(1).unwrap();
+    assert!(!replaced.lines().next().unwrap().contains(','), "{reported}");
+    assert!(reported.contains("write-set workers-a 3→4") && reported.contains("ReplacingMachines"), "{reported}");
+    let two = old(0, 2).reported();
     assert!(two.contains("write-set workers-a 3→5"), "{two}");
 }
 
 #[test]
 fn an_old_machine_that_is_preserved_stays_and_no_other_goes_in_its_place() {
     for (unavailable, surge) in [(0, 1), (1, 0)] {
-        let told = old(unavailable, surge)
+        let reported = old(unavailable, surge)
             .with(|view| {
                 for machine in &mut view.sets[0].machines {
                     machine.preserved = Some(Preserved { until: seconds(900_000), is_automatic: false });
                 }
             })
-            .told();
-        assert!(!told.contains("write-set") && !told.contains("write-machine"), "{told}");
+            .reported();
+        assert!(!reported.contains("write-set") && !reported.contains("write-machine"), "{reported}");
     }
 }
 
 #[test]
 fn an_old_machine_that_somebody_has_marked_gets_its_replacement_all_the_same() {
     let marked = || (0..3).fold(old(0, 1), Case::marked);
-    let begun = marked().told();
+    let begun = marked().reported();
     assert!(begun.contains("write-set workers-a 3→4") && begun.contains("replacing="), "{begun}");
     // It is noted that a0 goes, and its owner wants one more before it does.
     let grown = marked()
         .annotated("replacing", "a0~1970-01-02T00:50:00Z")
         .annotated("taken", "a0~1970-01-02T00:55:00Z")
         .wants(4, "a")
-        .told();
+        .reported();
     assert!(grown.contains("write-set workers-a 3→"), "{grown}");
 }
 
 #[test]
 fn where_there_may_not_be_one_more_an_old_machine_goes_first() {
-    let begun = old(1, 0).told();
+    let begun = old(1, 0).reported();
     assert!(begun.starts_with("write-machine a") && !begun.contains("write-set"), "{begun}");
     let name = begun["write-machine ".len()..].chars().take(2).collect::<String>();
     let index: usize = name[1..].parse().unwrap();
-    let marked = old(1, 0).marked(index).told();
+    let marked = old(1, 0).marked(index).reported();
     assert!(marked.starts_with("write-set workers-a 3→2\n"), "{marked}");
     // While it is missing nobody else goes, and it is made again when there is room.
-    let missing = old(1, 0).marked(index).set_wants(2).told();
+    let missing = old(1, 0).marked(index).set_wants(2).reported();
     assert!(!missing.contains("write-machine") && !missing.contains("write-set"), "{missing}");
     let gone = old(1, 0).set_wants(2).with(|view| {
         view.sets[0].machines.remove(index);
         facts::report(&mut view.sets[0]);
     });
-    assert!(gone.told().starts_with("write-set workers-a 2→3\n"), "{}", gone.told());
+    assert!(gone.reported().starts_with("write-set workers-a 2→3\n"), "{}", gone.reported());
 }
 
 #[test]
 fn old_machines_wait_for_windows_budgets_pauses_and_whoever_is_missing() {
     let closed = old(0, 1).window("Thu 02:00-04:00 UTC");
-    let told = closed.told();
+    let reported = closed.reported();
     assert!(
-        told.starts_with("Complete: ")
-            && told.contains(
+        reported.starts_with("Complete: ")
+            && reported.contains(
                 "Machines have reached their age, and their replacement waits for its maintenance window"
             ),
-        "{told}"
+        "{reported}"
     );
-    let used = old(0, 1).annotated("budget", "1/1h").annotated("taken", "x~1970-01-02T00:50:00Z").told();
+    let used = old(0, 1).annotated("budget", "1/1h").annotated("taken", "x~1970-01-02T00:50:00Z").reported();
     assert!(
         !used.contains("write") && used.contains("allows the next one at 1970-01-02T01:50:00Z"),
         "{used}"
     );
     assert!(
-        !old(0, 1).with(|view| view.deployment.spec.is_paused = true).told().contains("write-deployment")
+        !old(0, 1).with(|view| view.deployment.spec.is_paused = true).reported().contains("write-deployment")
     );
     let missing = old(0, 1).with(|view| {
         view.sets[0].machines[0].phase = Pending;
         facts::report(&mut view.sets[0]);
     });
-    assert!(!missing.told().contains("write"), "{}", missing.told());
+    assert!(!missing.reported().contains("write"), "{}", missing.reported());
     let rolled = case(vec![set("a", 1, &[Running, Running, Running]), set("b", 2, &[Pending])])
         .wants(3, "b")
         .annotated("max-age", "24h")
         .at(90_000);
-    assert!(!rolled.told().contains("replacing"), "{}", rolled.told());
+    assert!(!rolled.reported().contains("replacing"), "{}", rolled.reported());
 }
 
 #[test]
 fn the_next_look_is_when_the_next_machine_will_be_too_old() {
-    let young = old(0, 1).at(80).told();
+    let young = old(0, 1).at(80).reported();
     assert!(young.starts_with("Complete") && young.contains("then after 2"), "{young}");
 }
 
@@ -418,30 +418,30 @@ fn what_begins_in_a_window_ends_after_it() {
             view.sets[0] = set("a", 1, &[Running, Running, Running, Running]);
             view.sets[0].machines[3].created = seconds(89_000);
         })
-        .told();
+        .reported();
     assert!(begun.contains("write-machine a1 mark"), "{begun}");
 }
 
 #[test]
 fn what_cannot_be_understood_is_told_and_holds_what_can_wait() {
-    let odd = failing(&[Running, Running, Running]).annotated("max-age", "7d");
-    odd.check(&expect![[r#"
+    let unusual = failing(&[Running, Running, Running]).annotated("max-age", "7d");
+    unusual.check(&expect![[r#"
         InvalidOption: 3 of 3 Machines are available and of the current template (annotation max-age: duration "7d" has the unknown unit "d" (known are ns, us, ms, s, m and h): mend it or remove it; it counts as not set)
         then rest
     "#]]);
-    let held = rollout("many").told();
+    let held = rollout("many").reported();
     assert!(held.starts_with("InvalidOption: 3 of 3"), "{held}");
     assert!(held.contains("the rollout is held since its disruption budget cannot be understood (annotation budget: \"many\""), "{held}");
     // A failed Machine does not wait for somebody to mend a text.
-    let failed = failing(&[Running, Running, Failed]).annotated("budget", "many").told();
+    let failed = failing(&[Running, Running, Failed]).annotated("budget", "many").reported();
     assert!(!failed.contains("taken") && !failed.contains("failed Machines wait"), "{failed}");
 }
 
 #[test]
 fn wishes_and_notes_stay_with_the_deployment() {
-    let told =
-        case(Vec::new()).annotated("budget", "1/1h").annotated("taken", "x~1970-01-01T00:16:00Z").told();
-    assert!(told.contains("create-set") && !told.contains("budget="), "{told}");
+    let reported =
+        case(Vec::new()).annotated("budget", "1/1h").annotated("taken", "x~1970-01-01T00:16:00Z").reported();
+    assert!(reported.contains("create-set") && !reported.contains("budget="), "{reported}");
 }
 
 #[test]
@@ -449,8 +449,8 @@ fn without_a_budget_no_more_are_noted_than_an_annotation_holds() {
     let many =
         failing(&[Failed; 1_200]).wants(1_200, "a").set_wants(1_200).annotated("replace-first", "true");
     let (_, conclusion) = many.run();
-    let told = many.told();
-    let list = told.split_once("replacing=").unwrap().1.lines().next().unwrap();
+    let reported = many.reported();
+    let list = reported.split_once("replacing=").unwrap().1.lines().next().unwrap();
     assert_eq!(list.matches('~').count(), 1_000);
     assert!(conclusion.message.contains("failed Machines wait: "), "{}", conclusion.message);
 }

@@ -6,7 +6,7 @@ use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase::{self, Failed, InPlaceUpdating, New, Pending, Running, Unknown};
 
 use super::facts::{in_place, recreate, rolling, seconds, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 const PHASES: [&[Phase]; 7] = [
     &[],
@@ -30,7 +30,7 @@ fn strategies() -> [RawStrategy; 6] {
 }
 
 /// Further states of a set.
-const ODDITIES: [fn(&mut OwnedSetFact); 7] = [
+const UNUSUAL_SETTINGS: [fn(&mut OwnedSetFact); 7] = [
     |_| {},
     |set| set.wanted += 2,
     |set| set.wanted = 0,
@@ -46,7 +46,7 @@ const ODDITIES: [fn(&mut OwnedSetFact); 7] = [
 fn cases(change: impl Fn(Case) -> Case) {
     for old in PHASES {
         for new in PHASES {
-            for oddity in ODDITIES {
+            for oddity in UNUSUAL_SETTINGS {
                 for strategy in strategies() {
                     for replicas in [0, 1, 3, 6] {
                         let mut sets = vec![set("a", 1, old), set("b", 2, new)];

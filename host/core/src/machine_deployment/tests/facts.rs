@@ -119,7 +119,7 @@ pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> OwnedM
         created: seconds(10),
         is_deleting: false,
         phase,
-        is_wished: false,
+        is_preserve_requested: false,
         preserved: None,
         priority: 3,
         marked_at: None,

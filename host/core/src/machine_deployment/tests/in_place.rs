@@ -6,7 +6,7 @@ use crate::machine_deployment::{OwnedSetFact, RolloutNodeFact, ScaleDown, Update
 use crate::value::phase::Phase::{self, InPlaceUpdateSuccessful, InPlaceUpdating, Running};
 
 use super::facts::{in_place, report, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 fn update(sets: Vec<OwnedSetFact>, strategy: crate::machine_deployment::RawStrategy) -> Case {
     case(sets).wants(3, "b").with(|view| view.deployment.spec.strategy = strategy)
@@ -114,7 +114,7 @@ fn one_that_is_still_out_of_service_does_not() {
     let mut old = old(&[Running, Running, Running]);
     updated(&mut old, InPlaceUpdating);
     report(&mut old);
-    assert!(!update(vec![old, new(&[])], in_place(1, 0, "Auto")).told().contains("write-machine"));
+    assert!(!update(vec![old, new(&[])], in_place(1, 0, "Auto")).reported().contains("write-machine"));
 }
 
 #[test]

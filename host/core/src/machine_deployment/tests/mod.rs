@@ -9,7 +9,7 @@
 //! | `words` | conditions, deadlines and texts |
 //! | `exhaustive` | combinations of numbers, phases, strategies and failures |
 //! | `model`, `model_disruptions` | whole rollouts in a random order, with stale caches and failing writes |
-//! | `world`, `act`, `dice`, `facts`, `tell` | the world of the models, and passes as text |
+//! | `world`, `act`, `dice`, `facts`, `report` | the world of the models, and passes as text |
 
 mod act;
 mod autoscaler;
@@ -23,6 +23,6 @@ mod model;
 mod model_disruptions;
 mod revisions;
 mod rolling;
-mod tell;
+mod report;
 mod words;
 mod world;

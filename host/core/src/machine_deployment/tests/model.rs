@@ -134,12 +134,12 @@ impl Run {
             if self.world.writes == before && !is_busy {
                 return conclusion;
             }
-            assert!(round < 400, "{what} does not end: {conclusion:?}\n{}", self.told());
+            assert!(round < 400, "{what} does not end: {conclusion:?}\n{}", self.reported());
         }
         None
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn reported(&self) -> String {
         let set = |set: &crate::machine_deployment::OwnedSetFact| {
             format!("{} wants {} {:?} {:?}", set.name, set.wanted, set.status, set.annotations)
         };
@@ -154,7 +154,7 @@ impl Run {
             self.world.complaints.is_empty(),
             "seed {seed}: {:?}\n{}",
             self.world.complaints,
-            self.told()
+            self.reported()
         );
     }
 
@@ -170,13 +170,13 @@ impl Run {
             DeploymentReason::Complete,
             "seed {seed}: {}\n{}",
             conclusion.message,
-            self.told()
+            self.reported()
         );
         let spec = &self.world.truth.deployment.as_ref().unwrap().spec;
         let wanted = usize::try_from(spec.replicas).unwrap();
         let new =
             self.world.own_sets().find(|set| set.template.class_name == spec.template.class_name).unwrap();
-        assert_eq!(self.world.truth.machines.len(), wanted, "seed {seed}\n{}", self.told());
+        assert_eq!(self.world.truth.machines.len(), wanted, "seed {seed}\n{}", self.reported());
         for machine in self.world.truth.machines.values() {
             assert_eq!(machine.set, new.name.as_str(), "seed {seed}");
             assert!(machine.fact.node.as_ref().is_some_and(is_clean), "seed {seed}: {machine:?}");
@@ -185,7 +185,7 @@ impl Run {
         assert!(
             self.world.own_sets().count() <= 2,
             "seed {seed}: the history is longer than its limit\n{}",
-            self.told()
+            self.reported()
         );
         assert!(!new.is_scale_up_disabled, "seed {seed}");
     }

@@ -11,10 +11,10 @@ use super::world::{Kind, Trouble};
 /// Two within two minutes, of which each turn of the world takes five seconds.
 const BUDGET: (&str, usize, SignedDuration) = ("2/2m", 2, SignedDuration::from_mins(2));
 
-fn begun(seed: u64, strategy: RawStrategy, trouble: Trouble, wishes: &[(&str, &str)]) -> Run {
+fn begun(seed: u64, strategy: RawStrategy, trouble: Trouble, requests: &[(&str, &str)]) -> Run {
     let mut run = Run::new(seed, strategy, 4, trouble);
     let deployment = run.world.truth.deployment.as_mut().unwrap();
-    deployment.annotations.extend(wishes.iter().map(|(key, value)| ((*key).into(), (*value).into())));
+    deployment.annotations.extend(requests.iter().map(|(key, value)| ((*key).into(), (*value).into())));
     run.world.wrote("", Kind::Deployment, "deployment");
     run.world.gone = 0;
     run
@@ -37,18 +37,18 @@ fn ends(run: &mut Run, seed: u64) {
         }
         run.world.now = run.world.now.checked_add(SignedDuration::from_mins(1)).unwrap();
     }
-    panic!("seed {seed}: it does not end\n{}", run.told());
+    panic!("seed {seed}: it does not end\n{}", run.reported());
 }
 
 /// No span of the budget has more, and nobody goes who was not let go before.
 fn check_budget(run: &Run, seed: u64) {
     let (_, most, within) = BUDGET;
-    for (name, at) in &run.world.let_go {
-        let span = run.world.let_go.iter().filter(|(_, other)| {
+    for (name, at) in &run.world.permit_deletions {
+        let span = run.world.permit_deletions.iter().filter(|(_, other)| {
             let later = other.duration_since(*at);
             later >= SignedDuration::ZERO && later < within
         });
-        assert!(span.count() <= most, "seed {seed}: {name} {:?}", run.world.let_go);
+        assert!(span.count() <= most, "seed {seed}: {name} {:?}", run.world.permit_deletions);
     }
 }
 
@@ -62,8 +62,8 @@ fn a_rollout_never_takes_more_than_its_budget_and_ends() {
             live_through(&mut run, seed);
             ends(&mut run, seed);
             check_budget(&run, seed);
-            let (went, let_go) = (run.world.gone, run.world.let_go.len());
-            assert!(went <= let_go, "seed {seed}: {went} went, and {let_go} were let go");
+            let (went, permit_deletions) = (run.world.gone, run.world.permit_deletions.len());
+            assert!(went <= permit_deletions, "seed {seed}: {went} went, and {permit_deletions} were let go");
             gone += went;
         }
     }
@@ -74,8 +74,8 @@ fn a_rollout_never_takes_more_than_its_budget_and_ends() {
 fn machines_that_fail_are_replaced_first_within_bounds_and_budget() {
     for seed in 0..SEEDS {
         for (strategy, beyond) in [(rolling(0, 1), 1), (rolling(1, 2), 2), (rolling(1, 0), 1)] {
-            let wishes = [("budget", BUDGET.0), ("replace-first", "1m")];
-            let mut run = begun(seed, strategy, FAILING, &wishes);
+            let requests = [("budget", BUDGET.0), ("replace-first", "1m")];
+            let mut run = begun(seed, strategy, FAILING, &requests);
             run.world.most = 4 + beyond;
             run.world.fewest = 0;
             live_through(&mut run, seed);

@@ -10,7 +10,7 @@ use crate::machine_deployment::{
 use crate::value::phase::Phase::Running;
 
 use super::facts::{set, template};
-use super::tell::{Case, case, effect_text};
+use super::report::{Case, case, effect_text};
 
 fn revised(mut set: OwnedSetFact, revision: &str) -> OwnedSetFact {
     set.annotations.insert("revision".into(), revision.into());
@@ -109,9 +109,9 @@ fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_
         panic!("the pass is over")
     };
     assert_eq!((end.wake, end.reason.as_str()), (Requeue::Now, "WriteFailed"));
-    let told: Vec<&str> = end.notes.iter().map(|note| note.message.as_str()).collect();
+    let reported: Vec<&str> = end.notes.iter().map(|note| note.message.as_str()).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "cannot roll back to the template of MachineSet workers-a: refused: spec.template: no; write the template that is \
           wanted"
@@ -129,7 +129,7 @@ fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_
 #[test]
 fn a_rollback_waits_while_the_deployment_is_paused() {
     let paused = rolled_back(0).with(|view| view.deployment.spec.is_paused = true);
-    assert!(!paused.told().contains("template of"), "{}", paused.told());
+    assert!(!paused.reported().contains("template of"), "{}", paused.reported());
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn the_history_of_a_set_is_bounded_and_grows_only_with_its_revision() {
     sets[0]
         .annotations
         .insert("revision-history".into(), (1..40).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
-    let told = case(sets.clone()).wants(3, "a").annotated("revision", "3").told();
-    assert!(told.contains("revision-history=31,32,33,34,35,36,37,38,39,1\n"), "{told}");
+    let reported = case(sets.clone()).wants(3, "a").annotated("revision", "3").reported();
+    assert!(reported.contains("revision-history=31,32,33,34,35,36,37,38,39,1\n"), "{reported}");
     // An annotation that comes or goes, as with each step of the autoscaler, is no revision.
-    let told = case(sets).wants(3, "c").annotated("revision", "3").annotated("lowered", "x").told();
-    assert!(told.contains("lowered=x") && !told.contains("history"), "{told}");
+    let reported = case(sets).wants(3, "c").annotated("revision", "3").annotated("lowered", "x").reported();
+    assert!(reported.contains("lowered=x") && !reported.contains("history"), "{reported}");
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn sets_beyond_the_limit_go_once_the_rollout_is_over() {
     let mut busy = three();
     busy[2].machines[0].phase = crate::value::phase::Phase::Pending;
     busy[2].status.available = 2;
-    assert!(!limited(busy, 0).told().contains("delete-set"));
-    let told = limited(three(), -1).told();
-    assert!(!told.contains("delete-set") && told.contains("revisionHistoryLimit -1 keeps all"), "{told}");
+    assert!(!limited(busy, 0).reported().contains("delete-set"));
+    let reported = limited(three(), -1).reported();
+    assert!(!reported.contains("delete-set") && reported.contains("revisionHistoryLimit -1 keeps all"), "{reported}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_name_that_is_taken_makes_another_name() {
         then at once
     "#]]);
     assert_eq!(taken(false, false, "a").run().1.status.collision_count, Some(1));
-    let again = case(vec![]).with(|view| view.deployment.status.collision_count = Some(1)).told();
+    let again = case(vec![]).with(|view| view.deployment.status.collision_count = Some(1)).reported();
     assert!(!again.contains("create-set workers-557b7 "), "{again}");
 }
 

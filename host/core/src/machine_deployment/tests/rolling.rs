@@ -8,7 +8,7 @@ use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase::{Failed, New, Pending, Running, Unknown};
 
 use super::facts::{recreate, report, rolling, seconds, set};
-use super::tell::case;
+use super::report::case;
 
 /// It has noted that the deployment wants so many.
 fn noted(mut set: OwnedSetFact, desired: u32, most: u32) -> OwnedSetFact {
@@ -75,7 +75,7 @@ fn an_annotation_of_the_template_rolls_without_another_class() {
             .annotations
             .insert("restarted-at".into(), "2026-11-22T06:00:00Z".into());
     });
-    assert!(restarted.told().contains("create-set"), "{}", restarted.told());
+    assert!(restarted.reported().contains("create-set"), "{}", restarted.reported());
 }
 
 #[test]
@@ -186,10 +186,10 @@ fn recreate_waits_until_the_last_old_machine_is_gone() {
         event Normal ScalingMachineSet: Scaled down machine set workers-a to 0
         then at once
     "#]]);
-    let mut going = set("a", 1, &[Running]);
-    going.wanted = 0;
-    going.machines[0].is_deleting = true;
-    case(vec![going]).wants(3, "b").with(strategy).check(&expect![[r#"
+    let mut deleting = set("a", 1, &[Running]);
+    deleting.wanted = 0;
+    deleting.machines[0].is_deleting = true;
+    case(vec![deleting]).wants(3, "b").with(strategy).check(&expect![[r#"
         write-deployment revision=2
         WaitingForDeletion: 0 of 3 Machines are available and of the current template; waits until Machines are gone: a0
         then at once
@@ -286,7 +286,7 @@ fn while_it_is_paused_a_set_that_is_scaled_alone_counts_all_that_are_going() {
     report(&mut new);
     let paused = case(vec![old, new]).wants(5, "b").with(|view| view.deployment.spec.is_paused = true);
     // Six at most, of which one of each set is going.
-    assert!(paused.told().contains("write-set workers-b 1→4"), "{}", paused.told());
+    assert!(paused.reported().contains("write-set workers-b 1→4"), "{}", paused.reported());
 }
 
 #[test]
@@ -297,11 +297,11 @@ fn while_it_is_paused_recreate_makes_none_before_the_old_are_gone() {
             view.deployment.spec.strategy = recreate();
         })
     };
-    let mut going = noted(set("a", 1, &[Running]), 3, 3);
-    going.wanted = 0;
-    going.machines[0].is_deleting = true;
-    report(&mut going);
-    paused(vec![going, noted(new(&[Running]), 3, 3)]).check(&expect![[r#"
+    let mut deleting = noted(set("a", 1, &[Running]), 3, 3);
+    deleting.wanted = 0;
+    deleting.machines[0].is_deleting = true;
+    report(&mut deleting);
+    paused(vec![deleting, noted(new(&[Running]), 3, 3)]).check(&expect![[r#"
         Paused: 1 of 4 Machines are available and of the current template; the rollout is paused: set spec.paused to false to go on
         then rest
     "#]]);
@@ -388,5 +388,5 @@ fn a_machine_that_cannot_be_decoded_counts_and_is_not_what_goes_next() {
     let new = set("b", 2, &[Pending]);
     let case = case(vec![old, new]).wants(3, "b");
     // One less of the old set would be a Machine that is available: there have to be three.
-    assert!(!case.told().contains("write-set workers-a 3"), "{}", case.told());
+    assert!(!case.reported().contains("write-set workers-a 3"), "{}", case.reported());
 }

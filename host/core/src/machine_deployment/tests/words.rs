@@ -14,7 +14,7 @@ use crate::value::int_or_percent::RawIntOrPercent;
 use crate::value::phase::Phase::{Pending, Running};
 
 use super::facts::{self, in_place, rolling, seconds, set};
-use super::tell::{Case, case};
+use super::report::{Case, case};
 
 fn running() -> Case {
     case(vec![set("a", 1, &[Running, Running, Running])])
@@ -161,12 +161,12 @@ fn outside_its_window_a_rollout_is_held_and_the_number_is_followed() {
     let conditions = held(rolled(), "Fri 02:00-04:00 UTC").conditions();
     assert!(conditions.contains("Progressing=Unknown DeploymentPaused"), "{conditions}");
     assert!(
-        held(rolled(), "Thu 00:00-04:00 UTC").told().contains("write-node"),
+        held(rolled(), "Thu 00:00-04:00 UTC").reported().contains("write-node"),
         "an open window holds nothing"
     );
     let complete = held(vec![set("b", 2, &[Running, Running, Running])], "Fri 02:00-04:00 UTC");
-    assert!(complete.told().contains("Complete"), "{}", complete.told());
-    let scaled = held(rolled(), "Fri 02:00-04:00 UTC").wants(5, "b").told();
+    assert!(complete.reported().contains("Complete"), "{}", complete.reported());
+    let scaled = held(rolled(), "Fri 02:00-04:00 UTC").wants(5, "b").reported();
     assert!(scaled.contains("write-set workers-b 1→3"), "{scaled}");
 }
 
@@ -183,7 +183,7 @@ fn a_node_that_cannot_be_written_holds_up_no_more_than_what_it_would_say() {
     let (_, conclusion) = case.run();
     assert_eq!(conclusion.status.observed_generation, Some(case.view.deployment.generation));
     assert!(case.conditions().contains("Progressing=True NewMachineSetAvailable"), "{}", case.conditions());
-    assert!(case.told().contains("WriteFailed: failed to write Node node-a0"), "{}", case.told());
+    assert!(case.reported().contains("WriteFailed: failed to write Node node-a0"), "{}", case.reported());
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn what_cannot_be_understood_is_all_told_and_nothing_is_done() {
 
 #[test]
 fn each_way_to_get_a_strategy_wrong_says_what_to_write() {
-    let told = |strategy: RawStrategy, has_target: bool| {
+    let reported = |strategy: RawStrategy, has_target: bool| {
         let case = running().with(|view| {
             view.deployment.spec.strategy = strategy;
             view.settings.has_target = has_target;
@@ -251,15 +251,15 @@ fn each_way_to_get_a_strategy_wrong_says_what_to_write() {
     let half =
         RawRolloutBounds { max_unavailable: Some(RawIntOrPercent::Text("many".into())), max_surge: None };
     let lines = [
-        told(RawStrategy::default(), true),
-        told(RawStrategy { kind: Some("RollingUpdate".into()), ..RawStrategy::default() }, true),
-        told(
+        reported(RawStrategy::default(), true),
+        reported(RawStrategy { kind: Some("RollingUpdate".into()), ..RawStrategy::default() }, true),
+        reported(
             RawStrategy { kind: Some("RollingUpdate".into()), rolling: Some(half), ..RawStrategy::default() },
             true,
         ),
-        told(in_place(1, 0, "auto"), true),
-        told(in_place(1, 0, "Auto"), false),
-        told(in_place(-1, 0, "Auto"), true),
+        reported(in_place(1, 0, "auto"), true),
+        reported(in_place(1, 0, "Auto"), false),
+        reported(in_place(-1, 0, "Auto"), true),
     ];
     expect![[r#"
         spec.strategy.type is missing: set it to RollingUpdate, Recreate or InPlaceUpdate; until then nothing is done
@@ -290,12 +290,12 @@ fn a_selector_that_selects_everything_or_nothing_does_nothing() {
 
 #[test]
 fn what_is_odd_and_harmless_is_told_beside() {
-    let odd = running().with(|view| {
+    let unusual = running().with(|view| {
         view.overlapping = vec!["others".into()];
         view.deployment.spec.strategy = rolling(0, 0);
         view.deployment.spec.progress_deadline_seconds = Some(0);
     });
-    odd.check(&expect![[r#"
+    unusual.check(&expect![[r#"
         write-set workers-a max=3
         Complete: 3 of 3 Machines are available and of the current template (maxSurge and maxUnavailable are both 0: maxUnavailable counts as 1; progressDeadlineSeconds 0 is no deadline: set it to 1 or more, or remove it; its selector overlaps with that of others, so that sets without an owner go to whichever comes first: give each deployment a label of its own)
         then at once
@@ -305,7 +305,7 @@ fn what_is_odd_and_harmless_is_told_beside() {
         view.deployment.spec.strategy.rolling =
             Some(RawRolloutBounds { max_unavailable: share("150%"), max_surge: share("150%") });
     });
-    assert!(much.told().contains("maxUnavailable 150% counts as 100%"), "{}", much.told());
+    assert!(much.reported().contains("maxUnavailable 150% counts as 100%"), "{}", much.reported());
 }
 
 #[test]
@@ -314,16 +314,16 @@ fn a_frozen_deployment_says_what_its_set_says() {
         view.sets[0].is_frozen = true;
         view.sets[0].status.frozen = Some("its last Machines have all failed to join".into());
     });
-    let told = format!("{}{}", case.told(), case.conditions());
+    let reported = format!("{}{}", case.reported(), case.conditions());
     let why = "MachineSet workers-a makes no Machines: its last Machines have all failed to join";
-    assert_eq!(told.matches(why).count(), 2, "{told}");
-    assert!(!told.contains("too many"), "{told}");
+    assert_eq!(reported.matches(why).count(), 2, "{reported}");
+    assert!(!reported.contains("too many"), "{reported}");
 }
 
 #[test]
 fn a_set_that_cannot_be_decoded_holds_everything() {
     let unreadable =
-        |case: super::tell::Case| case.with(|view| view.unreadable_sets = vec!["workers-x".into()]);
+        |case: super::report::Case| case.with(|view| view.unreadable_sets = vec!["workers-x".into()]);
     unreadable(running().wants(9, "b")).check(&expect![[r#"
         UnreadableMachineSet: MachineSet workers-x cannot be decoded: correct or delete it; until then nothing is done
         then rest
@@ -332,12 +332,12 @@ fn a_set_that_cannot_be_decoded_holds_everything() {
         view.sets.clear();
         view.deployment.deletion = Some(super::facts::seconds(900));
     });
-    assert!(!last.told().contains("-finalizer"), "{}", last.told());
+    assert!(!last.reported().contains("-finalizer"), "{}", last.reported());
 }
 
 #[test]
 fn what_cannot_be_understood_is_told_beside_what_goes_on() {
     let problem = "annotation effective-creation-timeout is no duration";
-    let told = running().with(|view| view.deployment.spec.problems = vec![problem.into()]).told();
-    assert!(told.starts_with("InvalidOption: 3 of 3 Machines") && told.contains(problem), "{told}");
+    let reported = running().with(|view| view.deployment.spec.problems = vec![problem.into()]).reported();
+    assert!(reported.starts_with("InvalidOption: 3 of 3 Machines") && reported.contains(problem), "{reported}");
 }

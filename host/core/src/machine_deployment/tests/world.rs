@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::disruption::requests::{self, Permits};
-use crate::machine_deployment::sets::deletion_order as leaving;
+use crate::machine_deployment::sets::deletion_order;
 use crate::machine_deployment::{
     DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact,
     SetOwner, UpdateResult, UpdateStage,
@@ -78,7 +78,7 @@ pub(super) struct World {
     pub is_scaled: bool,
     pub writes: usize,
     /// The Machines whose deletion was permitted, and when.
-    pub let_go: Vec<(String, Timestamp)>,
+    pub permit_deletions: Vec<(String, Timestamp)>,
     /// How many went that had Nodes.
     pub gone: usize,
 }
@@ -101,7 +101,7 @@ impl World {
             fewest: 0,
             is_scaled: false,
             writes: 0,
-            let_go: Vec::new(),
+            permit_deletions: Vec::new(),
             gone: 0,
         };
         world.catch_up();
@@ -220,11 +220,11 @@ impl World {
         }
         let live = machines.iter().filter(|machine| !machine.is_deleting).count();
         let wanted = usize::try_from(set.wanted).unwrap();
-        let in_order = leaving::in_order(&machines, self.now);
+        let in_order = deletion_order::in_order(&machines, self.now);
         if live < wanted && !set.is_scale_up_disabled {
             (live..wanted).for_each(|_| self.create(&set));
         }
-        let mut going: Vec<(OwnedMachineFact, bool)> = in_order
+        let mut deleting: Vec<(OwnedMachineFact, bool)> = in_order
             .iter()
             .take(in_order.len().saturating_sub(wanted))
             .map(|machine| ((*machine).clone(), false))
@@ -238,14 +238,14 @@ impl World {
                     .marked_at
                     .zip(lowered)
                     .is_some_and(|(marked, lowered): (_, Timestamp)| marked <= lowered);
-            let is_let_go = machine.node.is_none() || permits.permits(&machine.name);
-            if (is_targeted || (machine.phase == Phase::Failed && is_let_go))
-                && going.iter().all(|(other, _)| other.name != machine.name)
+            let is_deletion_permitted = machine.node.is_none() || permits.permits(&machine.name);
+            if (is_targeted || (machine.phase == Phase::Failed && is_deletion_permitted))
+                && deleting.iter().all(|(other, _)| other.name != machine.name)
             {
-                going.push((machine.clone(), true));
+                deleting.push((machine.clone(), true));
             }
         }
-        going.iter().for_each(|(machine, is_replaced)| self.remove(name, machine, *is_replaced));
+        deleting.iter().for_each(|(machine, is_replaced)| self.remove(name, machine, *is_replaced));
         self.report(&set, &machines);
     }
 

@@ -14,7 +14,7 @@ use crate::machine_set::effect::{BURST, CreateMode, NameTakenBy, SetEffect, SetP
 use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
-use crate::machine_set::members::adoption as claim;
+use crate::machine_set::members::adoption;
 
 /// The number of names in a row that Machines of others have before the reconcile stops. Single ones are skipped.
 pub(crate) const FOREIGN_NAMES: usize = 5;
@@ -44,11 +44,11 @@ enum Attempts {
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
     now: Timestamp,
 ) -> Option<Vec<SetEffect>> {
     let planned = missing(view, progress).min(BURST);
-    if planned == 0 || !claim::is_settled(view, progress) || !is_free(view, progress) {
+    if planned == 0 || !adoption::owners_are_known(view, progress) || !is_free(view, progress) {
         return None;
     }
     if names::is_unwritten(view, progress, now) {
@@ -57,14 +57,14 @@ pub(crate) fn next(
     if names::may_be_unseen(view, progress) && !matches!(progress.listing, Some(Ok(_))) {
         return None;
     }
-    let made = match attempts(view, progress, troubles, now) {
+    let made = match attempts(view, progress, errors, now) {
         Attempts::First(effects) => return Some(effects),
         Attempts::Stop => return None,
         Attempts::Made(made) => made,
     };
     let batch = (made + 1).min(planned.saturating_sub(made));
     if batch > 0 && names::open(view, progress).next().is_none() {
-        troubles.ordinals_used_up(view.names.closed_ordinal);
+        errors.ordinals_used_up(view.names.closed_ordinal);
         return None;
     }
     let creations: Vec<SetEffect> =
@@ -76,7 +76,7 @@ pub(crate) fn next(
 pub(crate) fn unseen(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
 ) -> Option<Vec<SetEffect>> {
     if missing(view, progress) == 0 || !names::may_be_unseen(view, progress) {
         return None;
@@ -85,7 +85,7 @@ pub(crate) fn unseen(
         None => Some(vec![SetEffect::ListMachines]),
         Some(Ok(_)) => None,
         Some(Err(error)) => {
-            troubles.write("list the Machines of the set before it makes others", error);
+            errors.write("list the Machines of the set before it makes others", error);
             None
         }
     }
@@ -103,7 +103,7 @@ fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> SetEffect {
     SetEffect::Create { name, ordinal, birth, class }
 }
 
-fn attempts(view: &SetView, progress: &SetProgress, troubles: &mut SetErrors, now: Timestamp) -> Attempts {
+fn attempts(view: &SetView, progress: &SetProgress, errors: &mut SetErrors, now: Timestamp) -> Attempts {
     let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
     for (ordinal, attempt) in &progress.created {
         match &attempt.result {
@@ -111,25 +111,25 @@ fn attempts(view: &SetView, progress: &SetProgress, troubles: &mut SetErrors, no
             Err(_) if progress.is_made(attempt) => {}
             Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal, now)),
             Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
-                None => first.push(SetEffect::LookAtMachine { name: attempt.name.clone() }),
+                None => first.push(SetEffect::GetMachine { name: attempt.name.clone() }),
                 Some(Ok(NameTakenBy::Other)) => foreign += 1,
                 Some(Ok(NameTakenBy::This) | Err(ActError::Gone)) => {
-                    troubles.unseen("a Machine that the caches do not show yet was made by an earlier pass");
+                    errors.unseen("a Machine that the caches do not show yet was made by an earlier pass");
                     stops = true;
                 }
                 Some(Err(error)) => {
-                    troubles.write("look whose Machine has the name of the next one", error);
+                    errors.write("look whose Machine has the name of the next one", error);
                     stops = true;
                 }
             },
             Err(error) => {
-                troubles.creation(error);
+                errors.creation(error);
                 stops = true;
             }
         }
     }
     if foreign >= FOREIGN_NAMES {
-        troubles.names_taken(foreign);
+        errors.names_taken(foreign);
         stops = true;
     }
     match (first.is_empty(), stops) {

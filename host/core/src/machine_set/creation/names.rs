@@ -17,7 +17,7 @@ use super::create;
 use crate::machine_set::effect::{NameTakenBy, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
-use crate::machine_set::removal::choose as remove;
+use crate::machine_set::removal::choose;
 
 /// The number of characters at the end of a name that distinguish the Machines of a set.
 const SUFFIX_CHARS: usize = 5;
@@ -118,15 +118,15 @@ fn of_machines(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option
     let highest = seen.last().copied().filter(|highest| !is_closed(view, *highest))?;
     let is_open = |machine: &ChildFact| machine.ordinal.is_some_and(|ordinal| !is_closed(view, ordinal));
     let is_leaving =
-        members::all(view, progress).iter().any(|machine| machine.is_going() && is_open(machine))
-            || remove::plan(view, progress, now).into_iter().any(|(machine, _)| is_open(machine));
+        members::all(view, progress).iter().any(|machine| machine.is_terminating() && is_open(machine))
+            || choose::plan(view, progress, now).into_iter().any(|(machine, _)| is_open(machine));
     let left_out = || {
         let first = view.set.closed_ordinal.map_or(0, |closed| closed.saturating_add(1));
         let open = seen.range(first..).count();
         usize::try_from(highest.saturating_sub(first)).is_ok_and(|width| open <= width)
     };
-    let is_settled = create::missing(view, progress) == 0;
-    (is_leaving || (is_settled && left_out())).then_some(highest)
+    let owners_are_known = create::missing(view, progress) == 0;
+    (is_leaving || (owners_are_known && left_out())).then_some(highest)
 }
 
 /// Returns whether an ordinal must still be closed, so that no Machine may be created or deleted.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::machine::MetaChange;
 
-use super::join_failures as joins;
+use super::join_failures;
 use super::names;
 use crate::machine_set::conclusion::{SetCondition, SetConditionKind};
 use crate::machine_set::effect::SetProgress;
@@ -45,12 +45,12 @@ fn count(view: &SetView, progress: &SetProgress) -> i64 {
     i64::try_from(counted.count()).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn verdict(view: &SetView, progress: &SetProgress) -> FreezeDecision {
-    let is_frozen = view.set.is_frozen || view.set.told.is_frozen;
+pub(crate) fn decision(view: &SetView, progress: &SetProgress) -> FreezeDecision {
+    let is_frozen = view.set.is_frozen || view.set.reported.is_frozen;
     let (count, high) = (count(view, progress), high(view));
     if view.set.is_thaw_asked && is_frozen {
         FreezeDecision::Thaw
-    } else if count >= high || joins::are_too_many(view, progress) {
+    } else if count >= high || join_failures::are_too_many(view, progress) {
         FreezeDecision::Freeze
     } else if is_frozen && count <= high - i64::from(view.settings.safety_down) {
         FreezeDecision::Thaw
@@ -63,7 +63,7 @@ pub(crate) fn verdict(view: &SetView, progress: &SetProgress) -> FreezeDecision 
 pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<MetaChange> {
     let (set, names) = (&view.set, view.names);
     let mut change = MetaChange::default();
-    match verdict(view, progress) {
+    match decision(view, progress) {
         FreezeDecision::Freeze if !set.is_frozen => {
             change.labels.insert(names.freeze.to_owned(), Some(names.freeze_value.to_owned()));
         }
@@ -75,7 +75,7 @@ pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     if set.is_thaw_asked {
         change.annotations.insert(names.unfreeze.to_owned(), None);
     }
-    let joins = joins::counted(view, progress);
+    let joins = join_failures::counted(view, progress);
     if view.settings.failed_joins.is_some() && joins != set.failed_joins {
         change.annotations.insert(names.failed_joins.to_owned(), joins.map(|joins| joins.to_string()));
     }
@@ -87,7 +87,7 @@ pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
 
 /// Returns whether the freeze blocks creation.
 pub(crate) fn holds_creation(view: &SetView, progress: &SetProgress) -> bool {
-    match verdict(view, progress) {
+    match decision(view, progress) {
         FreezeDecision::Freeze => true,
         FreezeDecision::Thaw => view.set.is_frozen && !matches!(progress.write_set, Some(Ok(()))),
         FreezeDecision::Stay => view.set.is_frozen,
@@ -96,12 +96,12 @@ pub(crate) fn holds_creation(view: &SetView, progress: &SetProgress) -> bool {
 
 /// Returns the condition for the status.
 pub(crate) fn condition(view: &SetView, progress: &SetProgress) -> Option<SetCondition> {
-    let holds = match verdict(view, progress) {
+    let holds = match decision(view, progress) {
         FreezeDecision::Freeze => true,
-        FreezeDecision::Thaw => view.set.told.is_frozen && holds_creation(view, progress),
-        FreezeDecision::Stay => view.set.told.is_frozen,
+        FreezeDecision::Thaw => view.set.reported.is_frozen && holds_creation(view, progress),
+        FreezeDecision::Stay => view.set.reported.is_frozen,
     };
-    if joins::are_too_many(view, progress) {
+    if join_failures::are_too_many(view, progress) {
         let message = format!(
             "the last Machines of the set have all failed to join: none is created until one joins; find out why, for example \
              by keeping one of them, then set the annotation {}",

@@ -26,11 +26,11 @@ pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) 
     match effect {
         SetEffect::Adopt(_) => is_orphan(view, machine),
         SetEffect::Release(_) => is_stray(view, machine),
-        SetEffect::Claim
+        SetEffect::AddFinalizer
         | SetEffect::ReleaseFinalizer
         | SetEffect::ListMachines
-        | SetEffect::LookAtSet
-        | SetEffect::LookAtMachine { .. }
+        | SetEffect::GetSet
+        | SetEffect::GetMachine { .. }
         | SetEffect::Preserve(..)
         | SetEffect::Sync(..)
         | SetEffect::Create { .. }
@@ -43,7 +43,7 @@ pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) 
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
 ) -> Option<Vec<SetEffect>> {
     let machines = members::all(view, progress);
     let strays = machines.iter().filter(|machine| is_stray(view, machine));
@@ -55,7 +55,7 @@ pub(crate) fn next(
     if !orphans.is_empty() {
         match &progress.set {
             // The caches may be behind: a deleted set must not adopt.
-            None => effects.push(SetEffect::LookAtSet),
+            None => effects.push(SetEffect::GetSet),
             Some(Ok(set)) if set.uid == view.set.uid && !set.is_deleting => {
                 let adoptions = orphans
                     .into_iter()
@@ -63,21 +63,21 @@ pub(crate) fn next(
                     .map(|machine| SetEffect::Adopt(MachineRef::of(machine)));
                 effects.extend(adoptions.take(BURST.saturating_sub(progress.adopted.len())));
             }
-            Some(Ok(_)) => troubles
+            Some(Ok(_)) => errors
                 .unseen("the set was deleted or replaced: nothing is adopted until the caches show it"),
-            Some(Err(error)) => troubles.write("look at the set before it adopts Machines", error),
+            Some(Err(error)) => errors.write("look at the set before it adopts Machines", error),
         }
     }
     for result in progress.adopted.values().chain(progress.released.values()) {
         if let Err(error) = result {
-            troubles.write("adopt or let go of a Machine", error);
+            errors.write("adopt or let go of a Machine", error);
         }
     }
     (!effects.is_empty()).then_some(effects)
 }
 
 /// Returns whether the owner of every Machine is known, so that they can be counted.
-pub(crate) fn is_settled(view: &SetView, progress: &SetProgress) -> bool {
+pub(crate) fn owners_are_known(view: &SetView, progress: &SetProgress) -> bool {
     members::all(view, progress).iter().all(|machine| {
         (!is_orphan(view, machine) || matches!(progress.adopted.get(&machine.uid), Some(Ok(()))))
             && (!is_stray(view, machine) || matches!(progress.released.get(&machine.uid), Some(Ok(()))))

@@ -31,7 +31,7 @@ pub(super) fn owned<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a
 
 /// Returns those of them that count: the others are being deleted.
 pub(super) fn living<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
-    owned(view, progress).into_iter().filter(|machine| !machine.is_going()).collect()
+    owned(view, progress).into_iter().filter(|machine| !machine.is_terminating()).collect()
 }
 
 /// Returns those of them that may be deleted: one that was just updated in place is about to belong to another set, and

@@ -12,7 +12,7 @@ use crate::machine_set::members;
 /// Returns the parts to write. A Machine that has failed or is being deleted needs no timeout or taint; the kind of its
 /// class is still needed to find it.
 pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
-    let is_past = machine.is_going() || machine.phase == Phase::Failed;
+    let is_past = machine.is_terminating() || machine.phase == Phase::Failed;
     let is_due = |part: &SyncedPart| match part {
         SyncedPart::NodeTemplate | SyncedPart::Configuration => !is_past,
         SyncedPart::ClassKind => true,
@@ -24,11 +24,11 @@ pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
 ) -> Option<Vec<SetEffect>> {
     for result in progress.synced.values() {
         if let Err(error) = result {
-            troubles.write("hand down a change of the template to a Machine", error);
+            errors.write("hand down a change of the template to a Machine", error);
         }
     }
     let effects: Vec<SetEffect> = left(view, progress)

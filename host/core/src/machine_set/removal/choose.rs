@@ -5,15 +5,15 @@ use jiff::Timestamp;
 use crate::driver::write_error::ActError;
 use crate::scheduling::gate::{EffectKind, permits};
 
-use super::deletion_choice as fate;
-use super::order;
+use super::deletion_choice;
+use super::priority;
 use crate::machine_set::creation::capacity;
 use crate::machine_set::creation::names;
 use crate::machine_set::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};
 use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
-use crate::machine_set::members::adoption as claim;
+use crate::machine_set::members::adoption;
 
 /// Returns the Machines to delete by the facts, with those that the reconcile has deleted already. At most a burst.
 pub(crate) fn plan<'a>(
@@ -25,15 +25,15 @@ pub(crate) fn plan<'a>(
     let surplus = members::surplus(view, progress);
     // Most sets have the wanted number, and are not sorted.
     if surplus > 0 {
-        machines.sort_by_cached_key(|machine| order::place(machine, now));
+        machines.sort_by_cached_key(|machine| priority::place(machine, now));
     }
     let surplus = surplus.min(BURST);
     let too_many = machines.iter().take(surplus).map(|machine| (*machine, DeleteReason::Surplus));
     let others = machines.iter().skip(surplus).filter_map(|machine| {
-        if fate::is_marked(view, machine) {
+        if deletion_choice::is_marked(view, machine) {
             Some((*machine, DeleteReason::Marked))
-        } else if fate::is_given_up(machine, progress, now) && fate::is_let_go(view, machine) {
-            Some((*machine, fate::why_failed(machine)))
+        } else if deletion_choice::is_given_up(machine, progress, now) && deletion_choice::is_deletion_permitted(view, machine) {
+            Some((*machine, deletion_choice::why_failed(machine)))
         } else if capacity::is_to_move(view, machine, now) {
             Some((*machine, DeleteReason::Exhausted))
         } else {
@@ -46,11 +46,11 @@ pub(crate) fn plan<'a>(
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
     now: Timestamp,
 ) -> Option<Vec<SetEffect>> {
-    tell(progress, troubles);
-    let may_go = claim::is_settled(view, progress) && permits(view.gate, EffectKind::SetDelete);
+    report_failures(progress, errors);
+    let may_go = adoption::owners_are_known(view, progress) && permits(view.gate, EffectKind::SetDelete);
     if !may_go || names::is_unwritten(view, progress, now) {
         return None;
     }
@@ -63,14 +63,14 @@ pub(crate) fn next(
 }
 
 /// Adds the failures of deletions.
-pub(crate) fn tell(progress: &SetProgress, troubles: &mut SetErrors) {
+pub(crate) fn report_failures(progress: &SetProgress, errors: &mut SetErrors) {
     for (_, result) in progress.deleted.values() {
         match result {
             Ok(()) | Err(ActError::Gone) => {}
             Err(ActError::Conflict) => {
-                troubles.unseen("a Machine that was to be deleted has changed: it is looked at again");
+                errors.unseen("a Machine that was to be deleted has changed: it is looked at again");
             }
-            Err(error) => troubles.deletion(error),
+            Err(error) => errors.deletion(error),
         }
     }
 }

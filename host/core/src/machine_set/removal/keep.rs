@@ -11,12 +11,12 @@ use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
 /// Returns the request of the Machine's own annotation, with the change of this reconcile.
-pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &SetProgress) -> Option<&'a str> {
+pub(crate) fn request<'a>(machine: &'a ChildFact, progress: &SetProgress) -> Option<&'a str> {
     match progress.kept.get(&machine.uid) {
         Some((PreserveChange::Begin, Ok(()))) => Some(AUTO_PRESERVED),
         Some((PreserveChange::End, Ok(()))) => None,
         Some((PreserveChange::Begin | PreserveChange::End, Err(_))) | None => {
-            machine.preserve_wish.as_deref()
+            machine.preserve_request.as_deref()
         }
     }
 }
@@ -29,18 +29,18 @@ pub(crate) fn is_unwritten(machine: &ChildFact, progress: &SetProgress) -> bool 
 /// Returns the number that is preserved in this way.
 pub(crate) fn count(view: &SetView, progress: &SetProgress) -> usize {
     let machines = members::living(view, progress);
-    machines.into_iter().filter(|machine| wish(machine, progress) == Some(AUTO_PRESERVED)).count()
+    machines.into_iter().filter(|machine| request(machine, progress) == Some(AUTO_PRESERVED)).count()
 }
 
 /// Returns the next batch, from the state before this reconcile.
 pub(crate) fn next(
     view: &SetView,
     progress: &SetProgress,
-    troubles: &mut SetErrors,
+    errors: &mut SetErrors,
 ) -> Option<Vec<SetEffect>> {
     for (_, result) in progress.kept.values() {
         if let Err(error) = result {
-            troubles.write("write the wish to keep a Machine", error);
+            errors.write("write the wish to keep a Machine", error);
         }
     }
     let effects: Vec<SetEffect> = changes(view, progress)
@@ -59,7 +59,7 @@ pub(crate) fn changes<'a>(
 ) -> Vec<(&'a ChildFact, PreserveChange)> {
     let mut machines = members::living(view, progress);
     machines.retain(|machine| !machine.is_unreadable);
-    let is_kept = |machine: &&ChildFact| machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
+    let is_kept = |machine: &&ChildFact| machine.preserve_request.as_deref() == Some(AUTO_PRESERVED);
     let room = usize::try_from(view.set.auto_preserve_max).unwrap_or_default();
     let mut kept: Vec<&ChildFact> = machines.iter().copied().filter(is_kept).collect();
     if kept.len() > room {
@@ -76,10 +76,10 @@ pub(crate) fn changes<'a>(
 
 /// Returns whether it has failed without any preservation request on it or on its Node.
 fn is_to_be_asked_for(machine: &ChildFact) -> bool {
-    let own = machine.preserve_wish.as_deref().unwrap_or_default();
+    let own = machine.preserve_request.as_deref().unwrap_or_default();
     let says_something = !own.is_empty() && is_known(own);
-    let of_node = machine.node_preserve_wish.as_deref();
+    let of_node = machine.node_preserve_request.as_deref();
     machine.phase == Phase::Failed
         && !says_something
-        && !node_decides(of_node, machine.node_wish_heeded.as_deref())
+        && !node_decides(of_node, machine.applied_node_request.as_deref())
 }

@@ -38,7 +38,7 @@ fn passes(error: &ActError) -> Vec<(Case, SetOutcome)> {
             set(0, []).with(|view| view.set.deletion = Some(seconds(900))),
             SetOutcome::ReleaseFinalizer(fails()),
         ),
-        (set(0, []).with(|view| view.set.has_finalizer = false), SetOutcome::Claim(fails())),
+        (set(0, []).with(|view| view.set.has_finalizer = false), SetOutcome::AddFinalizer(fails())),
         (closed(1, [child(0).owner(MachineOwner::None)]), SetOutcome::Adopt(uid(), fails())),
         (closed(1, [stray]), SetOutcome::Release(uid(), fails())),
         (closed(1, [drifted]), SetOutcome::Sync(uid(), fails())),
@@ -57,12 +57,12 @@ fn a_pass_whose_every_write_fails_comes_back_after_a_pause() {
         for (case, outcome) in passes(&error) {
             // Machines are not made either.
             let case = (0..8).fold(case, |case, ordinal| case.failing(ordinal, error.clone()));
-            let told = format!("{outcome:?}");
+            let reported = format!("{outcome:?}");
             let (batches, conclusion) = case.on(outcome).pass();
             let has_deleted = batches.concat().iter().any(|effect| matches!(effect, SetEffect::Delete(..)));
-            let is_other = has_deleted && !told.starts_with("Delete");
-            assert!(is_other || conclusion.wake != Requeue::Now, "{told}: {conclusion:?}");
-            assert_ne!(conclusion.wake, Requeue::Gone, "{told}: {conclusion:?}");
+            let is_other = has_deleted && !reported.starts_with("Delete");
+            assert!(is_other || conclusion.wake != Requeue::Now, "{reported}: {conclusion:?}");
+            assert_ne!(conclusion.wake, Requeue::Gone, "{reported}: {conclusion:?}");
         }
     }
 }

@@ -24,7 +24,7 @@ fn tried(
 fn machines_are_made_of_the_first_class_that_is_not_exhausted() {
     let effects = |exhausted| {
         let case = set(1, []).with(tried(&["worker", "b", "c"], exhausted));
-        case.tell().lines().next().map(str::to_owned).unwrap()
+        case.report().lines().next().map(str::to_owned).unwrap()
     };
     assert_eq!(effects(&[]), "act create #0 Claimed");
     assert_eq!(effects(&[("worker", 60)]), "act create #0 Claimed of b");
@@ -46,7 +46,7 @@ fn a_machine_that_the_cloud_has_no_capacity_for_makes_room_for_one_of_another_cl
     );
     let going =
         closed(2, [child(0), child(1).exhausted().going()]).with(tried(&["worker", "b"], &[("worker", 5)]));
-    assert!(going.tell().starts_with("act create #2 Claimed of b\n"), "{}", going.tell());
+    assert!(going.report().starts_with("act create #2 Claimed of b\n"), "{}", going.report());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn without_alternatives_a_machine_without_capacity_is_left_to_its_own_retries() 
     assert_eq!((alone.deleted(), alone.effects().len()), (Vec::<String>::new(), 0));
     let found = closed(1, [child(0).exhausted()]).with(tried(&[], &[("worker", 5)]));
     assert_eq!(found.effects().len(), 0);
-    assert!(set(1, []).with(tried(&[], &[("worker", 5)])).tell().starts_with("act create #0 Claimed\n"));
+    assert!(set(1, []).with(tried(&[], &[("worker", 5)])).report().starts_with("act create #0 Claimed\n"));
 }
 
 #[test]

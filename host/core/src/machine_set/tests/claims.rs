@@ -29,7 +29,7 @@ fn a_set_that_was_deleted_or_replaced_adopts_nobody_and_makes_nobody() {
     ];
     for look in looks {
         check(
-            &set(2, [child(0).owner(MachineOwner::None)]).on(SetOutcome::LookAtSet(Ok(look))),
+            &set(2, [child(0).owner(MachineOwner::None)]).on(SetOutcome::GetSet(Ok(look))),
             &expect![[r#"
                 act look-at-set
                 CachesBehind Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
@@ -86,7 +86,7 @@ fn what_others_control_or_is_on_its_way_out_is_left_alone() {
 
 #[test]
 fn an_overlap_that_is_over_is_taken_back() {
-    let case = set(0, []).with(|view| view.set.told.is_overlapping = true);
+    let case = set(0, []).with(|view| view.set.reported.is_overlapping = true);
     check(
         &case,
         &expect![[r#"

@@ -87,7 +87,7 @@ fn a_name_that_is_taken_by_an_unseen_machine_of_the_set_ends_creation() {
 #[test]
 fn a_name_that_is_taken_by_a_stranger_is_left_out() {
     let case = set(3, running(1)).failing(1, ActError::Conflict);
-    let case = case.on(SetOutcome::LookAtMachine("any".into(), Ok(NameTakenBy::Other)));
+    let case = case.on(SetOutcome::GetMachine("any".into(), Ok(NameTakenBy::Other)));
     check(
         &case,
         &expect![[r#"
@@ -113,7 +113,7 @@ fn a_machine_whose_ordinal_somebody_has_taken_off_keeps_its_name() {
 
 #[test]
 fn a_set_whose_names_are_all_taken_says_so_and_does_not_try_for_ever() {
-    let mut case = set(9, []).on(SetOutcome::LookAtMachine("any".into(), Ok(NameTakenBy::Other)));
+    let mut case = set(9, []).on(SetOutcome::GetMachine("any".into(), Ok(NameTakenBy::Other)));
     for ordinal in 0..100 {
         case = case.failing(ordinal, ActError::Conflict);
     }
@@ -160,7 +160,7 @@ fn an_answer_that_got_lost_is_found_out_by_the_name() {
     let view = set(2, []).view;
     let mut progress = crate::machine_set::SetProgress::default();
     let name = crate::machine_set::creation::names::name(&view.set.key.name, &view.set.uid, 0);
-    let mut told = |outcome: SetOutcome| {
+    let mut reported = |outcome: SetOutcome| {
         progress.record(outcome);
         match crate::machine_set::step(&view, &progress, super::seconds(1)) {
             crate::machine_set::SetStep::Act(effects) => {
@@ -169,9 +169,9 @@ fn an_answer_that_got_lost_is_found_out_by_the_name() {
             crate::machine_set::SetStep::Finish(end) => end.message,
         }
     };
-    assert_eq!(told(SetOutcome::Create(0, name.clone(), Err(unclear()))), "create #0 Claimed");
-    assert_eq!(told(SetOutcome::Create(0, name.clone(), Err(ActError::Conflict))), "look-at-machine");
-    assert_eq!(told(SetOutcome::LookAtMachine(name, Ok(NameTakenBy::This))), "create #1 Claimed");
+    assert_eq!(reported(SetOutcome::Create(0, name.clone(), Err(unclear()))), "create #0 Claimed");
+    assert_eq!(reported(SetOutcome::Create(0, name.clone(), Err(ActError::Conflict))), "look-at-machine");
+    assert_eq!(reported(SetOutcome::GetMachine(name, Ok(NameTakenBy::This))), "create #1 Claimed");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn what_holds_creation_is_told() {
 fn a_set_that_cannot_hold_itself_makes_nothing() {
     let case = set(2, []).with(|view| view.set.has_finalizer = false);
     check(
-        &case.on(SetOutcome::Claim(Err(ActError::Conflict))),
+        &case.on(SetOutcome::AddFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
             act claim
             ClaimFailed Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }

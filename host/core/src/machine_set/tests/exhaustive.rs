@@ -20,8 +20,8 @@ fn kinds() -> Vec<fn(u32) -> ChildFact> {
         child,
         |ordinal| child(ordinal).going(),
         |ordinal| child(ordinal).failed(),
-        |ordinal| child(ordinal).failed().wish("auto-preserved").kept(5_000),
-        |ordinal| child(ordinal).failed().wish("now").kept(500),
+        |ordinal| child(ordinal).failed().request("auto-preserved").kept(5_000),
+        |ordinal| child(ordinal).failed().request("now").kept(500),
         |ordinal| child(ordinal).phase(Phase::Pending).with(|machine| machine.is_updated_in_place = true),
         |ordinal| child(ordinal).owner(MachineOwner::None),
         |ordinal| child(ordinal).owner(MachineOwner::Other("another".into())),
@@ -58,7 +58,7 @@ fn variants() -> Vec<fn(&mut SetView)> {
         |view| view.set.closed_ordinal = Some(9),
         |view| view.set.auto_preserve_max = 1,
         |view| view.set.scaled_down_at = Some(seconds(2)),
-        |view| view.set.told.is_frozen = true,
+        |view| view.set.reported.is_frozen = true,
         |view| view.freshness = Freshness::InDoubt,
         |view| {
             view.alternatives.classes = ["worker".into(), "other".into()].into();
@@ -86,26 +86,26 @@ fn all_results() -> impl Iterator<Item = Result<(), ActError>> {
 /// All that may come of an effect.
 fn outcomes(view: &SetView, progress: &SetProgress, effect: &SetEffect) -> Vec<SetOutcome> {
     match effect {
-        SetEffect::Claim => results().map(SetOutcome::Claim).collect(),
+        SetEffect::AddFinalizer => results().map(SetOutcome::AddFinalizer).collect(),
         SetEffect::ReleaseFinalizer => results().map(SetOutcome::ReleaseFinalizer).collect(),
         SetEffect::ListMachines => {
             let mut more = view.machines.clone();
             more.push(child(9));
             [Ok(more), Ok(Vec::new()), Err(unclear())].map(SetOutcome::ListMachines).to_vec()
         }
-        SetEffect::LookAtSet => {
+        SetEffect::GetSet => {
             let look = |uid: &str, is_deleting| Ok(CurrentSet { uid: uid.into(), is_deleting });
             [look("set-uid", false), look("set-uid", true), look("another", false), Err(ActError::Gone)]
-                .map(SetOutcome::LookAtSet)
+                .map(SetOutcome::GetSet)
                 .to_vec()
         }
-        SetEffect::LookAtMachine { name } => {
+        SetEffect::GetMachine { name } => {
             let mut results = vec![Ok(NameTakenBy::This), Err(ActError::Gone), Err(unclear())];
             // One stranger is enough here.
             if progress.taken.is_empty() {
                 results.push(Ok(NameTakenBy::Other));
             }
-            results.into_iter().map(|result| SetOutcome::LookAtMachine(name.clone(), result)).collect()
+            results.into_iter().map(|result| SetOutcome::GetMachine(name.clone(), result)).collect()
         }
         SetEffect::Adopt(machine) => {
             results().map(|result| SetOutcome::Adopt(machine.uid.clone(), result)).collect()
@@ -144,8 +144,8 @@ fn search(view: &SetView, progress: &SetProgress, batches: usize, seen: &mut See
     match step(view, progress, now) {
         SetStep::Act(effects) => {
             assert!(batches < BATCHES_PER_PASS, "the pass does not end: {view:#?} {progress:#?}");
-            let verdict = invariants::batch(view, progress, &effects, now);
-            assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
+            let decision = invariants::batch(view, progress, &effects, now);
+            assert_eq!(decision, Ok(()), "{effects:?} {view:#?} {progress:#?}");
             for effect in &effects {
                 *seen.effects.entry(effect.name()).or_default() += 1;
                 if let SetEffect::Preserve(_, keep) = effect {
@@ -171,8 +171,8 @@ fn search(view: &SetView, progress: &SetProgress, batches: usize, seen: &mut See
             }
         }
         SetStep::Finish(conclusion) => {
-            let verdict = invariants::conclusion(view, progress, &conclusion);
-            assert_eq!(verdict, Ok(()), "{conclusion:?} {view:#?} {progress:#?}");
+            let decision = invariants::conclusion(view, progress, &conclusion);
+            assert_eq!(decision, Ok(()), "{conclusion:?} {view:#?} {progress:#?}");
             seen.passes += 1;
             *seen.reasons.entry(conclusion.reason).or_default() += 1;
         }

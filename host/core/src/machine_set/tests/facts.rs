@@ -54,7 +54,7 @@ pub(super) fn view() -> SetView {
             failed_joins: None,
             auto_preserve_max: 0,
             problems: Vec::new(),
-            told: ReportedSetStatus::default(),
+            reported: ReportedSetStatus::default(),
         },
         machines: Vec::new(),
         class: ClassFact::Ready("worker".into()),
@@ -86,9 +86,9 @@ pub(super) fn child(ordinal: u32) -> ChildFact {
         marked_at: None,
         is_updated_in_place: false,
         is_unreadable: false,
-        preserve_wish: None,
-        node_preserve_wish: Some(String::new()),
-        node_wish_heeded: None,
+        preserve_request: None,
+        node_preserve_request: Some(String::new()),
+        applied_node_request: None,
         preserved_until: None,
         drift: BTreeSet::new(),
     }
@@ -124,7 +124,7 @@ impl ChildFact {
         self.with(|machine| {
             machine.phase = Phase::CrashLoopBackOff;
             machine.is_exhausted = true;
-            machine.node_preserve_wish = None;
+            machine.node_preserve_request = None;
             machine.operation =
                 Some(OperationFact { kind: OperationType::Create, state: OperationState::Failed });
         })
@@ -134,8 +134,8 @@ impl ChildFact {
         self.with(|machine| machine.owner = owner)
     }
 
-    pub(super) fn wish(self, wish: &str) -> Self {
-        self.with(|machine| machine.preserve_wish = Some(wish.into()))
+    pub(super) fn request(self, request: &str) -> Self {
+        self.with(|machine| machine.preserve_request = Some(request.into()))
     }
 
     /// Kept until this second.

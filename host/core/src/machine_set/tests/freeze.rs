@@ -42,7 +42,7 @@ fn with_a_deployment_its_replicas_and_surge_are_the_limit() {
         closed(3, running(machines)).with(|view| view.deployment = Some(deployment))
     };
     assert!(of(5).pass().1.status.conditions.is_empty());
-    assert!(of(6).tell().contains("act write-set freeze=True"));
+    assert!(of(6).report().contains("act write-set freeze=True"));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn it_thaws_by_itself_when_there_are_few_enough() {
     let frozen = |machines| {
         closed(2, running(machines)).with(|view| {
             view.set.is_frozen = true;
-            view.set.told.is_frozen = true;
+            view.set.reported.is_frozen = true;
         })
     };
     check(
@@ -62,15 +62,15 @@ fn it_thaws_by_itself_when_there_are_few_enough() {
             missing Machines are being made
         "#]],
     );
-    assert!(frozen(5).tell().contains("act write-set freeze=-"));
-    assert!(!frozen(6).tell().contains("freeze=-"));
+    assert!(frozen(5).report().contains("act write-set freeze=-"));
+    assert!(!frozen(6).report().contains("freeze=-"));
 }
 
 #[test]
 fn it_thaws_when_it_is_asked_to_and_forgets_that_it_was_asked() {
     let case = closed(1, running(9)).with(|view| {
         view.set.is_frozen = true;
-        view.set.told.is_frozen = true;
+        view.set.reported.is_frozen = true;
         view.set.is_thaw_asked = true;
     });
     check(
@@ -141,13 +141,13 @@ fn a_set_whose_last_machines_all_fail_to_join_is_frozen_if_that_is_asked_for() {
         "#]],
     );
     let unasked = closed(4, [child(0), missed(1), missed(2), missed(3)]);
-    assert!(!unasked.tell().contains("freeze"));
+    assert!(!unasked.report().contains("freeze"));
 }
 
 #[test]
 fn failed_joins_count_once_and_are_forgotten_when_a_later_machine_joins() {
     let noted = |machines: Vec<ChildFact>, noted| {
-        let text = watched(machines, noted).tell();
+        let text = watched(machines, noted).report();
         text.lines().find_map(|line| line.split_once("failed-joins=")).map(|(_, count)| count.to_owned())
     };
     assert_eq!(noted(vec![missed(5)], None).as_deref(), Some("1 up to 5"));
@@ -170,14 +170,14 @@ fn what_is_noted_of_failed_joins_is_read_again() {
 fn a_set_whose_machines_fail_to_join_thaws_when_it_is_asked_to_and_begins_anew() {
     let frozen = watched([child(0), missed(3)], Some((3, 3))).with(|view| {
         view.set.is_frozen = true;
-        view.set.told.is_frozen = true;
+        view.set.reported.is_frozen = true;
     });
-    assert!(!frozen.tell().contains("freeze=-"));
+    assert!(!frozen.report().contains("freeze=-"));
     assert!(frozen.ordinals().is_empty());
     let asked = frozen.with(|view| view.set.is_thaw_asked = true);
-    assert!(asked.tell().contains("freeze=-,failed-joins=0 up to 3,unfreeze=-"), "{}", asked.tell());
+    assert!(asked.report().contains("freeze=-,failed-joins=0 up to 3,unfreeze=-"), "{}", asked.report());
     assert_eq!(asked.ordinals(), [4, 5]);
     // One that is kept does not count again.
     let thawed = watched([child(0), missed(3)], Some((0, 3)));
-    assert!(!thawed.tell().contains("failed-joins=1"), "{}", thawed.tell());
+    assert!(!thawed.report().contains("failed-joins=1"), "{}", thawed.report());
 }

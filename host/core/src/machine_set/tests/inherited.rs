@@ -19,7 +19,7 @@ fn drifted(machine: ChildFact) -> ChildFact {
 fn machines_that_live_get_all_of_it_and_those_that_are_past_it_the_kind_of_their_class() {
     let machines = [
         drifted(child(0)),
-        drifted(child(1).failed().wish("now").kept(5_000)),
+        drifted(child(1).failed().request("now").kept(5_000)),
         drifted(child(2).going()),
         child(3),
     ];
@@ -80,7 +80,7 @@ fn a_slip_is_told_until_it_is_corrected() {
             Valid=False NotUnderstood: spec.template.spec.drainTimeout is no duration: correct it; until then it counts as not set for Machines
         "#]],
     );
-    let corrected = set(1, [child(0)]).with(|view| view.set.told.is_invalid = true);
-    assert!(corrected.tell().contains("Valid=True Understood"), "{}", corrected.tell());
-    assert!(!set(1, [child(0)]).tell().contains("Valid="));
+    let corrected = set(1, [child(0)]).with(|view| view.set.reported.is_invalid = true);
+    assert!(corrected.report().contains("Valid=True Understood"), "{}", corrected.report());
+    assert!(!set(1, [child(0)]).report().contains("Valid="));
 }

@@ -8,7 +8,7 @@ use super::facts::{child, labels, selector};
 use super::{Case, check, running, seconds, set};
 
 /// It would have to make, delete and let go of Machines, and does nothing.
-fn told(case: Case) -> String {
+fn reported(case: Case) -> String {
     let case = case.with(|view| view.machines = vec![child(0).failed(), child(1)]);
     let (batches, conclusion) = case.pass();
     assert!(batches.is_empty(), "{batches:?}");
@@ -19,13 +19,13 @@ fn told(case: Case) -> String {
 #[test]
 fn every_mistake_is_named_with_what_to_mend_and_touches_no_machine() {
     let rows = [
-        told(set(-3, [])),
-        told(set(9, []).with(|view| view.set.template = None)),
-        told(set(9, []).with(|view| view.set.template = Some(TemplateFact::default()))),
-        told(set(9, []).with(|view| view.set.selector = SetSelectorFact::Missing)),
-        told(set(9, []).with(|view| view.set.selector = SetSelectorFact::Invalid("no such word".into()))),
-        told(set(9, []).with(|view| view.set.selector = selector(&[]))),
-        told(set(9, []).with(|view| view.set.selector = selector(&[("pool", "b")]))),
+        reported(set(-3, [])),
+        reported(set(9, []).with(|view| view.set.template = None)),
+        reported(set(9, []).with(|view| view.set.template = Some(TemplateFact::default()))),
+        reported(set(9, []).with(|view| view.set.selector = SetSelectorFact::Missing)),
+        reported(set(9, []).with(|view| view.set.selector = SetSelectorFact::Invalid("no such word".into()))),
+        reported(set(9, []).with(|view| view.set.selector = selector(&[]))),
+        reported(set(9, []).with(|view| view.set.selector = selector(&[("pool", "b")]))),
     ];
     expect![[r#"
         InvalidMachineSet: spec.replicas is -3: set it to 0 or more

@@ -119,18 +119,18 @@ impl Case {
             SetEffect::Delete(machine, why) => {
                 of_uid(given("delete"), &machine.uid, |uid, result| SetOutcome::Delete(uid, *why, result))
             }
-            SetEffect::LookAtMachine { name } => match given("look-at-machine") {
-                Some(SetOutcome::LookAtMachine(_, result)) => SetOutcome::LookAtMachine(name.clone(), result),
-                _ => SetOutcome::LookAtMachine(name.clone(), Ok(NameTakenBy::This)),
+            SetEffect::GetMachine { name } => match given("look-at-machine") {
+                Some(SetOutcome::GetMachine(_, result)) => SetOutcome::GetMachine(name.clone(), result),
+                _ => SetOutcome::GetMachine(name.clone(), Ok(NameTakenBy::This)),
             },
-            SetEffect::Claim => given("claim").unwrap_or(SetOutcome::Claim(Ok(()))),
+            SetEffect::AddFinalizer => given("claim").unwrap_or(SetOutcome::AddFinalizer(Ok(()))),
             SetEffect::ReleaseFinalizer => {
                 given("release-finalizer").unwrap_or(SetOutcome::ReleaseFinalizer(Ok(())))
             }
             SetEffect::ListMachines => given("list-machines")
                 .unwrap_or_else(|| SetOutcome::ListMachines(Ok(self.view.machines.clone()))),
-            SetEffect::LookAtSet => given("look-at-set").unwrap_or_else(|| {
-                SetOutcome::LookAtSet(Ok(CurrentSet { uid: self.view.set.uid.clone(), is_deleting: false }))
+            SetEffect::GetSet => given("look-at-set").unwrap_or_else(|| {
+                SetOutcome::GetSet(Ok(CurrentSet { uid: self.view.set.uid.clone(), is_deleting: false }))
             }),
             SetEffect::WriteSet(_) => given("write-set").unwrap_or(SetOutcome::WriteSet(Ok(()))),
         }
@@ -143,16 +143,16 @@ impl Case {
         for _ in 0..BATCHES_PER_PASS {
             match step(&self.view, &progress, self.now) {
                 SetStep::Act(effects) => {
-                    let verdict = invariants::batch(&self.view, &progress, &effects, self.now);
-                    assert_eq!(verdict, Ok(()), "{batches:?} {effects:?}");
+                    let decision = invariants::batch(&self.view, &progress, &effects, self.now);
+                    assert_eq!(decision, Ok(()), "{batches:?} {effects:?}");
                     for effect in &effects {
                         progress.record(self.answer(effect));
                     }
                     batches.push(effects);
                 }
                 SetStep::Finish(conclusion) => {
-                    let verdict = invariants::conclusion(&self.view, &progress, &conclusion);
-                    assert_eq!(verdict, Ok(()), "{batches:?} {conclusion:?}");
+                    let decision = invariants::conclusion(&self.view, &progress, &conclusion);
+                    assert_eq!(decision, Ok(()), "{batches:?} {conclusion:?}");
                     return (batches, conclusion);
                 }
             }
@@ -183,7 +183,7 @@ impl Case {
         self.effects().into_iter().filter_map(name).collect()
     }
 
-    fn tell(&self) -> String {
+    fn report(&self) -> String {
         let (batches, conclusion) = self.pass();
         let mut text = String::new();
         for batch in batches {
@@ -233,11 +233,11 @@ fn of_uid(
 
 fn effect_of(outcome: &SetOutcome) -> &'static str {
     match outcome {
-        SetOutcome::Claim(_) => "claim",
+        SetOutcome::AddFinalizer(_) => "claim",
         SetOutcome::ReleaseFinalizer(_) => "release-finalizer",
         SetOutcome::ListMachines(_) => "list-machines",
-        SetOutcome::LookAtSet(_) => "look-at-set",
-        SetOutcome::LookAtMachine(..) => "look-at-machine",
+        SetOutcome::GetSet(_) => "look-at-set",
+        SetOutcome::GetMachine(..) => "look-at-machine",
         SetOutcome::Adopt(..) => "adopt",
         SetOutcome::Release(..) => "release",
         SetOutcome::Preserve(..) => "preserve",
@@ -261,14 +261,14 @@ fn effect_text(effect: &SetEffect) -> String {
         SetEffect::Delete(machine, why) => format!("{name} {} {why:?}", machine.name),
         SetEffect::WriteSet(change) => {
             let all = change.labels.iter().chain(&change.annotations);
-            let told = all.map(|(key, value)| format!("{key}={}", value.as_deref().unwrap_or("-")));
-            format!("{name} {}", told.collect::<Vec<_>>().join(","))
+            let reported = all.map(|(key, value)| format!("{key}={}", value.as_deref().unwrap_or("-")));
+            format!("{name} {}", reported.collect::<Vec<_>>().join(","))
         }
-        SetEffect::Claim
+        SetEffect::AddFinalizer
         | SetEffect::ReleaseFinalizer
         | SetEffect::ListMachines
-        | SetEffect::LookAtSet
-        | SetEffect::LookAtMachine { .. } => name.to_owned(),
+        | SetEffect::GetSet
+        | SetEffect::GetMachine { .. } => name.to_owned(),
     }
 }
 
@@ -279,7 +279,7 @@ fn seconds(second: i64) -> Timestamp {
 
 /// The pass tells as expected.
 fn check(case: &Case, expected: &Expect) {
-    expected.assert_eq(&case.tell());
+    expected.assert_eq(&case.report());
 }
 
 fn unclear() -> ActError {

@@ -30,7 +30,7 @@ fn live_through(weather: Weather, bug: Option<Bug>) -> Seen {
             world.tick();
             world.pass();
         }
-        world.settle();
+        world.run_to_rest();
         let wanted = usize::try_from(world.set().replicas).unwrap();
         assert_eq!(world.machines.len(), wanted, "seed {seed}");
         seen.creations += world.creations;
@@ -55,8 +55,8 @@ fn not_even_when_a_host_begins_with_a_listing_of_long_ago() {
 #[test]
 fn what_makes_it_so_is_missed_when_it_is_missing() {
     for bug in [Bug::RandomNames, Bug::NoBarrier] {
-        let verdict = std::panic::catch_unwind(|| live_through(Weather::Rough, Some(bug)));
-        assert!(verdict.is_err(), "{bug:?}");
+        let decision = std::panic::catch_unwind(|| live_through(Weather::Rough, Some(bug)));
+        assert!(decision.is_err(), "{bug:?}");
     }
 }
 
@@ -65,7 +65,7 @@ fn in_fair_weather_a_set_is_scaled_without_a_detour() {
     let mut world = World::new(0, None);
     for replicas in [5, 250, 40, 0, 3] {
         world.change_set(|set| set.replicas = replicas);
-        world.settle();
+        world.run_to_rest();
         assert_eq!(world.machines.len(), usize::try_from(replicas).unwrap());
     }
     assert_eq!((world.creations, world.refused_names), (253, 0));

@@ -92,15 +92,15 @@ fn names_and_doubts() {
     caught(&set(3, running(2)), &[create(1)], SetViolation::WrongName);
     let noted = |view: &mut SetView| view.set.closed_ordinal = Some(5);
     caught(&set(1, []).with(noted), &[create(5)], SetViolation::WrongName);
-    caught(&set(1, []).with(noted), &[create(6)], SetViolation::Unsettled);
-    caught(&set(1, [child(0).going()]), &[create(1)], SetViolation::Unsettled);
-    caught(&set(1, []).in_doubt(), &[create(0)], SetViolation::Unsettled);
-    caught(&set(0, [child(0)]), &[delete(0, DeleteReason::Surplus)], SetViolation::Unsettled);
-    caught(&set(0, running(1)).in_doubt(), &[delete(0, DeleteReason::Surplus)], SetViolation::Unsettled);
+    caught(&set(1, []).with(noted), &[create(6)], SetViolation::OwnersUnknown);
+    caught(&set(1, [child(0).going()]), &[create(1)], SetViolation::OwnersUnknown);
+    caught(&set(1, []).in_doubt(), &[create(0)], SetViolation::OwnersUnknown);
+    caught(&set(0, [child(0)]), &[delete(0, DeleteReason::Surplus)], SetViolation::OwnersUnknown);
+    caught(&set(0, running(1)).in_doubt(), &[delete(0, DeleteReason::Surplus)], SetViolation::OwnersUnknown);
     let release = [SetEffect::ReleaseFinalizer];
-    caught(&set(0, []).with(deleted).in_doubt(), &release, SetViolation::Unsettled);
-    caught(&set(2, [orphan(0)]), &[create(1)], SetViolation::Unsettled);
-    caught(&set(0, [orphan(0), child(1)]), &[delete(1, DeleteReason::Surplus)], SetViolation::Unsettled);
+    caught(&set(0, []).with(deleted).in_doubt(), &release, SetViolation::OwnersUnknown);
+    caught(&set(2, [orphan(0)]), &[create(1)], SetViolation::OwnersUnknown);
+    caught(&set(0, [orphan(0), child(1)]), &[delete(1, DeleteReason::Surplus)], SetViolation::OwnersUnknown);
 }
 
 #[test]
@@ -128,24 +128,24 @@ fn claims() {
 
 #[test]
 fn the_set_itself() {
-    caught(&set(1, []).with(|view| view.set.has_finalizer = false), &[create(0)], SetViolation::Unheld);
-    caught(&set(1, []).with(deleted), &[create(0)], SetViolation::Unheld);
-    caught(&set(1, []).with(deleted), &[SetEffect::Claim], SetViolation::Unheld);
-    caught(&set(-1, []), &[SetEffect::Claim], SetViolation::InvalidSet);
+    caught(&set(1, []).with(|view| view.set.has_finalizer = false), &[create(0)], SetViolation::WithoutFinalizer);
+    caught(&set(1, []).with(deleted), &[create(0)], SetViolation::WithoutFinalizer);
+    caught(&set(1, []).with(deleted), &[SetEffect::AddFinalizer], SetViolation::WithoutFinalizer);
+    caught(&set(-1, []), &[SetEffect::AddFinalizer], SetViolation::InvalidSet);
     caught(&set(0, []), &[SetEffect::ReleaseFinalizer], SetViolation::SetStays);
     let release = [SetEffect::ReleaseFinalizer];
     caught(&set(0, running(1)).with(deleted), &release, SetViolation::ReleaseBeforeMachines);
-    caught(&set(1, []).with(|view| view.set.is_scale_up_disabled = true), &[create(0)], SetViolation::Held);
+    caught(&set(1, []).with(|view| view.set.is_scale_up_disabled = true), &[create(0)], SetViolation::Blocked);
     caught(
         &set(9, running(1)).with(|view| {
             view.set.is_frozen = true;
             view.settings.safety_down = 90;
         }),
         &[create(1)],
-        SetViolation::Held,
+        SetViolation::Blocked,
     );
-    caught(&set(1, []).frozen_gate(), &[create(0)], SetViolation::Held);
-    caught(&closed(0, running(1)).frozen_gate(), &[delete(0, DeleteReason::Surplus)], SetViolation::Held);
+    caught(&set(1, []).frozen_gate(), &[create(0)], SetViolation::Blocked);
+    caught(&closed(0, running(1)).frozen_gate(), &[delete(0, DeleteReason::Surplus)], SetViolation::Blocked);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn ends() {
     };
     let quiet = set(1, running(1));
     assert_eq!(ended(&quiet, |_| {}), Ok(()));
-    assert_eq!(ended(&quiet, |end| end.message.clear()), Err(SetViolation::Mute));
+    assert_eq!(ended(&quiet, |end| end.message.clear()), Err(SetViolation::WithoutReason));
     assert_eq!(ended(&quiet, |end| end.wake = Requeue::Now), Err(SetViolation::WrongWake));
     assert_eq!(ended(&quiet, |end| end.wake = Requeue::Gone), Err(SetViolation::WrongWake));
     let never =

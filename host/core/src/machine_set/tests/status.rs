@@ -16,7 +16,7 @@ fn the_counts_are_those_of_the_sets_machines() {
         child(3).going(),
         child(4).with(|machine| machine.labels = labels(&[("pool", "a")])),
         child(5).owner(MachineOwner::Other("pool-b".into())),
-        child(6).failed().wish("now").kept(5_000),
+        child(6).failed().request("now").kept(5_000),
         child(7).phase(Phase::CrashLoopBackOff).with(|machine| {
             machine.operation =
                 Some(OperationFact { kind: OperationType::Create, state: OperationState::Failed });
@@ -42,7 +42,7 @@ fn the_counts_are_those_of_the_sets_machines() {
 #[test]
 fn a_failure_that_is_over_is_taken_back() {
     let failed = OperationFact { kind: OperationType::Create, state: OperationState::Failed };
-    let case = set(1, running(1)).with(|view| view.set.told.operation = Some(failed));
+    let case = set(1, running(1)).with(|view| view.set.reported.operation = Some(failed));
     let status = case.pass().1.status;
     let operation = status.operation.expect("something to take back");
     assert_eq!((operation.kind, operation.state), (OperationType::Create, OperationState::Successful));
@@ -72,7 +72,7 @@ fn each_reason_has_a_word_of_its_own() {
         SetReason::FinalizerHeld,
         SetReason::WriteFailed,
         SetReason::CachesBehind,
-        SetReason::Held,
+        SetReason::GateFrozen,
         SetReason::Frozen,
         SetReason::ScaleUpDisabled,
         SetReason::Orphaning,

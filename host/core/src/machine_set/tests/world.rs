@@ -130,7 +130,7 @@ impl World {
     }
 
     pub(super) fn living(&self) -> usize {
-        self.machines.values().filter(|machine| !machine.is_going()).count()
+        self.machines.values().filter(|machine| !machine.is_terminating()).count()
     }
 
     fn write(&mut self, machine: ChildFact) {
@@ -172,7 +172,7 @@ impl World {
     /// Simulates the Machine's own reconciles. They read the same cache.
     fn live(&mut self, name: &Name) {
         let machine = self.machines[name].clone();
-        let is_seen = self.cache.get(name).is_some_and(|seen| seen.is_going() == machine.is_going());
+        let is_seen = self.cache.get(name).is_some_and(|seen| seen.is_terminating() == machine.is_terminating());
         match (machine.is_deleting, machine.phase) {
             (true, Phase::Terminating) if is_seen && self.may_be_gone(&machine) && self.chance.one_in(3) => {
                 self.machines.remove(name);
@@ -197,7 +197,7 @@ impl World {
     /// Somebody deletes a Machine by hand.
     pub(super) fn take_away(&mut self) {
         let living: Vec<ChildFact> =
-            self.machines.values().filter(|machine| !machine.is_going()).cloned().collect();
+            self.machines.values().filter(|machine| !machine.is_terminating()).cloned().collect();
         if living.is_empty() {
             return;
         }
@@ -260,16 +260,16 @@ impl World {
         for _ in 0..BATCHES_PER_PASS {
             match step(&view, &progress, now) {
                 SetStep::Act(effects) => {
-                    let verdict = invariants::batch(&view, &progress, &effects, now);
-                    assert_eq!(verdict, Ok(()), "{effects:?}");
+                    let decision = invariants::batch(&view, &progress, &effects, now);
+                    assert_eq!(decision, Ok(()), "{effects:?}");
                     for effect in &effects {
                         let outcome = self.act(&view, effect)?;
                         progress.record(outcome);
                     }
                 }
                 SetStep::Finish(conclusion) => {
-                    let verdict = invariants::conclusion(&view, &progress, &conclusion);
-                    assert_eq!(verdict, Ok(()), "{conclusion:?}");
+                    let decision = invariants::conclusion(&view, &progress, &conclusion);
+                    assert_eq!(decision, Ok(()), "{conclusion:?}");
                     let has_listed = matches!(progress.listing, Some(Ok(_)));
                     self.is_in_doubt = progress.is_unclear() || (self.is_in_doubt && !has_listed);
                     if progress.is_unclear() {
@@ -284,9 +284,9 @@ impl World {
 
     /// Carries an effect out, or not, and says what the host hears of it.
     fn act(&mut self, view: &SetView, effect: &SetEffect) -> Result<SetOutcome, Crash> {
-        let fate = if self.weather == Weather::Calm { 99 } else { self.chance.below(40) };
+        let roll = if self.weather == Weather::Calm { 99 } else { self.chance.below(40) };
         let refused = || ActError::Throttled { after: None };
-        match fate {
+        match roll {
             0 => return Err(Crash),
             1 => return Ok(effect.failed(refused())),
             2 => return Ok(effect.failed(unclear())),
@@ -317,22 +317,22 @@ impl World {
 
     fn carry_out(&mut self, view: &SetView, effect: &SetEffect) -> SetOutcome {
         match effect {
-            SetEffect::Claim => {
+            SetEffect::AddFinalizer => {
                 self.change_set(|set| set.has_finalizer = true);
-                SetOutcome::Claim(Ok(()))
+                SetOutcome::AddFinalizer(Ok(()))
             }
             SetEffect::ListMachines => {
                 SetOutcome::ListMachines(Ok(self.machines.values().cloned().collect()))
             }
-            SetEffect::LookAtSet => {
-                SetOutcome::LookAtSet(Ok(CurrentSet { uid: self.set().uid.clone(), is_deleting: false }))
+            SetEffect::GetSet => {
+                SetOutcome::GetSet(Ok(CurrentSet { uid: self.set().uid.clone(), is_deleting: false }))
             }
-            SetEffect::LookAtMachine { name } => {
+            SetEffect::GetMachine { name } => {
                 let taken = self.machines.get(name).map(|machine| match machine.owner {
                     MachineOwner::This => NameTakenBy::This,
                     MachineOwner::None | MachineOwner::Other(_) => NameTakenBy::Other,
                 });
-                SetOutcome::LookAtMachine(name.clone(), taken.ok_or(ActError::Gone))
+                SetOutcome::GetMachine(name.clone(), taken.ok_or(ActError::Gone))
             }
             SetEffect::Create { ordinal, name, .. } => {
                 let machine = self.newborn(view, effect);
@@ -345,8 +345,8 @@ impl World {
             ),
             SetEffect::Preserve(target, keep) => {
                 if let Some(machine) = self.machines.get(&target.name).cloned() {
-                    let wish = (*keep == PreserveChange::Begin).then(|| AUTO_PRESERVED.to_owned());
-                    self.write(machine.with(|machine| machine.preserve_wish = wish));
+                    let request = (*keep == PreserveChange::Begin).then(|| AUTO_PRESERVED.to_owned());
+                    self.write(machine.with(|machine| machine.preserve_request = request));
                 }
                 SetOutcome::Preserve(target.uid.clone(), *keep, Ok(()))
             }
@@ -393,7 +393,7 @@ impl World {
         }
         self.write(machine);
         self.creations += 1;
-        assert!(self.living() <= want, "{want} are wanted: {}", self.tell());
+        assert!(self.living() <= want, "{want} are wanted: {}", self.report());
         Ok(())
     }
 
@@ -402,12 +402,12 @@ impl World {
         let Some(machine) = self.machines.get(name).filter(|machine| machine.uid == *uid).cloned() else {
             return Err(ActError::Gone);
         };
-        if machine.is_going() {
+        if machine.is_terminating() {
             return Err(ActError::Conflict);
         }
         self.write(machine.with(|machine| machine.is_deleting = true));
         let is_living =
-            |machine: &ChildFact| self.machines.values().any(|own| own.uid == machine.uid && !own.is_going());
+            |machine: &ChildFact| self.machines.values().any(|own| own.uid == machine.uid && !own.is_terminating());
         let behind_its_back = view
             .machines
             .iter()
@@ -420,7 +420,7 @@ impl World {
     }
 
     /// To rest: faults are over, and after some time nothing is done any more.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn run_to_rest(&mut self) {
         self.weather = Weather::Calm;
         let mut quiet = 0;
         for _ in 0..600 {
@@ -437,11 +437,11 @@ impl World {
                 return;
             }
         }
-        panic!("no rest: {:#?} {}", self.set(), self.tell());
+        panic!("no rest: {:#?} {}", self.set(), self.report());
     }
 
     /// Returns the state of the API server and of the host, and its history.
-    fn tell(&self) -> String {
+    fn report(&self) -> String {
         let list = |machines: &Cache| {
             let all = machines.values().map(|machine| (machine.ordinal, machine.phase, machine.is_deleting));
             format!("{:?}", all.collect::<Vec<_>>())

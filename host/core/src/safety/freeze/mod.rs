@@ -222,7 +222,7 @@ impl Freeze {
     }
 
     /// Returns the time until the next check.
-    pub fn next_look(&self, pace: CheckInterval) -> SignedDuration {
+    pub fn next_check(&self, pace: CheckInterval) -> SignedDuration {
         let is_well = self.control_down.is_none() && self.target_down.is_none();
         match self.state {
             FreezeState::Open if is_well => pace.when_well(),

@@ -185,7 +185,7 @@ fn at_the_start_looks_follow_each_other_quickly_and_then_as_while_something_is_w
     let pauses: Vec<_> = (0..10)
         .map(|_| {
             freeze.observe(NO_CONTROL, PACE, at(0));
-            freeze.next_look(PACE).as_millis()
+            freeze.next_check(PACE).as_millis()
         })
         .collect();
     assert_eq!(pauses, [50, 100, 200, 400, 800, 1_600, 3_200, 6_000, 6_000, 6_000]);
@@ -194,15 +194,15 @@ fn at_the_start_looks_follow_each_other_quickly_and_then_as_while_something_is_w
 #[test]
 fn looks_are_frequent_while_something_is_wrong() {
     let mut freeze = open();
-    assert_eq!(freeze.next_look(PACE), PACE.period);
+    assert_eq!(freeze.next_check(PACE), PACE.period);
     freeze.observe(NO_CONTROL, PACE, at(10));
-    assert_eq!(freeze.next_look(PACE), SignedDuration::from_secs(6));
+    assert_eq!(freeze.next_check(PACE), SignedDuration::from_secs(6));
     freeze.observe(WELL, PACE, at(20));
-    assert_eq!(freeze.next_look(PACE), PACE.period);
+    assert_eq!(freeze.next_check(PACE), PACE.period);
     freeze.observe(REQUESTED, PACE, at(30));
-    assert_eq!(freeze.next_look(PACE), SignedDuration::from_secs(6));
+    assert_eq!(freeze.next_check(PACE), SignedDuration::from_secs(6));
     let zero = CheckInterval { period: SignedDuration::ZERO, timeout: SignedDuration::ZERO };
-    assert!(freeze.next_look(zero) > SignedDuration::ZERO, "settings of zero do not make a hot loop");
+    assert!(freeze.next_check(zero) > SignedDuration::ZERO, "settings of zero do not make a hot loop");
 }
 
 #[test]
@@ -260,7 +260,7 @@ proptest! {
             if matches!(change, FreezeChange::Thawed { .. }) {
                 prop_assert_eq!(freeze.thawed_at(), Some(at(now)));
             }
-            prop_assert!(freeze.next_look(PACE) > SignedDuration::ZERO);
+            prop_assert!(freeze.next_check(PACE) > SignedDuration::ZERO);
         }
         freeze.observe(WELL, PACE, at(now));
         freeze.observe(CAUGHT_UP, PACE, at(now));

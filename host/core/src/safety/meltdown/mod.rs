@@ -60,7 +60,7 @@ pub struct MemberFact {
     pub group: Option<OwnerGroup>,
     /// Where its VM is.
     pub zone: Option<FailureDomain>,
-    pub standing: MemberState,
+    pub state: MemberState,
     /// When its VM was rebooted last, or was about to be.
     pub rebooted_at: Option<Timestamp>,
 }
@@ -68,7 +68,7 @@ pub struct MemberFact {
 impl MemberFact {
     /// Returns the last reboot of its VM, while that may be why it is unhealthy.
     fn reboot(&self) -> Option<Timestamp> {
-        match self.standing {
+        match self.state {
             MemberState::Doubtful { .. } => self.rebooted_at,
             MemberState::Running { .. } | MemberState::Away | MemberState::Failed | MemberState::Kept => None,
         }
@@ -214,14 +214,14 @@ impl Meltdown {
         if let (Some(group), Some(fact)) = (entered, new) {
             let state = self.groups.entry(group).or_default();
             state.members += 1;
-            if matches!(fact.standing, MemberState::Away | MemberState::Failed) {
+            if matches!(fact.state, MemberState::Away | MemberState::Failed) {
                 state.away.insert(key.clone());
             }
             if let Some(at) = fact.reboot() {
                 state.rebooted.insert(key.clone(), at);
             }
         }
-        let has_decided = new.is_none_or(|fact| match fact.standing {
+        let has_decided = new.is_none_or(|fact| match fact.state {
             // Failed or recovered: the permit is used.
             MemberState::Failed | MemberState::Running { .. } | MemberState::Kept | MemberState::Away => true,
             MemberState::Doubtful { .. } => false,
@@ -267,9 +267,9 @@ impl Meltdown {
         };
         if question == PermitRequest::NameTaken {
             let is_there = |key: &ObjectKey| {
-                let standing = self.members.get(key).map(|member| member.standing);
+                let state = self.members.get(key).map(|member| member.state);
                 matches!(
-                    standing,
+                    state,
                     Some(MemberState::Failed | MemberState::Away | MemberState::Doubtful { .. })
                 )
             };

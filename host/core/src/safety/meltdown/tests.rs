@@ -20,22 +20,22 @@ fn at(second: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
 }
 
-fn member(group: Option<OwnerGroup>, zone: Option<FailureDomain>, standing: MemberState) -> MemberFact {
-    MemberFact { group, zone, standing, rebooted_at: None }
+fn member(group: Option<OwnerGroup>, zone: Option<FailureDomain>, state: MemberState) -> MemberFact {
+    MemberFact { group, zone, state, rebooted_at: None }
 }
 
 /// Machines of one deployment, each in a zone of its own.
 fn group(standings: &[MemberState]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
-    for (number, standing) in standings.iter().enumerate() {
+    for (number, state) in standings.iter().enumerate() {
         let zone = Some(FailureDomain::new(format!("zone-{number}")));
-        meltdown.update(&key(number), Some(&member(deployment("a"), zone, *standing)));
+        meltdown.update(&key(number), Some(&member(deployment("a"), zone, *state)));
     }
     meltdown
 }
 
-fn set(meltdown: &mut Meltdown, number: usize, standing: MemberState) -> Vec<ObjectKey> {
-    let fact = MemberFact { standing, ..meltdown.members[&key(number)].clone() };
+fn set(meltdown: &mut Meltdown, number: usize, state: MemberState) -> Vec<ObjectKey> {
+    let fact = MemberFact { state, ..meltdown.members[&key(number)].clone() };
     meltdown.update(&key(number), Some(&fact))
 }
 
@@ -86,10 +86,10 @@ fn a_limit_is_a_number_or_a_share() {
 
 #[test]
 fn what_comes_goes_or_is_updated_counts_and_what_is_preserved_does_not() {
-    for (standing, is_granted) in
+    for (state, is_granted) in
         [(MemberState::Away, false), (MemberState::Failed, false), (MemberState::Kept, true), (RUNNING, true)]
     {
-        assert_eq!(ask(&mut group(&[SICK, standing]), 0, ReplacementLimit::ONE), is_granted, "{standing:?}");
+        assert_eq!(ask(&mut group(&[SICK, state]), 0, ReplacementLimit::ONE), is_granted, "{state:?}");
     }
 }
 
@@ -187,9 +187,9 @@ fn a_vm_of_a_zone_that_is_started_anew_is_noticed_by_the_next_one() {
 /// Machines of many deployments in one zone.
 fn zone(standings: &[MemberState]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
-    for (number, standing) in standings.iter().enumerate() {
+    for (number, state) in standings.iter().enumerate() {
         let group = deployment(&format!("d-{number}"));
-        let fact = member(group, Some("zone-a".into()), *standing);
+        let fact = member(group, Some("zone-a".into()), *state);
         meltdown.update(&key(number), Some(&fact));
     }
     meltdown
@@ -204,7 +204,7 @@ fn speaks_at(meltdown: &mut Meltdown, now: Timestamp) -> String {
     match meltdown.ask(&key(0), PermitRequest::Turn(ReplacementLimit::ONE), now) {
         Permit::Granted { zone: None } => "nothing".into(),
         Permit::Granted { zone: Some(zone) } => {
-            let words = [(zone.is_silent, "silent"), (zone.has_trouble, "others")];
+            let words = [(zone.is_silent, "silent"), (zone.has_problem, "others")];
             words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
         }
         Permit::Busy { .. } => "busy".into(),
@@ -243,7 +243,7 @@ fn a_zone_in_which_one_machine_after_the_other_falls_silent_is_asked_about_each_
     for number in [3, 2, 1] {
         let permit = meltdown.ask(&key(number), PermitRequest::Turn(ReplacementLimit::ONE), at(0));
         let Permit::Granted { zone: Some(zone) } = permit else { panic!("nobody is asked: {permit:?}") };
-        assert_eq!((zone.is_silent, zone.has_trouble), (false, true));
+        assert_eq!((zone.is_silent, zone.has_problem), (false, true));
         meltdown.update(&key(number), None);
     }
     assert_eq!(speaks(&mut meltdown), "nothing", "none was failed");
@@ -315,7 +315,7 @@ fn nothing_is_kept_of_what_is_gone() {
     assert!(meltdown.zones.is_empty());
 }
 
-fn standing() -> impl Strategy<Value = MemberState> {
+fn state() -> impl Strategy<Value = MemberState> {
     prop_oneof![
         Just(RUNNING),
         Just(SICK),
@@ -336,7 +336,7 @@ enum Move {
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let update = (0..6_usize, proptest::option::of((0..2_u8, 0..2_u8, standing())));
+    let update = (0..6_usize, proptest::option::of((0..2_u8, 0..2_u8, state())));
     let one = prop_oneof![
         update.prop_map(|(number, fact)| Move::Update(number, fact)),
         (0..6_usize).prop_map(Move::Reboot),
@@ -351,9 +351,9 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 fn takes_a_place(meltdown: &Meltdown, other: &ObjectKey, member: &MemberFact, now: Timestamp) -> bool {
     let state = &meltdown.groups[member.group.as_ref().unwrap()];
     let is_held = state.permits.get(other).is_some_and(|until| *until > now);
-    let is_rebooting = matches!(member.standing, MemberState::Doubtful { .. })
+    let is_rebooting = matches!(member.state, MemberState::Doubtful { .. })
         && member.rebooted_at.is_some_and(|at| is_rebooting(at, now));
-    matches!(member.standing, MemberState::Away | MemberState::Failed) || is_rebooting || is_held
+    matches!(member.state, MemberState::Away | MemberState::Failed) || is_rebooting || is_held
 }
 
 proptest! {
@@ -364,8 +364,8 @@ proptest! {
         for one in moves {
             match one {
                 Move::Update(number, fact) => {
-                    let fact = fact.map(|(group, zone, standing)| {
-                        member(deployment(&group.to_string()), Some(FailureDomain::new(zone.to_string())), standing)
+                    let fact = fact.map(|(group, zone, state)| {
+                        member(deployment(&group.to_string()), Some(FailureDomain::new(zone.to_string())), state)
                     });
                     meltdown.update(&key(number), fact.as_ref());
                 }
@@ -393,9 +393,9 @@ proptest! {
             }
             for (name, (serving, silent)) in meltdown.zones.counts() {
                 let of_zone = || meltdown.members.values().filter(|member| member.zone.as_ref() == Some(&name));
-                let serves = |member: &&MemberFact| !matches!(member.standing, MemberState::Away | MemberState::Failed | MemberState::Kept);
+                let serves = |member: &&MemberFact| !matches!(member.state, MemberState::Away | MemberState::Failed | MemberState::Kept);
                 prop_assert_eq!(serving, of_zone().filter(serves).count());
-                prop_assert_eq!(silent, of_zone().filter(|member| member.standing == SILENT).count());
+                prop_assert_eq!(silent, of_zone().filter(|member| member.state == SILENT).count());
             }
         }
     }
@@ -406,20 +406,20 @@ proptest! {
     #[test]
     fn never_are_more_machines_failed_and_started_anew_at_a_time_than_the_limit_says(
         places in 1..4_u32,
-        deeds in proptest::collection::vec((0..5_usize, 0..7_u8, 0..200_i64), 1..120),
+        actions in proptest::collection::vec((0..5_usize, 0..7_u8, 0..200_i64), 1..120),
     ) {
         let limit = ReplacementLimit::Machines(places);
         let mut meltdown = group(&[SICK; 5]);
         let mut world: BTreeMap<usize, MemberFact> =
             (0..5).map(|number| (number, meltdown.members[&key(number)].clone())).collect();
         let (mut now, mut is_behind) = (at(0), false);
-        for (number, deed, seconds) in deeds {
+        for (number, action, seconds) in actions {
             now += SignedDuration::from_secs(seconds);
             let fact = world[&number].clone();
-            let is_sick = fact.standing == SICK;
-            let next = match deed {
-                0..=2 if is_sick && ask_at(&mut meltdown, number, limit, now) => match deed {
-                    0 => MemberFact { standing: MemberState::Failed, ..fact },
+            let is_sick = fact.state == SICK;
+            let next = match action {
+                0..=2 if is_sick && ask_at(&mut meltdown, number, limit, now) => match action {
+                    0 => MemberFact { state: MemberState::Failed, ..fact },
                     1 => MemberFact { rebooted_at: Some(now), ..fact },
                     // The pass came to another end.
                     _ => {
@@ -428,22 +428,22 @@ proptest! {
                     }
                 },
                 // The start has helped, the replacement has come.
-                3 if fact.standing != RUNNING => MemberFact { standing: RUNNING, rebooted_at: None, ..fact },
-                4 if fact.standing == RUNNING => MemberFact { standing: SICK, ..fact },
+                3 if fact.state != RUNNING => MemberFact { state: RUNNING, rebooted_at: None, ..fact },
+                4 if fact.state == RUNNING => MemberFact { state: SICK, ..fact },
                 _ => fact,
             };
             world.insert(number, next);
-            if deed == 5 {
+            if action == 5 {
                 meltdown = Meltdown::new(50);
             }
             // The cache is late for less than a permit is held.
-            is_behind = !is_behind && seconds % 3 == 0 && deed < 3;
+            is_behind = !is_behind && seconds % 3 == 0 && action < 3;
             if !is_behind {
                 for (number, fact) in &world {
                     meltdown.update(&key(*number), Some(fact));
                 }
             }
-            let away = world.values().filter(|fact| match fact.standing {
+            let away = world.values().filter(|fact| match fact.state {
                 MemberState::Failed => true,
                 MemberState::Doubtful { .. } => fact.rebooted_at.is_some_and(|at| is_rebooting(at, now)),
                 MemberState::Running { .. } | MemberState::Away | MemberState::Kept => false,

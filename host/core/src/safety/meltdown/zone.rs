@@ -23,7 +23,7 @@ pub struct ZoneState {
     pub is_silent: bool,
     /// Another one of its Machines is silent, has failed not long ago, is being rebooted, or is about to be one of
     /// these, so that the cloud is queried.
-    pub has_trouble: bool,
+    pub has_problem: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Zone {
     }
 
     /// Returns whether another one has a problem.
-    fn has_trouble(&self, key: &ObjectKey, is_silent: bool) -> bool {
+    fn has_problem(&self, key: &ObjectKey, is_silent: bool) -> bool {
         let known = self.failed.iter().chain(self.rebooted.keys());
         let mut known = known.chain(self.permits.keys()).chain(self.remembered.keys());
         self.silent > usize::from(is_silent) || known.any(|other| other != key)
@@ -81,7 +81,7 @@ impl Zones {
             && let Some(name) = &old.zone
             && let Some(zone) = self.zones.get_mut(name)
         {
-            let (serves, is_silent) = share(old.standing);
+            let (serves, is_silent) = share(old.state);
             zone.serving -= usize::from(serves);
             zone.silent -= usize::from(is_silent);
             zone.failed.remove(key);
@@ -91,10 +91,10 @@ impl Zones {
             && let Some(name) = &new.zone
         {
             let zone = self.zones.entry(name.clone()).or_default();
-            let (serves, is_silent) = share(new.standing);
+            let (serves, is_silent) = share(new.state);
             zone.serving += usize::from(serves);
             zone.silent += usize::from(is_silent);
-            if new.standing == MemberState::Failed {
+            if new.state == MemberState::Failed {
                 zone.failed.insert(key.clone());
                 if let Some((_, at)) = self.asked.get(key).filter(|(asked, _)| asked == name) {
                     let until = at.checked_add(REMEMBERED).unwrap_or(Timestamp::MAX);
@@ -120,11 +120,11 @@ impl Zones {
         let zone = self.zones.entry(name.clone()).or_default();
         let is_silent = zone.silent >= SILENT_AT_LEAST
             && zone.silent.saturating_mul(100) >= zone.serving.saturating_mul(self.silent_percent);
-        let has_trouble = zone.has_trouble(key, share(member.standing).1);
+        let has_problem = zone.has_problem(key, share(member.state).1);
         let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
         zone.permits.insert(key.clone(), until);
         self.asked.insert(key.clone(), (name.clone(), now));
-        (is_silent || has_trouble).then(|| ZoneState { name: name.clone(), is_silent, has_trouble })
+        (is_silent || has_problem).then(|| ZoneState { name: name.clone(), is_silent, has_problem })
     }
 
     pub(super) fn give_back(&mut self, key: &ObjectKey) {
@@ -143,8 +143,8 @@ impl Zones {
 }
 
 /// Returns whether a Machine counts as in service in its zone, and as silent.
-fn share(standing: MemberState) -> (bool, bool) {
-    match standing {
+fn share(state: MemberState) -> (bool, bool) {
+    match state {
         MemberState::Running { is_silent } | MemberState::Doubtful { is_silent } => (true, is_silent),
         MemberState::Away | MemberState::Failed | MemberState::Kept => (false, false),
     }

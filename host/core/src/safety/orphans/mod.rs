@@ -100,7 +100,7 @@ pub enum VmOwnership {
 }
 
 /// Returns the owner of this VM.
-pub fn standing(vm: &Listed, owners: &VmOwners) -> VmOwnership {
+pub fn ownership(vm: &Listed, owners: &VmOwners) -> VmOwnership {
     if owners.have(&vm.provider_id) {
         return VmOwnership::Owned;
     }
@@ -204,7 +204,7 @@ struct Sighting {
     first: Timestamp,
     last: Timestamp,
     count: u32,
-    order: DeleteRequest,
+    request: DeleteRequest,
     /// It is one VM of two.
     beside: Option<(Name, ProviderId)>,
 }
@@ -286,7 +286,7 @@ struct UnclearVm<'a> {
     vm: &'a Listed,
     /// The classes that list it.
     through: BTreeSet<ClassName>,
-    standing: VmOwnership,
+    ownership: VmOwnership,
     is_released: bool,
     deletes_by_id: bool,
 }
@@ -295,7 +295,7 @@ struct UnclearVm<'a> {
 /// than one check of each VM.
 fn doubts(
     listings: &[ClassListing],
-    standing: impl Fn(&Listed) -> VmOwnership,
+    ownership: impl Fn(&Listed) -> VmOwnership,
 ) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, UnclearVm<'_>>) {
     let mut seen: BTreeSet<&ProviderId> = BTreeSet::new();
     let mut doubts: BTreeMap<&ProviderId, UnclearVm<'_>> = BTreeMap::new();
@@ -308,15 +308,15 @@ fn doubts(
                     doubt.through.insert(listing.class.clone());
                     doubt.is_released |= listing.releases_strangers;
                     doubt.deletes_by_id &= listing.deletes_by_id;
-                    doubt.standing = doubt.standing.clone().or(|| standing(vm));
+                    doubt.ownership = doubt.ownership.clone().or(|| ownership(vm));
                 }
                 None if is_first => {
-                    let standing = standing(vm);
-                    if standing != VmOwnership::Owned {
+                    let ownership = ownership(vm);
+                    if ownership != VmOwnership::Owned {
                         let through = BTreeSet::from([listing.class.clone()]);
                         let is_released = listing.releases_strangers;
                         let deletes_by_id = listing.deletes_by_id;
-                        let doubt = UnclearVm { vm, through, standing, is_released, deletes_by_id };
+                        let doubt = UnclearVm { vm, through, ownership, is_released, deletes_by_id };
                         doubts.insert(id, doubt);
                     }
                 }
@@ -335,7 +335,7 @@ pub struct Sightings {
 }
 
 impl Sightings {
-    /// Notes a round of listings. `standing` returns the owner of a VM; its Machines must be read after the listings,
+    /// Notes a round of listings. `ownership` returns the owner of a VM; its Machines must be read after the listings,
     /// so that the Machine of each listed VM is among them. `classes` are all that could be listed: a VM that was seen
     /// through one of them and is not listed now may still exist when the listing of that class is missing from
     /// `listings`.
@@ -343,17 +343,17 @@ impl Sightings {
         &mut self,
         listings: &[ClassListing],
         classes: &BTreeSet<ClassName>,
-        standing: impl Fn(&Listed) -> VmOwnership,
+        ownership: impl Fn(&Listed) -> VmOwnership,
         rule: &OrphanRule,
         now: Timestamp,
     ) -> Findings {
-        let (seen, doubts) = doubts(listings, standing);
+        let (seen, doubts) = doubts(listings, ownership);
         self.forget_gone(listings, classes, &seen);
         self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
         let mut findings = Findings { listed: seen.len(), ..Findings::default() };
         let (mut shown, mut strangers) = (Vec::new(), BTreeSet::new());
-        for (id, UnclearVm { vm, through, standing, is_released, deletes_by_id }) in doubts {
-            match standing {
+        for (id, UnclearVm { vm, through, ownership, is_released, deletes_by_id }) in doubts {
+            match ownership {
                 VmOwnership::Owned | VmOwnership::Unattributable => drop(self.vms.remove(id)),
                 VmOwnership::Foreign => {
                     self.vms.remove(id);
@@ -377,7 +377,7 @@ impl Sightings {
                 }
                 VmOwnership::Orphan | VmOwnership::Stranger => {
                     findings.orphans += 1;
-                    if standing == VmOwnership::Stranger && !is_released {
+                    if ownership == VmOwnership::Stranger && !is_released {
                         strangers.insert(id.clone());
                     }
                     shown.push(id.clone());
@@ -446,7 +446,7 @@ impl Sightings {
                     first: now,
                     last: now,
                     count: 1,
-                    order: DeleteRequest::default(),
+                    request: DeleteRequest::default(),
                     beside,
                 };
                 self.vms.insert(vm.provider_id.clone(), sighting);
@@ -468,7 +468,7 @@ impl Sightings {
             let made = sighting.vm.created_at.unwrap_or(sighting.first);
             sighting.count >= needed
                 && now.duration_since(made) >= rule.minimum_age
-                && sighting.order.not_before.is_none_or(|at| at <= now)
+                && sighting.request.not_before.is_none_or(|at| at <= now)
         };
         let shown = shown.iter().filter_map(|id| self.vms.get(id));
         shown.filter(|sighting| is_ripe(sighting)).filter_map(Sighting::candidate).collect()
@@ -485,8 +485,8 @@ impl Sightings {
     }
 
     /// Returns when the next delete request is due.
-    pub fn next_order(&self) -> Option<Timestamp> {
-        self.vms.values().filter_map(|sighting| sighting.order.not_before).min()
+    pub fn next_request(&self) -> Option<Timestamp> {
+        self.vms.values().filter_map(|sighting| sighting.request.not_before).min()
     }
 
     /// Notes that a Machine was found for the VM.
@@ -494,31 +494,31 @@ impl Sightings {
         self.vms.remove(vm);
     }
 
-    /// Notes that the delete request was accepted. It is sent again if the VM still exists after `patience`.
-    pub fn accepted(&mut self, vm: &ProviderId, patience: SignedDuration, now: Timestamp) {
-        self.ordered(vm, patience, now, |order| {
-            order.failures = 0;
-            order.state = None;
-            order.is_accepted = true;
+    /// Notes that the delete request was accepted. It is sent again if the VM still exists after `repeat_after`.
+    pub fn accepted(&mut self, vm: &ProviderId, repeat_after: SignedDuration, now: Timestamp) {
+        self.requested(vm, repeat_after, now, |request| {
+            request.failures = 0;
+            request.state = None;
+            request.is_accepted = true;
         });
     }
 
     /// Notes that the cloud works on it.
     pub fn in_progress(&mut self, vm: &ProviderId, state: String, ask_again: SignedDuration, now: Timestamp) {
-        self.ordered(vm, ask_again, now, |order| order.state = Some(state));
+        self.requested(vm, ask_again, now, |request| request.state = Some(state));
     }
 
     /// Notes that the delete request failed, to be repeated after `pause`.
     pub fn failed(&mut self, vm: &ProviderId, state: Option<String>, pause: SignedDuration, now: Timestamp) {
-        self.ordered(vm, pause, now, |order| {
-            order.failures = order.failures.saturating_add(1);
+        self.requested(vm, pause, now, |request| {
+            request.failures = request.failures.saturating_add(1);
             if state.is_some() {
-                order.state = state;
+                request.state = state;
             }
         });
     }
 
-    fn ordered(
+    fn requested(
         &mut self,
         vm: &ProviderId,
         pause: SignedDuration,
@@ -526,24 +526,24 @@ impl Sightings {
         change: impl FnOnce(&mut DeleteRequest),
     ) {
         if let Some(sighting) = self.vms.get_mut(vm) {
-            sighting.order.not_before = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
-            change(&mut sighting.order);
+            sighting.request.not_before = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+            change(&mut sighting.request);
         }
     }
 }
 
 impl Sighting {
     fn candidate(&self) -> Option<OrphanCandidate> {
-        let turn = usize::try_from(self.order.failures).unwrap_or_default();
+        let turn = usize::try_from(self.request.failures).unwrap_or_default();
         let class = self.classes.iter().cycle().nth(turn % self.classes.len().max(1))?;
         Some(OrphanCandidate {
             vm: self.vm.clone(),
             class: class.clone(),
             sightings: self.count,
             since: self.first,
-            state: self.order.state.clone(),
-            failures: self.order.failures,
-            is_repeated: self.order.is_accepted,
+            state: self.request.state.clone(),
+            failures: self.request.failures,
+            is_repeated: self.request.is_accepted,
             beside: self.beside.clone(),
         })
     }

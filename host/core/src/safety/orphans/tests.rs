@@ -41,8 +41,8 @@ fn listing(class: &str, vms: &[Listed]) -> ClassListing {
 fn the_more_vms_there_are_the_less_often_something_that_happens_makes_them_be_listed() {
     let minutes = |vms| RULE.pause(vms).as_mins();
     assert_eq!([0, 999, 2_000, 5_000, 1_000_000].map(minutes), [1, 1, 2, 5, 5]);
-    let hasty = OrphanRule { spacing: SignedDuration::from_secs(2), ..RULE };
-    assert_eq!(hasty.pause(1), SignedDuration::from_secs(2));
+    let frequent = OrphanRule { spacing: SignedDuration::from_secs(2), ..RULE };
+    assert_eq!(frequent.pause(1), SignedDuration::from_secs(2));
 }
 
 /// The memory of a process, and the round that it makes.
@@ -59,7 +59,7 @@ impl Watch {
 
     fn round(&mut self, listings: &[ClassListing], classes: &[&str], minute: i64) -> Findings {
         let classes = classes.iter().map(|class| ClassName::from(*class)).collect();
-        self.sightings.look(listings, &classes, |vm| standing(vm, &self.owners), &self.rule, at(minute))
+        self.sightings.look(listings, &classes, |vm| ownership(vm, &self.owners), &self.rule, at(minute))
     }
 
     /// Ids of the candidates after a listing of class `a`.
@@ -104,7 +104,7 @@ fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
         (vm("vm-x", "", None), &made, VmOwnership::Foreign),
     ];
     for (vm, owner, expected) in rows {
-        assert_eq!(standing(&vm, &VmOwners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
+        assert_eq!(ownership(&vm, &VmOwners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
     }
 }
 
@@ -136,9 +136,9 @@ fn a_young_vm_is_left_alone_however_often_it_is_seen() {
 #[test]
 fn a_vm_of_the_future_is_young() {
     let mut watch = Watch::new([]);
-    let odd = Listed { created_at: Some(at(1_000)), ..orphan("vm-x") };
+    let unusual = Listed { created_at: Some(at(1_000)), ..orphan("vm-x") };
     for minute in (0..100).step_by(5) {
-        assert!(watch.see(std::slice::from_ref(&odd), minute).is_empty());
+        assert!(watch.see(std::slice::from_ref(&unusual), minute).is_empty());
     }
 }
 
@@ -229,7 +229,7 @@ fn a_failed_order_is_repeated_after_its_pause_and_a_successful_one_only_when_the
     }
     let id = ProviderId::from("vm-x");
     watch.sightings.failed(&id, Some("half".into()), SignedDuration::from_mins(2), at(10));
-    assert_eq!(watch.sightings.next_order(), Some(at(12)));
+    assert_eq!(watch.sightings.next_request(), Some(at(12)));
     assert!(watch.see(&vms, 11).is_empty());
     let again = watch.round(&[listing("a", &vms)], &["a"], 12).candidates;
     assert_eq!((again[0].failures, again[0].state.as_deref()), (1, Some("half")));
@@ -241,7 +241,7 @@ fn a_failed_order_is_repeated_after_its_pause_and_a_successful_one_only_when_the
     let again = watch.round(&[listing("a", &vms)], &["a"], 18).candidates;
     assert_eq!((again[0].failures, again[0].is_repeated, &again[0].state), (0, true, &None));
     watch.see(&[], 19);
-    assert_eq!(watch.sightings.next_order(), None);
+    assert_eq!(watch.sightings.next_request(), None);
 }
 
 #[test]
@@ -336,9 +336,9 @@ fn attack_vms_that_carry_no_uid_are_told_and_never_deleted_whatever_name_they_ha
     let mut gone = BTreeSet::new();
     for round in 0..100 {
         let findings = watch.round(&[released.clone(), listing("b", &vms)], &["a", "b"], 5 * round);
-        let told: Vec<&str> = findings.foreign.iter().map(|(vm, _)| vm.as_str()).collect();
+        let reported: Vec<&str> = findings.foreign.iter().map(|(vm, _)| vm.as_str()).collect();
         // That with the name of a Machine is one of two.
-        assert_eq!(told, ["their-1", "their-3"]);
+        assert_eq!(reported, ["their-1", "their-3"]);
         let [second] = &findings.seconds[..] else { panic!("{:?}", findings.seconds) };
         assert!(second.vm.as_str() == "their-2" && !second.may_go);
         assert_eq!((findings.orphans, findings.are_suspicious(&RULE)), (1, false));

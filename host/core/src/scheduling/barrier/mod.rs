@@ -59,13 +59,13 @@ pub struct Blocked {
 /// The version that the cache of one kind has reached, and the owners that wait for later ones.
 #[derive(Clone, Debug)]
 struct Stream<K> {
-    stands_at: Option<Version>,
+    position: Option<Version>,
     awaited: BTreeMap<Version, BTreeSet<K>>,
 }
 
 impl<K> Default for Stream<K> {
     fn default() -> Self {
-        Self { stands_at: None, awaited: BTreeMap::new() }
+        Self { position: None, awaited: BTreeMap::new() }
     }
 }
 
@@ -135,7 +135,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     pub fn wrote(&mut self, owner: K, kind: Kind, resource_version: &str, now: Timestamp) {
         let version = Version::parse(resource_version);
         let stream = self.streams.entry(kind.clone()).or_default();
-        if stream.stands_at.as_ref().is_some_and(|stands_at| stands_at.covers(&version)) {
+        if stream.position.as_ref().is_some_and(|position| position.covers(&version)) {
             return;
         }
         stream.awaited.entry(version.clone()).or_default().insert(owner.clone());
@@ -197,11 +197,11 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
             }
             Version::Opaque(_) => delivered.extend(stream.awaited.remove_entry(&version)),
         }
-        stream.stands_at = Some(version);
+        stream.position = Some(version);
         let mut freed = BTreeSet::new();
         for (version, owners) in delivered {
             for owner in owners {
-                if self.settle(&owner, kind, &version) {
+                if self.remove_write(&owner, kind, &version) {
                     freed.insert(owner);
                 }
             }
@@ -269,7 +269,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     }
 
     /// Removes one write from the owner's list; returns true when it was the last.
-    fn settle(&mut self, owner: &K, kind: &Kind, version: &Version) -> bool {
+    fn remove_write(&mut self, owner: &K, kind: &Kind, version: &Version) -> bool {
         let Some(held) = self.owners.get_mut(owner) else { return false };
         held.writes.remove(&(kind.clone(), version.clone()));
         if !held.writes.is_empty() || held.is_leaving {

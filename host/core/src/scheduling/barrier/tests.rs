@@ -119,7 +119,7 @@ fn a_forgotten_owner_is_not_woken() {
 /// The same promises, from a list of all writes.
 #[derive(Default)]
 struct Model {
-    stands_at: BTreeMap<u8, u64>,
+    position: BTreeMap<u8, u64>,
     writes: Vec<(u8, u8, u64)>,
     until: BTreeMap<u8, i64>,
 }
@@ -163,14 +163,14 @@ proptest! {
             match op {
                 Op::Wrote(owner, kind, version) => {
                     barrier.wrote(owner, kind, &version.to_string(), at(now));
-                    if model.stands_at.get(&kind).is_none_or(|stands_at| *stands_at < version) {
+                    if model.position.get(&kind).is_none_or(|position| *position < version) {
                         model.writes.push((owner, kind, version));
                         model.until.insert(owner, now + 30);
                     }
                 }
                 Op::Seen(kind, version) => {
                     let freed = barrier.seen(&kind, &version.to_string());
-                    model.stands_at.insert(kind, version);
+                    model.position.insert(kind, version);
                     model.writes.retain(|(_, k, v)| *k != kind || *v > version);
                     prop_assert_eq!(freed, model.free(&before));
                 }

@@ -261,7 +261,7 @@ impl Process {
     }
 
     /// One turn of a process's loop, whose write takes `latency`.
-    fn turn(&mut self, server: &mut Server, action: LeaseAction, fate: Fate, now: &mut i64, latency: i64) {
+    fn turn(&mut self, server: &mut Server, action: LeaseAction, delivery: Fate, now: &mut i64, latency: i64) {
         let sent_at = self.clock(*now);
         let lease = match action {
             LeaseAction::Acquire { transitions } => self.election.claim(transitions, sent_at),
@@ -277,12 +277,12 @@ impl Process {
                 return self.read(server, *now);
             }
         };
-        if fate == Fate::RequestLost {
+        if delivery == Fate::RequestLost {
             return;
         }
         *now += latency;
         let is_accepted = server.write(lease.clone(), self.version);
-        if fate == Fate::AnswerLost {
+        if delivery == Fate::AnswerLost {
             return;
         }
         if is_accepted {
@@ -298,18 +298,18 @@ impl Process {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Turn { process: usize, fate: Fate, latency: i64 },
+    Turn { process: usize, delivery: Fate, latency: i64 },
     Pass { seconds: i64 },
     WallJumps { process: usize, by: i64 },
     Sleeps { process: usize, seconds: i64 },
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let fate =
+    let delivery =
         prop_oneof![6 => Just(Fate::Arrives), 1 => Just(Fate::RequestLost), 1 => Just(Fate::AnswerLost)];
     prop_oneof![
-        12 => (0..3_usize, fate, 0..12_i64)
-            .prop_map(|(process, fate, latency)| Event::Turn { process, fate, latency: latency.saturating_sub(8) }),
+        12 => (0..3_usize, delivery, 0..12_i64)
+            .prop_map(|(process, delivery, latency)| Event::Turn { process, delivery, latency: latency.saturating_sub(8) }),
         6 => (0..6_i64).prop_map(|seconds| Event::Pass { seconds }),
         1 => (0..3_usize, -100..100_i64).prop_map(|(process, by)| Event::WallJumps { process, by }),
         1 => (0..3_usize, 1..60_i64).prop_map(|(process, seconds)| Event::Sleeps { process, seconds }),
@@ -330,10 +330,10 @@ proptest! {
         }
         for event in events {
             match event {
-                Event::Turn { process, fate, latency } => {
+                Event::Turn { process, delivery, latency } => {
                     let process = &mut processes[process];
                     let action = process.election.decide(process.clock(now));
-                    process.turn(&mut server, action, fate, &mut now, latency.max(0));
+                    process.turn(&mut server, action, delivery, &mut now, latency.max(0));
                 }
                 Event::Pass { seconds } => now += seconds,
                 // A process whose wall clock is set back during a sleep is beyond the promise: process 2 never sleeps,

@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_told_while_pauses_grow_and_when_they_are_long() {
-        let told = |policy: RetryPolicy, retry_after: Option<SignedDuration>| -> String {
+        let reported = |policy: RetryPolicy, retry_after: Option<SignedDuration>| -> String {
             let one = |number| {
                 let Attempt { is_news, is_announced, .. } = attempt(policy, number, retry_after, 0.5);
                 match (is_news, is_announced) {
@@ -374,11 +374,11 @@ mod tests {
             };
             (1..=9).map(one).collect()
         };
-        assert_eq!(told(RetryPolicy::SHORT, None), "@@@@@n---");
-        assert_eq!(told(RetryPolicy::LONG, None), "@@@@@@@@@", "ten minutes apart at the end");
-        assert_eq!(told(RetryPolicy::steady(TEN_MINUTES), None), "@@@@@@@@@");
-        assert_eq!(told(RetryPolicy::steady(SignedDuration::from_secs(30)), None), "n--------");
-        assert_eq!(told(RetryPolicy::SHORT, Some(SignedDuration::from_secs(90))), "@@@@@n---");
+        assert_eq!(reported(RetryPolicy::SHORT, None), "@@@@@n---");
+        assert_eq!(reported(RetryPolicy::LONG, None), "@@@@@@@@@", "ten minutes apart at the end");
+        assert_eq!(reported(RetryPolicy::steady(TEN_MINUTES), None), "@@@@@@@@@");
+        assert_eq!(reported(RetryPolicy::steady(SignedDuration::from_secs(30)), None), "n--------");
+        assert_eq!(reported(RetryPolicy::SHORT, Some(SignedDuration::from_secs(90))), "@@@@@n---");
     }
 
     #[test]

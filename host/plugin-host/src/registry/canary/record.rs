@@ -50,7 +50,7 @@ impl Outcome {
                 | Code::Unauthenticated => Self::Failed,
             }),
             // A cloud that hangs is not the driver's fault.
-            Some(CallError::Broken(broken)) => match broken.breakage {
+            Some(CallError::Broken(broken)) => match broken.failure {
                 GuestFailure::Limit { limit: Limit::Deadline, .. } => Some(Self::Failed),
                 GuestFailure::CutOff { .. } => None,
                 GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => {

@@ -9,7 +9,7 @@ use machinist_core::driver::write_error::ActError;
 use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
 use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
 use machinist_core::scheduling::gate::permits;
-use machinist_core::scheduling::looks::CheckResult;
+use machinist_core::scheduling::vm_checks::CheckResult;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
@@ -91,8 +91,8 @@ async fn perform_allowed(
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
     match effect {
-        MachineEffect::Claim => {
-            EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::Claim)
+        MachineEffect::AddFinalizer => {
+            EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::AddFinalizer)
         }
         MachineEffect::NoteIntent => {
             let by = tenant.creates.identity();
@@ -267,7 +267,7 @@ fn forbidden(effect: &MachineEffect, reason: &'static str) -> MachineOutcome {
     let error = ActError::Forbidden { reason };
     let refusal = || CallError::Refused(Refusal::ShuttingDown);
     match effect {
-        MachineEffect::Claim => MachineOutcome::Claim(Err(error)),
+        MachineEffect::AddFinalizer => MachineOutcome::AddFinalizer(Err(error)),
         MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Err(error)),
         MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Err(error)),
         MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Err(error)),

@@ -161,7 +161,7 @@ fn last_operation(
 pub(super) fn repeats(observed: &ObservedMachine, conclusion: &MachineConclusion) -> bool {
     match conclusion.wake {
         Requeue::Retry { .. } => true,
-        Requeue::Look(_) => observed.view.failures > 0,
+        Requeue::Check(_) => observed.view.failures > 0,
         Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Gone => false,
     }
 }
@@ -204,13 +204,13 @@ fn own(
             Some(retry::attempt(policy, observed.view.failures.saturating_add(1), hint, jitter))
         }
         // No failure, and none is forgotten.
-        Requeue::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
+        Requeue::Check(pause) if observed.view.failures > 0 => Some(retry::Attempt {
             number: observed.view.failures,
             after: pause,
             is_news: false,
             is_announced: true,
         }),
-        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => None,
+        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Check(_) | Requeue::Gone => None,
     };
     let attempts = attempt.as_ref().and_then(|attempt| i32::try_from(attempt.number).ok());
     let next = attempt.as_ref().filter(|attempt| attempt.is_announced);

@@ -48,13 +48,13 @@ pub(crate) async fn run(
     context: &Context,
     key: &ObjectKey,
     retry_facts: RetryFacts,
-    rivals: &[ObjectKey],
+    conflict: &[ObjectKey],
     jitter: f64,
 ) -> Report {
     tenant.unstarted.answered(key).await;
     let gate_state = *context.gate_state.borrow();
     let now = context.clock.now();
-    let Some(observed) = observe(tenant, &gate_state, key, retry_facts, rivals, now) else {
+    let Some(observed) = observe(tenant, &gate_state, key, retry_facts, conflict, now) else {
         return Report::only(Requeue::Gone);
     };
     let mut progress = MachineProgress::default();

@@ -41,7 +41,7 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFac
         is_labelled_updated: label(names::labels::UPDATE_RESULT).is_some_and(|value| value == UPDATED),
         is_unreadable: false,
         hash: label(names::labels::TEMPLATE_HASH).cloned(),
-        is_wished: wants_preservation(machine, node),
+        is_preserve_requested: wants_preservation(machine, node),
         node: node.map(self::node),
     }
 }

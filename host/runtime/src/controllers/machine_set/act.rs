@@ -91,7 +91,7 @@ fn refused(effect: &SetEffect, reason: &'static str) -> SetOutcome {
 
 async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
-        SetEffect::Claim => SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::Claim),
+        SetEffect::AddFinalizer => SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::AddFinalizer),
         SetEffect::ReleaseFinalizer => {
             SetEffectResult::write(effect_context.remove_finalizer().await, SetOutcome::ReleaseFinalizer)
         }
@@ -108,8 +108,8 @@ async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect)
             }
             Err(error) => SetEffectResult::of(SetOutcome::ListMachines(Err(error))),
         },
-        SetEffect::LookAtSet => SetEffectResult::of(SetOutcome::LookAtSet(effect_context.get_set().await)),
-        SetEffect::LookAtMachine { name } => SetEffectResult::of(SetOutcome::LookAtMachine(
+        SetEffect::GetSet => SetEffectResult::of(SetOutcome::GetSet(effect_context.get_set().await)),
+        SetEffect::GetMachine { name } => SetEffectResult::of(SetOutcome::GetMachine(
             name.clone(),
             effect_context.get_machine(name).await,
         )),

@@ -156,7 +156,7 @@ fn is_in_between(reason: SetReason) -> bool {
         | SetReason::ClaimFailed
         | SetReason::FinalizerHeld
         | SetReason::WriteFailed
-        | SetReason::Held
+        | SetReason::GateFrozen
         | SetReason::InvalidOption
         | SetReason::UnreadableMachine
         | SetReason::Frozen

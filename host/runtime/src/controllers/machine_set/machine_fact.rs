@@ -64,10 +64,10 @@ pub(super) fn fact(
         is_updated_in_place: labels
             .get(names::labels::UPDATE_RESULT)
             .is_some_and(|result| result == "successful"),
-        preserve_wish: annotation(names::annotations::PRESERVE),
+        preserve_request: annotation(names::annotations::PRESERVE),
         is_unreadable: false,
-        node_preserve_wish: node_wish(tenant, shared, machine),
-        node_wish_heeded: annotation(names::annotations::LAST_APPLIED_NODE_PRESERVE),
+        node_preserve_request: node_wish(tenant, shared, machine),
+        applied_node_request: annotation(names::annotations::LAST_APPLIED_NODE_PRESERVE),
         preserved_until: status
             .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
             .map(|time| time.0),

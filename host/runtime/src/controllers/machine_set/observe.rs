@@ -204,7 +204,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
         failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(|text| FailedJoins::parse(text)),
         auto_preserve_max: set.spec.auto_preserve_failed_machine_max.unwrap_or_default(),
         problems: Vec::new(),
-        told: reported_status(set),
+        reported: reported_status(set),
     }
 }
 

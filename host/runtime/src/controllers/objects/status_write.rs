@@ -128,7 +128,7 @@ where
             Published::Failed(match wake {
                 // The next pass also does again what has just failed, which is not to be hurried.
                 Requeue::Retry { .. } => RetryPolicy::SHORT,
-                Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => {
+                Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Check(_) | Requeue::Gone => {
                     RetryPolicy::CONFLICT
                 }
             })

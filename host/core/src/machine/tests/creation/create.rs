@@ -73,9 +73,9 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
 
 #[test]
 fn a_newborn_needs_neither_a_mark_nor_a_look() {
-    let newborn = begun().with(|view| view.machine.is_newborn = true);
+    let unstarted = begun().with(|view| view.machine.is_unstarted = true);
     check(
-        &newborn.clone(),
+        &unstarted.clone(),
         &expect![[r#"
             act ensure-token
             act create-vm
@@ -87,14 +87,14 @@ fn a_newborn_needs_neither_a_mark_nor_a_look() {
     );
     // A note on the Machine outweighs the memory of this process.
     let traced =
-        newborn.with(|view| view.machine.create_intent = Some(crate::machine::tests::facts::intent(0)));
-    assert!(traced.tell().starts_with("act probe-vm\n"));
+        unstarted.with(|view| view.machine.create_intent = Some(crate::machine::tests::facts::intent(0)));
+    assert!(traced.report().starts_with("act probe-vm\n"));
 }
 
 #[test]
 fn a_newborn_without_a_mark_is_marked_first() {
-    let unmarked = creating().with(|view| view.machine.is_newborn = true);
-    assert!(unmarked.tell().starts_with("act claim\nact ensure-token\nact create-vm\n"));
+    let unmarked = creating().with(|view| view.machine.is_unstarted = true);
+    assert!(unmarked.report().starts_with("act claim\nact ensure-token\nact create-vm\n"));
 }
 
 #[test]
@@ -360,13 +360,13 @@ fn a_running_machine_that_lost_its_id_gets_it_back_and_goes_on_running() {
         "#]],
     );
     let outage = lost.at(100_000).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))));
-    assert!(!outage.tell().contains("phase Failed"));
+    assert!(!outage.report().contains("phase Failed"));
 }
 
 #[test]
 fn a_crash_after_each_effect_leads_to_a_pass_that_looks_first() {
     for phase in [Phase::New, Phase::CrashLoopBackOff] {
-        let text = begun().with(|view| view.machine.phase = phase).tell();
+        let text = begun().with(|view| view.machine.phase = phase).report();
         assert!(text.starts_with("act probe-vm\n"), "{text}");
     }
 }
@@ -375,7 +375,7 @@ fn a_crash_after_each_effect_leads_to_a_pass_that_looks_first() {
 fn a_claim_that_may_have_happened_creates_nothing() {
     let ambiguous = ActError::Ambiguous { message: "connection reset".into() };
     check(
-        &creating().on(MachineOutcome::Claim(Err(ActError::Conflict))),
+        &creating().on(MachineOutcome::AddFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
         act claim
         ClaimFailed: failed to put the finalizer on the Machine: the object changed in the meantime
@@ -383,7 +383,7 @@ fn a_claim_that_may_have_happened_creates_nothing() {
     "#]],
     );
     check(
-        &creating().on(MachineOutcome::Claim(Err(ambiguous))),
+        &creating().on(MachineOutcome::AddFinalizer(Err(ambiguous))),
         &expect![[r#"
         act claim
         ClaimFailed: failed to put the finalizer on the Machine: the outcome is unknown: connection reset

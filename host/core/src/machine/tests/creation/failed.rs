@@ -192,7 +192,7 @@ fn a_frozen_gate_holds_creation_and_does_not_call_it_failed() {
 
 /// Code, reason, phase, what the operation says, and when it is tried again.
 fn row(code: Code) -> String {
-    let text = creating().on(MachineOutcome::CreateVm(Err(guest(code)))).tell();
+    let text = creating().on(MachineOutcome::CreateVm(Err(guest(code)))).report();
     let after_create = text.split_once("act create-vm\n").unwrap().1;
     let lines: Vec<&str> = after_create.lines().collect();
     let reason = lines[0].split(':').next().unwrap();
@@ -402,7 +402,7 @@ fn a_machine_whose_node_is_ready_is_not_given_up_because_the_cloud_cannot_be_ask
         .with(|view| view.machine.phase = Phase::CrashLoopBackOff)
         .on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))
         .at(CREATION_TIMEOUT_SECONDS * 2);
-    let is_failed = |case: &Case| case.tell().contains("phase Failed");
+    let is_failed = |case: &Case| case.report().contains("phase Failed");
     assert!(!is_failed(&stuck.clone().node(facts::node())), "its VM works");
     assert!(is_failed(&stuck.clone().node(facts::unhealthy_node())));
     assert!(is_failed(&stuck), "there is no Node");
@@ -467,7 +467,7 @@ fn a_cloud_that_works_on_a_machine_for_too_long_has_failed_it() {
 fn a_plugin_that_breaks_or_is_not_served_fails_no_machine() {
     for error in [broken(), refused(), CallError::Refused(Refusal::ShuttingDown)] {
         let late = begun().at(CREATION_TIMEOUT_SECONDS * 10);
-        let text = late.on(MachineOutcome::CreateVm(Err(error))).tell();
+        let text = late.on(MachineOutcome::CreateVm(Err(error))).report();
         assert!(text.contains("phase CrashLoopBackOff") && text.contains("retry from"), "{text}");
     }
 }

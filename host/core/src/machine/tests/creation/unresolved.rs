@@ -60,7 +60,7 @@ fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for
 fn a_driver_that_wants_to_be_asked_at_once_or_next_year_is_asked_within_reason() {
     for ask_again in [SignedDuration::ZERO, SignedDuration::from_hours(24 * 365)] {
         let text =
-            creating().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).tell();
+            creating().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).report();
         let last = text.lines().last().unwrap();
         let expected = if ask_again.is_zero() { "again after 1s" } else { "again after 1h0m0s" };
         assert_eq!(last, expected);
@@ -126,13 +126,13 @@ fn a_create_that_failed_for_certain_is_closed_and_tried_again_by_its_code() {
     let codes =
         [(Code::Unavailable, "retry from 5s to 2m0s"), (Code::ResourceExhausted, "retry from 7m0s to 7m0s")];
     for (code, retry) in codes {
-        let text = without_keys().on(MachineOutcome::CreateVm(Err(guest(code)))).tell();
+        let text = without_keys().on(MachineOutcome::CreateVm(Err(guest(code)))).report();
         assert!(text.contains("act create-vm\nact close-intent\nCreationFailed: "), "{text}");
         assert!(text.trim_end().ends_with(retry), "{text}");
     }
-    let refused = without_keys().on(MachineOutcome::CreateVm(Err(refused()))).tell();
+    let refused = without_keys().on(MachineOutcome::CreateVm(Err(refused()))).report();
     assert!(refused.contains("act close-intent\nDriverNotReady: "), "{refused}");
-    let unsent = without_keys().on(MachineOutcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).tell();
+    let unsent = without_keys().on(MachineOutcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).report();
     assert!(unsent.contains("act close-intent\nDriverBroken: "), "{unsent}");
 }
 
@@ -141,7 +141,7 @@ fn a_note_that_cannot_be_taken_off_holds_nothing_up() {
     let text = without_keys()
         .on(MachineOutcome::CreateVm(Err(guest(Code::Unavailable))))
         .on(MachineOutcome::CloseIntent(Err(ActError::Gone)))
-        .tell();
+        .report();
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
     check(
         &noted(failed_with(0, guest(Code::Unavailable))).at(10),
@@ -172,7 +172,7 @@ fn a_create_that_may_have_happened_is_looked_for_soon_and_says_why_and_until_whe
         retry from 1s to 1s
     "#]],
     );
-    let text = without_keys().at(10).on(MachineOutcome::CreateVm(Err(broken()))).tell();
+    let text = without_keys().at(10).on(MachineOutcome::CreateVm(Err(broken()))).report();
     assert!(text.contains("CreationUnresolved: CreateMachine failed and may have made a VM"), "{text}");
     assert!(!text.contains("close-intent"), "{text}");
 }
@@ -188,9 +188,9 @@ fn the_doubt_after_an_answer_lasts_the_window_from_the_answer() {
         looks after 1s
     "#]],
     );
-    assert!(unclear_at(3).tell().ends_with("looks after 3s\n"), "{}", unclear_at(3).tell());
-    assert!(unclear_at(7).tell().ends_with("looks after 1s\n"), "{}", unclear_at(7).tell());
-    let over = unclear_at(8).tell();
+    assert!(unclear_at(3).report().ends_with("looks after 3s\n"), "{}", unclear_at(3).report());
+    assert!(unclear_at(7).report().ends_with("looks after 1s\n"), "{}", unclear_at(7).report());
+    let over = unclear_at(8).report();
     assert!(over.starts_with("act probe-vm\nact ensure-token\nact note-intent\nact create-vm\n"), "{over}");
 }
 
@@ -198,7 +198,7 @@ fn the_doubt_after_an_answer_lasts_the_window_from_the_answer() {
 fn after_the_doubt_the_next_create_comes_when_its_code_says() {
     let short = |age| {
         let failed = noted(failed_with(age, unclear(Code::Unavailable))).at(10 + age);
-        failed.with(|view| view.failures = 3).tell()
+        failed.with(|view| view.failures = 3).report()
     };
     // Five seconds, doubled twice, with a spread that is the Machine's own. The words stay.
     assert!(
@@ -208,9 +208,9 @@ fn after_the_doubt_the_next_create_comes_when_its_code_says() {
     assert!(short(20).contains("act create-vm"), "{}", short(20));
     // As after a first failure while the account answers others.
     let failed = noted(failed_with(9, unclear(Code::Unavailable))).at(19);
-    let eased = failed.with(|view| (view.failures, view.account_answers) = (7, true)).tell();
+    let eased = failed.with(|view| (view.failures, view.account_answers) = (7, true)).report();
     assert!(eased.contains("act create-vm"), "{eased}");
-    let exhausted = |age| noted(failed_with(age, unclear(Code::ResourceExhausted))).at(10 + age).tell();
+    let exhausted = |age| noted(failed_with(age, unclear(Code::ResourceExhausted))).at(10 + age).report();
     assert!(exhausted(9).ends_with("looks after 6m51s\n"), "{}", exhausted(9));
     assert!(exhausted(420).contains("act create-vm"), "{}", exhausted(420));
 }
@@ -226,7 +226,7 @@ fn the_doubt_about_another_process_lasts_the_window_from_the_begin_of_this_one()
         looks after 1s
     "#]],
     );
-    assert!(of_predecessor(8).tell().contains("act create-vm"), "{}", of_predecessor(8).tell());
+    assert!(of_predecessor(8).report().contains("act create-vm"), "{}", of_predecessor(8).report());
 }
 
 #[test]
@@ -234,26 +234,26 @@ fn a_create_whose_vm_is_not_stored_is_looked_for_and_one_that_was_at_work_for_lo
     let made =
         |age| noted(IntendedCall::Made(ended(10, age), CallResult::Created("sim://7".into()))).at(10 + age);
     assert!(
-        made(2).tell().contains("CreationUnresolved: CreateMachine made VM sim://7, whose id is not stored"),
+        made(2).report().contains("CreationUnresolved: CreateMachine made VM sim://7, whose id is not stored"),
         "{}",
-        made(2).tell()
+        made(2).report()
     );
-    assert!(made(8).tell().contains("act create-vm"));
-    let at_work = |age| noted(IntendedCall::Made(ended(10, age), CallResult::InProgress)).at(10 + age).tell();
+    assert!(made(8).report().contains("act create-vm"));
+    let at_work = |age| noted(IntendedCall::Made(ended(10, age), CallResult::InProgress)).at(10 + age).report();
     assert!(at_work(100).ends_with("looks after 15s\n"), "{}", at_work(100));
     assert!(at_work(308).contains("act create-vm"), "{}", at_work(308));
 }
 
 #[test]
 fn a_note_whose_call_was_never_made_holds_nothing_up() {
-    let text = noted(IntendedCall::NotMade).at(11).tell();
+    let text = noted(IntendedCall::NotMade).at(11).report();
     assert!(text.contains("act note-intent\nact create-vm\n"), "{text}");
 }
 
 #[test]
 fn a_look_that_fails_is_tried_again_by_its_code_also_in_doubt() {
     let case = noted(failed_with(1, unclear(Code::Unavailable))).at(11);
-    let text = case.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let text = case.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).report();
     assert!(text.starts_with("act probe-vm\nCreationFailed: "), "{text}");
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
 }
@@ -275,13 +275,13 @@ fn without_keys_a_vm_that_shows_late_is_adopted() {
 #[test]
 fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
     for call in [IntendedCall::OfPredecessor(ended(10, 0)), failed_with(0, unclear(Code::Unavailable))] {
-        let text = noted(call).with(window(SignedDuration::ZERO)).at(10).tell();
+        let text = noted(call).with(window(SignedDuration::ZERO)).at(10).report();
         assert!(text.contains("act note-intent\nact create-vm\n"), "{text}");
     }
     let text = without_keys()
         .with(window(SignedDuration::ZERO))
         .on(MachineOutcome::CreateVm(Err(unclear(Code::Unavailable))))
-        .tell();
+        .report();
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
 }
 
@@ -304,7 +304,7 @@ fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
 fn without_keys_a_create_that_goes_on_is_not_given_up_because_the_driver_could_not_be_asked() {
     for error in [refused(), broken(), broken().having_sent(Sent::Nothing)] {
         let resumed = noted(IntendedCall::OfPredecessor(ended(10, 1))).with(at_work).at(20);
-        let text = resumed.on(MachineOutcome::CreateVm(Err(error))).tell();
+        let text = resumed.on(MachineOutcome::CreateVm(Err(error))).report();
         assert!(text.starts_with("act ensure-token\nact create-vm\nDriver"), "{text}");
         assert!(!text.contains("Create Failed") && text.contains("retry from 5s"), "{text}");
     }

@@ -40,7 +40,7 @@ fn the_status_says_first_that_a_machine_is_going_whatever_it_was_before() {
             view.machine.has_finalizer = true;
             view.machine.deletion = Some(seconds(99));
         });
-        let text = going.tell();
+        let text = going.report();
         assert!(text.contains("Deleting:") && text.contains("phase Terminating"), "{text}");
         assert!(!text.contains("-vm"), "the cloud is not asked before that: {text}");
     }
@@ -169,18 +169,18 @@ fn without_a_node_the_token_and_the_finalizer_go() {
 #[test]
 fn deletion_goes_on_with_a_class_that_is_going_and_a_spec_that_is_invalid() {
     let broken_objects = deleting().with(|view| {
-        view.machine.going.order =
+        view.machine.deletion_facts.delete_request =
             Some(DeleteRequestFact { first: seconds(90), at: seconds(90), asked: seconds(90) });
         view.class = ClassFact::Deleting("worker".into());
         view.machine.invalid = Some("spec.class.kind must be MachineClass".into());
         view.machine.operation = operation("Create", "Failed");
     });
-    assert!(broken_objects.tell().ends_with("never again\n"));
+    assert!(broken_objects.report().ends_with("never again\n"));
 }
 
 #[test]
 fn a_frozen_gate_lets_requested_deletions_end() {
-    assert_eq!(ordered(deleting(), 100).frozen().tell(), ordered(deleting(), 100).tell());
+    assert_eq!(ordered(deleting(), 100).frozen().report(), ordered(deleting(), 100).report());
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
 #[test]
 fn a_machine_that_says_terminating_and_is_not_deleted_is_not_removed() {
     let case = running().with(|view| view.machine.phase = Phase::Terminating);
-    assert!(!case.tell().contains("delete-"));
+    assert!(!case.report().contains("delete-"));
 }
 
 #[test]
@@ -249,14 +249,14 @@ fn a_node_that_an_outage_may_hide_is_waited_for_where_there_is_a_vm_and_nobody_f
     let frozen =
         |reason| move |view: &mut MachineView| view.gate = Gate::Frozen { since: seconds(0), reason };
     for reason in [FreezeReason::TargetClusterUnreachable, FreezeReason::CatchingUp] {
-        let text = unseen().with(frozen(reason)).tell();
+        let text = unseen().with(frozen(reason)).report();
         assert!(text.contains("DrainFailed") && !text.contains("delete-vm"), "{text}");
-        let forced = unseen().with(frozen(reason)).with(|view| view.machine.going.is_forced = true).tell();
+        let forced = unseen().with(frozen(reason)).with(|view| view.machine.deletion_facts.is_forced = true).report();
         assert!(forced.contains("act delete-vm"), "{forced}");
-        let late = unseen().with(frozen(reason)).at(99 + 7_200 + 1).tell();
+        let late = unseen().with(frozen(reason)).at(99 + 7_200 + 1).report();
         assert!(late.contains("act delete-vm"), "{late}");
     }
     for case in [unseen(), unseen().with(frozen(FreezeReason::Requested))] {
-        assert!(case.tell().contains("act delete-vm"), "{}", case.tell());
+        assert!(case.report().contains("act delete-vm"), "{}", case.report());
     }
 }

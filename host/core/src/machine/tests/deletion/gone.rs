@@ -20,7 +20,7 @@ fn left() -> Case {
 #[test]
 fn looks_grow_further_apart_the_longer_it_takes() {
     let wake = |second: i64| {
-        let text = ordered(deleting(), 100).at(second).on(MachineOutcome::ProbeVm(Ok(vm()))).tell();
+        let text = ordered(deleting(), 100).at(second).on(MachineOutcome::ProbeVm(Ok(vm()))).report();
         format!("{}\n", text.lines().last().unwrap())
     };
     let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();
@@ -40,7 +40,7 @@ fn a_vm_that_boots_faster_than_reads_catch_up_is_not_taken_for_gone() {
     let registered = |second: i64| {
         let since = Some(seconds(second));
         let node = NodeFact { created: since, ready_since: since, ..going_node() };
-        left().node(node).at(101).tell()
+        left().node(node).at(101).report()
     };
     assert!(registered(97).contains("CreationUnresolved"), "{}", registered(97));
     assert!(!registered(100 - WINDOW_SECONDS).contains("CreationUnresolved"));
@@ -50,7 +50,7 @@ fn a_vm_that_boots_faster_than_reads_catch_up_is_not_taken_for_gone() {
 fn a_node_that_is_not_ready_at_its_shutdown_proves_the_age_of_its_vm_all_the_same() {
     let shutting_down = |created: Option<i64>| {
         let node = NodeFact { created: created.map(seconds), ready_since: None, ..going_node() };
-        left().node(node).at(101).tell()
+        left().node(node).at(101).report()
     };
     assert!(!shutting_down(Some(100 - WINDOW_SECONDS)).contains("CreationUnresolved"));
     assert!(shutting_down(Some(97)).contains("CreationUnresolved"), "{}", shutting_down(Some(97)));
@@ -61,7 +61,7 @@ fn a_node_that_is_not_ready_at_its_shutdown_proves_the_age_of_its_vm_all_the_sam
 #[test]
 fn a_node_that_was_there_before_its_machine_proves_by_its_reports() {
     let node = NodeFact { created: Some(seconds(-500)), ready_since: Some(seconds(50)), ..going_node() };
-    assert!(!left().node(node).at(101).tell().contains("CreationUnresolved"));
+    assert!(!left().node(node).at(101).report().contains("CreationUnresolved"));
 }
 
 /// Deleted before its Node has reported: its VM may be younger than what reads show.
@@ -249,12 +249,12 @@ fn a_driver_that_offers_no_status_is_believed() {
 #[test]
 fn looks_are_close_together_after_hooks_however_long_those_took() {
     let stopping = || ordered(deleting(), 100).on(MachineOutcome::ProbeVm(Ok(vm())));
-    let wake = |case: Case| case.tell().lines().last().map(str::to_owned).unwrap_or_default();
+    let wake = |case: Case| case.report().lines().last().map(str::to_owned).unwrap_or_default();
     assert_eq!(wake(stopping().at(900)), "again after 15s");
     let noted = |hooks: &'static [&'static str]| {
         move |view: &mut crate::machine::MachineView| {
-            view.machine.going.pre_terminate_since = Some(seconds(100));
-            view.machine.going.pre_terminate_hooks = hooks.iter().map(|hook| (*hook).to_owned()).collect();
+            view.machine.deletion_facts.pre_terminate_since = Some(seconds(100));
+            view.machine.deletion_facts.pre_terminate_hooks = hooks.iter().map(|hook| (*hook).to_owned()).collect();
             view.settings.deletion_hook_timeout = SignedDuration::from_secs(790);
         }
     };
@@ -266,7 +266,7 @@ fn looks_are_close_together_after_hooks_however_long_those_took() {
 /// This process has given the order and asked last at these seconds.
 fn after_order(at: i64, asked: i64) -> impl Fn(&mut MachineView) {
     move |view| {
-        view.machine.going.order =
+        view.machine.deletion_facts.delete_request =
             Some(DeleteRequestFact { first: seconds(at), at: seconds(at), asked: seconds(asked) });
     }
 }
@@ -288,7 +288,7 @@ fn after_an_order_of_this_process_one_look_that_finds_nothing_is_the_proof() {
 #[test]
 fn whatever_wakes_a_machine_the_cloud_is_not_asked_before_its_time() {
     let early = |at, asked, now| {
-        let text = ordered(deleting(), at).with(after_order(at, asked)).at(now).tell();
+        let text = ordered(deleting(), at).with(after_order(at, asked)).at(now).report();
         assert!(!text.contains("-vm"), "{text}");
         text.lines().last().unwrap_or_default().to_owned()
     };
@@ -296,9 +296,9 @@ fn whatever_wakes_a_machine_the_cloud_is_not_asked_before_its_time() {
     assert_eq!(early(100, 140, 141), "again after 9s");
     let usual = |now| {
         let slow = ordered(deleting(), 100).with(after_order(100, 100));
-        slow.with(|view| view.machine.going.usual_removal = Some(SignedDuration::from_secs(24)))
+        slow.with(|view| view.machine.deletion_facts.usual_removal = Some(SignedDuration::from_secs(24)))
             .at(now)
-            .tell()
+            .report()
     };
     assert!(usual(101).ends_with("again after 20s\n"), "{}", usual(101));
     assert!(usual(121).contains("act probe-vm"), "{}", usual(121));
@@ -308,12 +308,12 @@ fn whatever_wakes_a_machine_the_cloud_is_not_asked_before_its_time() {
 fn an_order_that_shows_no_effect_is_given_again_after_a_while() {
     let seen = |now| {
         let case = ordered(deleting(), 100).with(after_order(100, 100)).at(now);
-        case.on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running)))).tell()
+        case.on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running)))).report()
     };
     assert!(!seen(102).contains("delete-vm"), "{}", seen(102));
     assert!(seen(111).contains("delete-vm"), "{}", seen(111));
     let unsure = ordered(deleting(), 100).with(after_order(100, 100)).at(102);
-    let several = unsure.on(MachineOutcome::ProbeVm(Err(guest(Code::OutOfRange)))).tell();
+    let several = unsure.on(MachineOutcome::ProbeVm(Err(guest(Code::OutOfRange)))).report();
     assert!(several.contains("delete-vm"), "it takes the second one along: {several}");
 }
 
@@ -321,9 +321,9 @@ fn an_order_that_shows_no_effect_is_given_again_after_a_while() {
 fn a_vm_that_hangs_is_looked_at_and_ordered_away_ever_more_seldom() {
     let hangs = |at, now| {
         let case = ordered(deleting(), 100).with(after_order(at, at)).at(now);
-        case.with(|view| view.machine.going.order.as_mut().unwrap().first = seconds(100))
+        case.with(|view| view.machine.deletion_facts.delete_request.as_mut().unwrap().first = seconds(100))
             .on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopping))))
-            .tell()
+            .report()
     };
     assert!(hangs(400, 401).ends_with("again after 14s\n"), "{}", hangs(400, 401));
     assert!(!hangs(407, 408).contains("-vm"), "{}", hangs(407, 408));
@@ -333,7 +333,7 @@ fn a_vm_that_hangs_is_looked_at_and_ordered_away_ever_more_seldom() {
 #[test]
 fn an_order_that_was_given_while_reads_might_lag_is_given_again_before_its_vm_counts_as_gone() {
     let at = |second| ordered(young(), 100).with(after_order(100, 100)).at(second);
-    let waits = at(102).tell();
+    let waits = at(102).report();
     assert!(!waits.contains("-vm") && waits.ends_with("again after 7s\n"), "{waits}");
     check(
         &at(101 + WINDOW_SECONDS),
@@ -350,8 +350,8 @@ fn an_order_that_was_given_while_reads_might_lag_is_given_again_before_its_vm_co
 
 #[test]
 fn somebodys_word_that_the_vm_is_gone_is_checked_by_a_look_before_the_order() {
-    let told = deleting().with(|view| view.machine.going.is_vm_declared_gone = true).tell();
-    assert!(told.find("probe-vm") < told.find("delete-vm"), "{told}");
-    let plain = deleting().tell();
+    let reported = deleting().with(|view| view.machine.deletion_facts.is_vm_declared_gone = true).report();
+    assert!(reported.find("probe-vm") < reported.find("delete-vm"), "{reported}");
+    let plain = deleting().report();
     assert!(!plain.contains("probe-vm"), "{plain}");
 }

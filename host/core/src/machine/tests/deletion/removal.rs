@@ -85,13 +85,13 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
         "#]],
     );
     let at_once = in_progress(SignedDuration::ZERO);
-    let text = deleting().on(MachineOutcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).tell();
+    let text = deleting().on(MachineOutcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).report();
     assert!(text.ends_with("again after 1s\n"), "{text}");
 }
 
 /// Code, reason, what the operation says, and when it is tried again.
 fn row(code: Code) -> String {
-    let text = deleting().without_node().at(110).on(MachineOutcome::DeleteVm(Err(guest(code)))).tell();
+    let text = deleting().without_node().at(110).on(MachineOutcome::DeleteVm(Err(guest(code)))).report();
     let after_order = text.split_once("act delete-vm\n").unwrap().1;
     let lines: Vec<&str> = after_order.lines().collect();
     let reason = lines[0].split(':').next().unwrap();

@@ -43,7 +43,7 @@ fn evicted(result: Result<(), EvictError>) -> MachineOutcome {
 }
 
 fn going(change: impl FnOnce(&mut DeletionFact)) -> impl FnOnce(&mut MachineView) {
-    |view| change(&mut view.machine.going)
+    |view| change(&mut view.machine.deletion_facts)
 }
 
 fn hooked(names: &[&str]) -> Vec<String> {
@@ -53,14 +53,14 @@ fn hooked(names: &[&str]) -> Vec<String> {
 #[test]
 fn a_node_says_why_its_machine_goes_before_anything_else() {
     let begins = |case: Case| case.with(|view| view.machine.deletion = Some(seconds(99))).node(node());
-    let text = begins(failed()).at(100).tell();
+    let text = begins(failed()).at(100).report();
     assert!(text.starts_with("act set-node-condition node-1 Terminating=True Unhealthy\n"), "{text}");
-    let text = begins(running()).at(100).tell();
+    let text = begins(running()).at(100).report();
     assert!(text.starts_with("act set-node-condition node-1 Terminating=True ScaleDown\n"), "{text}");
     let never_ran = running().with(|view| view.machine.phase = Phase::CrashLoopBackOff);
-    assert!(!begins(never_ran).at(100).tell().contains("set-node-condition"));
+    assert!(!begins(never_ran).at(100).report().contains("set-node-condition"));
     let said = NodeFact { is_cordoned: false, ..going_node() };
-    assert!(deleting().node(said).tell().starts_with("act cordon node-1\n"), "the first reason stays");
+    assert!(deleting().node(said).report().starts_with("act cordon node-1\n"), "the first reason stays");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
         again after 20s
     "#]],
     );
-    let conflict = fresh().on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).tell();
+    let conflict = fresh().on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).report();
     assert!(!conflict.contains("status:"), "caches that are behind are nothing to tell: {conflict}");
 }
 
@@ -175,7 +175,7 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
 
 /// Pods are deleted instead of asked.
 fn is_forced(case: Case) -> bool {
-    let text = case.on(pods()).tell();
+    let text = case.on(pods()).report();
     assert_ne!(text.contains("act evict"), text.contains("act delete-pod"), "{text}");
     text.contains("act delete-pod")
 }
@@ -191,10 +191,10 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
     ));
     let not_ready = |second| HealthProblem { not_ready_since: Some(seconds(second)), read_only_since: None };
     let read_only = |second| HealthProblem { not_ready_since: None, read_only_since: Some(seconds(second)) };
-    let on_node = |ailment| deleting().node(NodeFact { ailment, ..going_node() }).at(1_000);
-    for ailment in [not_ready, read_only] {
-        assert!(!is_forced(on_node(ailment(700))));
-        assert!(is_forced(on_node(ailment(699))));
+    let on_node = |health_problem| deleting().node(NodeFact { health_problem, ..going_node() }).at(1_000);
+    for health_problem in [not_ready, read_only] {
+        assert!(!is_forced(on_node(health_problem(700))));
+        assert!(is_forced(on_node(health_problem(699))));
     }
     // While the API server of Nodes was away they could not report.
     let thawed = on_node(not_ready(10)).with(|view| view.thawed_at = Some(seconds(900)));
@@ -207,8 +207,8 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
 #[test]
 fn a_disk_that_cannot_be_written_forces_by_its_own_time_since_no_outage_causes_it() {
     let read_only = |second| {
-        let ailment = HealthProblem { not_ready_since: None, read_only_since: Some(seconds(second)) };
-        deleting().node(NodeFact { ailment, ..going_node() }).at(1_000)
+        let health_problem = HealthProblem { not_ready_since: None, read_only_since: Some(seconds(second)) };
+        deleting().node(NodeFact { health_problem, ..going_node() }).at(1_000)
     };
     let started = |view: &mut crate::machine::MachineView| {
         (view.thawed_at, view.watched_since) = (Some(seconds(995)), Some(seconds(990)));
@@ -231,21 +231,21 @@ fn hooks_hold_the_drain_and_say_until_when() {
         again after 59m59s
     "#]],
     );
-    assert!(held(deleting()).at(99 + 3_600).tell().contains("act cordon"), "no hook holds for ever");
+    assert!(held(deleting()).at(99 + 3_600).report().contains("act cordon"), "no hook holds for ever");
     let forced = held(deleting()).with(going(|going| going.is_forced = true));
-    assert!(forced.tell().contains("act cordon"));
+    assert!(forced.report().contains("act cordon"));
     let bad = held(deleting()).with(going(|going| going.bad_hook_timeout = Some("no duration".into())));
-    assert!(bad.tell().contains("; no duration\n"), "{}", bad.tell());
+    assert!(bad.report().contains("; no duration\n"), "{}", bad.report());
 }
 
 #[test]
 fn a_node_that_joins_while_a_hook_holds_the_vm_is_drained_after_all() {
     let held = || deleting().with(going(|going| going.pre_terminate_hooks = hooked(&["etcd"])));
-    let alone = held().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent)).tell();
+    let alone = held().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent)).report();
     // Nothing says that the removal of the VM has begun, after which no drain would be waited for.
     assert!(alone.contains("PreTerminateHooks") && alone.contains("Deleting(NodeKnown)"), "{alone}");
     // Nor does the end of a drain say so: its Node may go, and join once more with pods.
-    let emptied = held().tell();
+    let emptied = held().report();
     assert!(emptied.contains("PreTerminateHooks") && emptied.contains("Deleting(NodeKnown)"), "{emptied}");
     assert!(emptied.contains("Drained=True"), "{emptied}");
 }
@@ -276,9 +276,9 @@ fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
         again after 43m20s
     "#]],
     );
-    assert!(noted(1_000).tell().contains("act delete-vm"));
+    assert!(noted(1_000).report().contains("act delete-vm"));
     let begun = noted(4_000).with(going(|going| going.left_at = Some(DeletionStage::Vm)));
-    assert!(!begun.tell().contains("act delete-vm"), "a hook that comes late is heeded as well");
+    assert!(!begun.report().contains("act delete-vm"), "a hook that comes late is heeded as well");
 }
 
 #[test]
@@ -303,22 +303,22 @@ fn a_vm_whose_node_is_unknown_is_asked_for_first() {
     "#]],
     );
     for code in [Code::NotFound, Code::Unimplemented, Code::Uninitialized] {
-        let text = nameless().on(MachineOutcome::ProbeVm(Err(guest(code)))).tell();
+        let text = nameless().on(MachineOutcome::ProbeVm(Err(guest(code)))).report();
         assert!(text.contains("act delete-vm"), "{code}: {text}");
     }
     let forced = nameless().with(going(|going| going.is_forced = true));
-    let text = forced.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let text = forced.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).report();
     assert!(text.contains("act delete-vm"), "{text}");
 }
 
 #[test]
 fn what_others_left_behind_their_drain_is_not_drained_again() {
     for stage in [DeletionStage::Vm, DeletionStage::Node, DeletionStage::Finalizer] {
-        let text = deleting().with(going(|going| going.left_at = Some(stage))).on(pods()).tell();
+        let text = deleting().with(going(|going| going.left_at = Some(stage))).on(pods()).report();
         assert!(text.starts_with("act probe-vm\nact delete-vm\n"), "{stage:?}: {text}");
     }
     for stage in [DeletionStage::VmStatus, DeletionStage::Drain] {
-        let text = deleting().with(going(|going| going.left_at = Some(stage))).on(pods()).tell();
+        let text = deleting().with(going(|going| going.left_at = Some(stage))).on(pods()).report();
         assert!(text.contains("act evict"), "{stage:?}: {text}");
     }
 }
@@ -327,7 +327,7 @@ fn what_others_left_behind_their_drain_is_not_drained_again() {
 fn a_node_that_joins_after_the_cloud_has_refused_the_order_is_drained() {
     let after = |state| {
         let last = OperationFact { kind: OperationType::Delete, state };
-        ordered(deleting(), 100).with(|view| view.machine.operation = Some(last)).on(pods()).tell()
+        ordered(deleting(), 100).with(|view| view.machine.operation = Some(last)).on(pods()).report()
     };
     let refused = after(OperationState::Failed);
     assert!(refused.contains("act evict") && !refused.contains("act delete-vm"), "{refused}");
@@ -337,28 +337,28 @@ fn a_node_that_joins_after_the_cloud_has_refused_the_order_is_drained() {
 
 #[test]
 fn progress_is_told_when_its_cause_changes_soon_after_the_beginning_and_then_once_a_minute() {
-    let told_since = |reason: &str, since, second| {
-        let told = ReportedCondition {
+    let reported_since = |reason: &str, since, second| {
+        let reported = ReportedCondition {
             reason: reason.into(),
             message: "as it was".into(),
             at: Some(seconds(second)),
             since: Some(seconds(since)),
         };
-        let case = deleting().with(going(|going| going.told = Some(told))).on(pods()).at(100);
-        case.tell().contains("Drained=False")
+        let case = deleting().with(going(|going| going.reported = Some(reported))).on(pods()).at(100);
+        case.report().contains("Drained=False")
     };
-    let told = |reason: &str, second| told_since(reason, -900, second);
-    assert!(!told("PodsLeaving", 41));
-    assert!(told("PodsLeaving", 40));
-    assert!(told("Budget", 99));
-    assert!(!told_since("PodsLeaving", 96, 96), "it has just begun");
-    assert!(told_since("PodsLeaving", 95, 95), "who has not left by then is named");
+    let reported = |reason: &str, second| reported_since(reason, -900, second);
+    assert!(!reported("PodsLeaving", 41));
+    assert!(reported("PodsLeaving", 40));
+    assert!(reported("Budget", 99));
+    assert!(!reported_since("PodsLeaving", 96, 96), "it has just begun");
+    assert!(reported_since("PodsLeaving", 95, 95), "who has not left by then is named");
 }
 
 #[test]
 fn a_missing_secret_is_named_when_the_driver_fails_without_it() {
     let case = deleting().with(|view| view.secret = SecretFact::Missing(ObjectKey::new("garden", "cloud")));
-    assert!(ordered(case.clone(), 100).tell().ends_with("never again\n"), "the driver may do without");
+    assert!(ordered(case.clone(), 100).report().ends_with("never again\n"), "the driver may do without");
     check(
         &case.on(MachineOutcome::DeleteVm(Err(guest(Code::Unauthenticated)))),
         &expect![[r#"
@@ -392,13 +392,13 @@ fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_s
     "#]],
     );
     let failing = MachineOutcome::DeleteVm(Err(guest(Code::Unauthenticated)));
-    let text = declared().on(failing.clone()).tell();
+    let text = declared().on(failing.clone()).report();
     assert!(text.contains("VmDeclaredGone") && text.ends_with("never again\n"), "{text}");
-    let text = declared().on(MachineOutcome::ProbeVm(Ok(vm()))).on(failing).tell();
+    let text = declared().on(MachineOutcome::ProbeVm(Ok(vm()))).on(failing).report();
     assert!(text.contains("VmDeletionFailed"), "{text}");
     // At each start drivers are loaded, and can be asked a moment later.
     let loading = Refusal::Loading { provider: "sim".into(), loading: "plugin sim is being loaded".into() };
-    let text = declared().with(|view| view.driver = DriverFact::Refused(loading)).tell();
+    let text = declared().with(|view| view.driver = DriverFact::Refused(loading)).report();
     assert!(text.contains("DriverLoading: the driver of provider \"sim\" is being loaded"), "{text}");
     assert!(text.contains("Delete Processing") && !text.contains("release-finalizer"), "{text}");
 }
@@ -407,7 +407,7 @@ fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_s
 fn a_deletion_that_no_further_try_helps_says_the_driver_is_tried_again_within_minutes_all_the_same() {
     let error = DriverError { terminal: true, ..DriverError::new(Code::Unauthenticated, "no such key") };
     let failing = MachineOutcome::DeleteVm(Err(error.into()));
-    let text = deleting().on(failing).tell();
+    let text = deleting().on(failing).report();
     assert!(text.ends_with("retry from 5s to 10m0s\n"), "{text}");
 }
 
@@ -432,31 +432,31 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
         view.machine.phase = Phase::CrashLoopBackOff;
         view.machine.operation = facts::operation("Create", "Failed");
     });
-    assert!(waits.tell().ends_with("never again\n"));
+    assert!(waits.report().ends_with("never again\n"));
     let traces: [fn(&mut MachineView); 6] = [
         |view| view.machine.has_priority = true,
         |view| view.machine.provider_id = Some("sim://1".into()),
         |view| view.machine.create_intent = Some(facts::intent(1)),
         |view| view.machine.last_known_state = Some("job".into()),
         |view| view.machine.phase = Phase::Terminating,
-        |view| view.machine.going.has_error_code = true,
+        |view| view.machine.deletion_facts.has_error_code = true,
     ];
     for trace in traces {
-        let text = untouched().with(trace).tell();
+        let text = untouched().with(trace).report();
         assert!(text.contains("ClassMissing"), "{text}");
     }
 }
 
 #[test]
 fn a_newborn_leaves_without_asking_the_cloud() {
-    let newborn = || {
+    let unstarted = || {
         crate::machine::tests::begun().at(100).with(|view| {
-            view.machine.is_newborn = true;
+            view.machine.is_unstarted = true;
             view.machine.deletion = Some(seconds(99));
         })
     };
     check(
-        &newborn(),
+        &unstarted(),
         &expect![[r#"
             act forget-token
             act release-finalizer
@@ -465,13 +465,13 @@ fn a_newborn_leaves_without_asking_the_cloud() {
         "#]],
     );
     let traces: [fn(&mut MachineView); 4] = [
-        |view| view.machine.is_newborn = false,
+        |view| view.machine.is_unstarted = false,
         |view| view.machine.provider_id = Some("sim://1".into()),
         |view| view.machine.create_intent = Some(facts::intent(1)),
         |view| view.machine.last_known_state = Some("job".into()),
     ];
     for trace in traces {
-        let text = newborn().with(trace).tell();
+        let text = unstarted().with(trace).report();
         assert!(!text.contains("no VM was ever asked for"), "{text}");
     }
 }
@@ -480,12 +480,12 @@ fn a_newborn_leaves_without_asking_the_cloud() {
 fn that_a_machine_had_failed_reaches_its_node_although_the_first_write_fails() {
     let begins = || failed().with(|view| view.machine.deletion = Some(seconds(99))).node(node()).at(100);
     for error in [ActError::Conflict, ActError::Denied { message: "no rights".into() }] {
-        let text = begins().on(MachineOutcome::SetNodeCondition(Err(error))).tell();
+        let text = begins().on(MachineOutcome::SetNodeCondition(Err(error))).report();
         assert!(!text.contains("phase Terminating"), "the phase is all that tells it: {text}");
     }
-    let text = begins().on(MachineOutcome::SetNodeCondition(Err(ActError::Gone))).tell();
+    let text = begins().on(MachineOutcome::SetNodeCondition(Err(ActError::Gone))).report();
     assert!(text.contains("phase Terminating"), "{text}");
     let forced = begins().with(going(|going| going.is_forced = true));
-    let text = forced.on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).tell();
+    let text = forced.on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).report();
     assert!(text.contains("phase Terminating"), "what is forced does not wait for it: {text}");
 }

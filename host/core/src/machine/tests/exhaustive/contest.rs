@@ -12,7 +12,7 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
     let cases = each_view(&phases(&[creating().with(facts::make_pending)]), &BOTH, |view, is_going| {
         view.machine.has_finalizer = true;
         view.machine.deletion = is_going.then(|| seconds(4));
-        view.machine.going.is_forced = is_going;
+        view.machine.deletion_facts.is_forced = is_going;
     });
     let targets = [
         TargetFact::None,
@@ -24,23 +24,23 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
     ];
     let cases = each_view(&gates(&times(&cases)), &targets, |view, target| view.target = target);
     let cases = each_view(&cases, &BOTH, |view, lives| {
-        view.rivals.living_on_vm = if lives { rival() } else { Vec::new() };
+        view.conflict.vm_users = if lives { rival() } else { Vec::new() };
     });
     let cases = each_view(&cases, &BOTH, |view, leaves| {
-        view.rivals.leaving_vm = if leaves { rival() } else { Vec::new() };
+        view.conflict.vm_users_in_deletion = if leaves { rival() } else { Vec::new() };
     });
     let cases = each_view(&cases, &BOTH, |view, has_label| {
         view.machine.node_name = has_label.then(|| "node-1".into());
     });
     let cases = orders(&cases);
     let cases = each_view(&cases, &[None, Some(NodeNameHolder::Staying)], |view, taken| {
-        view.rivals.has_taken_name = taken;
+        view.conflict.name_holder = taken;
     });
     let world = World::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
     let seen = explore_in(&world, cases.clone());
     let held = seen.reasons.get(&MachineReason::VmContested).copied().unwrap_or_default();
     assert!(held > 100 && seen.releases > 100, "{seen:?}");
-    let shared = cases.into_iter().filter(|case| !case.view.rivals.living_on_vm.is_empty());
+    let shared = cases.into_iter().filter(|case| !case.view.conflict.vm_users.is_empty());
     let seen = explore_in(&world, shared);
     assert!(seen.releases == 0 && seen.failures == 0 && seen.creates == 0, "{seen:?}");
 }

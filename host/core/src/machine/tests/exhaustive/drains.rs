@@ -35,7 +35,7 @@ pub(super) fn outcomes(effect: &drain::DrainEffect) -> Vec<MachineOutcome> {
     let refused = || ActError::Denied { message: "so it is".into() };
     let throttled = || ActError::Throttled { after: Some(SignedDuration::from_secs(3)) };
     let all: Vec<drain::DrainOutcome> = match effect {
-        drain::DrainEffect::LookAtPods { read, .. } => {
+        drain::DrainEffect::ListPods { read, .. } => {
             let daemon = PodFact { owner: PodOwner::DaemonSet, ..pod("agent") };
             let looks = [vec![], vec![daemon], vec![pod("web")]];
             let looks = looks.into_iter().map(|pods| Ok(PodListing { read: *read, pods }));
@@ -71,10 +71,10 @@ fn forces(cases: &[Case]) -> Vec<Case> {
         let view = &mut case.view;
         match force {
             0 => {}
-            1 => view.machine.going.is_forced = true,
+            1 => view.machine.deletion_facts.is_forced = true,
             2 => view.settings.drain_timeout = SignedDuration::from_secs(100),
             _ => {
-                view.machine.ailment =
+                view.machine.health_problem =
                     HealthProblem { not_ready_since: Some(seconds(-400)), read_only_since: None }
             }
         }
@@ -84,7 +84,7 @@ fn forces(cases: &[Case]) -> Vec<Case> {
 /// None, in time and too late, before the drain and before the VM's removal.
 fn hooks(cases: &[Case]) -> Vec<Case> {
     each_view(cases, &[0, 1, 2, 3, 4, 5], |view, hooks| {
-        let going = &mut view.machine.going;
+        let going = &mut view.machine.deletion_facts;
         let hook = || vec!["hook".to_owned()];
         match hooks {
             0 => {}
@@ -109,7 +109,7 @@ fn stages(cases: &[Case]) -> Vec<Case> {
         Some(DeletionStage::Vm),
         Some(DeletionStage::Finalizer),
     ];
-    each_view(cases, &stages, |view, stage| view.machine.going.left_at = stage)
+    each_view(cases, &stages, |view, stage| view.machine.deletion_facts.left_at = stage)
 }
 
 #[test]
@@ -122,11 +122,11 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
     let phases = [Phase::Running, Phase::Failed, Phase::CrashLoopBackOff, Phase::Terminating];
     let cases = each_view(&[going.at(200)], &phases, |view, phase| view.machine.phase = phase);
     let cases = hooks(&forces(&stages(&super::orders(&cases))));
-    let ailing = NodeFact {
-        ailment: HealthProblem { not_ready_since: None, read_only_since: Some(seconds(-400)) },
+    let unhealthy = NodeFact {
+        health_problem: HealthProblem { not_ready_since: None, read_only_since: Some(seconds(-400)) },
         ..going_node()
     };
-    let cases = super::targets(&cases, &[node(), going_node(), ailing]);
+    let cases = super::targets(&cases, &[node(), going_node(), unhealthy]);
     let cases = each_view(&cases, &[None, Some(false), Some(true)], |view, is_attached| {
         let volume = VolumeName::new("pv-1");
         let attachment = AttachmentFact {

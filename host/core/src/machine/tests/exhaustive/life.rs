@@ -56,7 +56,7 @@ fn lived() -> Vec<Case> {
 fn updates_in_place_are_sound_in_every_situation() {
     use in_place::words;
     let cases = gates(&times(&on_node(&lived(), &[node(), unhealthy_node()])));
-    let told = [
+    let reported = [
         None,
         Some("Nonsense"),
         Some(words::CANDIDATE),
@@ -66,7 +66,7 @@ fn updates_in_place_are_sound_in_every_situation() {
         Some(words::SUCCESSFUL),
         Some(words::FAILED),
     ];
-    let cases = each(&cases, &told, |case, told| change_node(case, |node| node.in_place = told.map(text)));
+    let cases = each(&cases, &reported, |case, reported| change_node(case, |node| node.in_place = reported.map(text)));
     let labelled = |cases: &[Case], name: &'static str, values: &[Option<&'static str>]| {
         each(cases, values, |case, value| {
             change_node(case, |node| {
@@ -96,26 +96,26 @@ fn preservation_is_sound_in_every_situation() {
     });
     let wishes =
         [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false"), Some("what")];
-    let cases = each_view(&cases, &wishes, |view, wish| view.machine.keeping.wish = wish.map(str::to_owned));
+    let cases = each_view(&cases, &wishes, |view, request| view.machine.preservation.request = request.map(str::to_owned));
     let cases = each_view(&cases, &[None, Some(seconds(100)), Some(seconds(9_000))], |view, until| {
-        view.machine.keeping.until = until;
+        view.machine.preservation.until = until;
     });
-    let cases = each_view(&cases, &[None, Some("now")], |view, heeded| {
-        view.machine.keeping.node_wish_heeded = heeded.map(str::to_owned);
+    let cases = each_view(&cases, &[None, Some("now")], |view, applied| {
+        view.machine.preservation.applied_node_request = applied.map(str::to_owned);
     });
-    let cases = each_view(&cases, &BOTH, |view, is_drained| view.machine.keeping.is_drained = is_drained);
+    let cases = each_view(&cases, &BOTH, |view, is_drained| view.machine.preservation.is_drained = is_drained);
     let cases = gates(&cases);
     let without = each(&cases, &BOTH, |case, has_target| {
         *case = if has_target { case.clone().without_node() } else { case.clone().without_target() };
     });
     let cases = on_node(&cases, &[node(), unhealthy_node()]);
-    let cases = each(&cases, &wishes, |case, wish| {
+    let cases = each(&cases, &wishes, |case, request| {
         change_node(case, |node| {
-            drop(wish.map(|wish| node.meta.annotations.insert("preserve".into(), wish.into())));
+            drop(request.map(|request| node.meta.annotations.insert("preserve".into(), request.into())));
         });
     });
-    let cases = each(&cases, &[None, Some(preserve::words::BY_USER)], |case, told| {
-        change_node(case, |node| node.preserved = told.map(text));
+    let cases = each(&cases, &[None, Some(preserve::words::BY_USER)], |case, reported| {
+        change_node(case, |node| node.preserved = reported.map(text));
     });
     let mut seen = explored(cases, &world());
     let bare = explored(without, &world());
@@ -127,9 +127,9 @@ fn preservation_is_sound_in_every_situation() {
 fn preservation_during_creation_is_sound_in_every_situation() {
     let cases = gates(&times(&provider_ids(&finalizers(&phases(&[creating()])))));
     let wishes = [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false")];
-    let cases = each_view(&cases, &wishes, |view, wish| view.machine.keeping.wish = wish.map(str::to_owned));
+    let cases = each_view(&cases, &wishes, |view, request| view.machine.preservation.request = request.map(str::to_owned));
     let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
-        view.machine.keeping.until = until;
+        view.machine.preservation.until = until;
     });
     let seen = explored(cases, &World::new(Depth::Kinds));
     assert!(seen.passes > 10_000 && seen.failures > 100 && seen.creates > 100, "{seen:?}");

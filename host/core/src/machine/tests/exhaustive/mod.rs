@@ -80,9 +80,9 @@ fn permits() -> Vec<MachineOutcome> {
         Ok(Permit::Granted { zone: None }),
         Ok(Permit::Later { after: SignedDuration::from_mins(2) }),
     ];
-    for (is_silent, has_trouble) in [(true, false), (false, true), (true, true)] {
+    for (is_silent, has_problem) in [(true, false), (false, true), (true, true)] {
         let name = "zone-a".into();
-        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_trouble }) }));
+        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_problem }) }));
     }
     permits.into_iter().map(MachineOutcome::AskPermit).collect()
 }
@@ -115,7 +115,7 @@ impl World {
             Creation::InProgress(work.clone()),
         ];
         let outcomes = BTreeMap::from([
-            ("claim", writes(depth, MachineOutcome::Claim)),
+            ("claim", writes(depth, MachineOutcome::AddFinalizer)),
             ("ensure-token", writes(depth, MachineOutcome::EnsureToken)),
             ("note-intent", writes(depth, MachineOutcome::NoteIntent)),
             ("close-intent", writes(depth, MachineOutcome::CloseIntent)),
@@ -395,7 +395,7 @@ fn deletion_is_sound_in_every_situation() {
 /// This process has given no order to remove the VM, or has.
 fn orders(cases: &[Case]) -> Vec<Case> {
     each_view(cases, &BOTH, |view, is_ordered| {
-        view.machine.going.order =
+        view.machine.deletion_facts.delete_request =
             is_ordered.then(|| DeleteRequestFact { first: seconds(2), at: seconds(2), asked: seconds(2) });
     })
 }

@@ -104,7 +104,7 @@ fn a_machine_that_has_failed_is_rebooted_by_nobody_and_looked_at_seldom() {
         let Some(MachineConclusion { wake, status, message, .. }) = first_conclusion(&case) else { continue };
         passes += 1;
         let is_calm = match wake {
-            crate::machine::Requeue::After(after) | crate::machine::Requeue::Look(after) => {
+            crate::machine::Requeue::After(after) | crate::machine::Requeue::Check(after) => {
                 after >= SignedDuration::from_mins(1)
             }
             crate::machine::Requeue::Resync | crate::machine::Requeue::Retry { .. } => true,

@@ -33,7 +33,7 @@ fn a_running_machine_with_a_healthy_node_is_left_alone() {
 #[test]
 fn conditions_are_copied_only_when_one_changes() {
     let reordered = NodeFact { conditions: conditions("DiskPressure=False Ready=True"), ..node() };
-    assert!(!running().node(reordered).tell().contains("conditions"));
+    assert!(!running().node(reordered).report().contains("conditions"));
     let more = NodeFact { conditions: conditions("Ready=True DiskPressure=False Lazy=True"), ..node() };
     check(
         &running().node(more),
@@ -114,9 +114,9 @@ fn unknown_is_tolerated_until_the_health_time_out() {
 
 #[test]
 fn unknown_is_tolerated_for_ever_where_the_health_time_out_is_disabled() {
-    let patient = unknown().with(|view| view.settings.health_timeout = None);
+    let without_timeout = unknown().with(|view| view.settings.health_timeout = None);
     check(
-        &patient.at(1_000_000),
+        &without_timeout.at(1_000_000),
         &expect![[r#"
             NodeUnhealthy: the Node is not healthy: Ready is False
             status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
@@ -211,7 +211,7 @@ fn a_machine_without_target_cluster_stays_available() {
 fn health_does_not_end_an_update_in_place() {
     for phase in [Phase::InPlaceUpdating, Phase::InPlaceUpdateFailed] {
         for node in [node(), unhealthy_node()] {
-            let text = running().with(|view| view.machine.phase = phase).node(node).tell();
+            let text = running().with(|view| view.machine.phase = phase).node(node).report();
             assert!(!text.contains("phase "), "{text}");
         }
     }

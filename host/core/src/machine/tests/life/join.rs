@@ -190,7 +190,7 @@ fn the_token_is_forgotten_only_when_the_node_joins() {
         running().with(|view| view.machine.operation = None).node(fresh_node()),
         unknown().node(node()),
     ] {
-        let text = case.tell();
+        let text = case.report();
         assert!(!text.contains("forget-token"), "{text}");
     }
 }
@@ -318,7 +318,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
     let taken = |taken| {
         move |view: &mut MachineView| {
             foreign(view);
-            view.rivals.has_taken_name = Some(taken);
+            view.conflict.name_holder = Some(taken);
         }
     };
     check(
@@ -352,7 +352,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
     let marked = |view: &mut MachineView| {
         let others = vec![crate::value::id::ObjectKey::new("garden", "m-0")];
         view.target = TargetFact::Cluster(NodePresence::Contested(others));
-        view.rivals.has_taken_name = Some(NodeNameHolder::Staying);
+        view.conflict.name_holder = Some(NodeNameHolder::Staying);
     };
     check(
         &pending().with(marked).at(10),
@@ -369,12 +369,12 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
         unknown().with(taken(NodeNameHolder::Staying)),
         pending().with(taken(NodeNameHolder::Staying)).frozen(),
     ] {
-        let text = case.tell();
+        let text = case.report();
         assert!(!text.contains("phase Failed") && !text.contains("of the name"), "{text}");
     }
     // Whatever holds it: it has the time to join, and no more.
     let late = pending().with(taken(NodeNameHolder::Staying)).at(CREATION_TIMEOUT_SECONDS + 2);
-    assert!(late.tell().contains("JoinTimedOut"), "{}", late.tell());
+    assert!(late.report().contains("JoinTimedOut"), "{}", late.report());
 }
 
 #[test]
@@ -383,10 +383,10 @@ fn a_token_that_was_kept_is_deleted_again_while_it_is_valid() {
         let joined = running().with(|view| view.machine.has_join_duration = true);
         joined.with(move |view| view.failures = failures).at(120)
     };
-    assert!(kept(1).tell().starts_with("act forget-token"), "{}", kept(1).tell());
-    assert!(!kept(0).tell().contains("forget-token"));
+    assert!(kept(1).report().starts_with("act forget-token"), "{}", kept(1).report());
+    assert!(!kept(0).report().contains("forget-token"));
     let over = kept(1).with(|view| view.machine.token_until = Some(crate::machine::tests::seconds(119)));
-    assert!(!over.tell().contains("forget-token"));
+    assert!(!over.report().contains("forget-token"));
 }
 
 #[test]

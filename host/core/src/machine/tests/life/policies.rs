@@ -343,7 +343,7 @@ fn policies_that_observe_tell_what_they_would_have_done() {
 #[test]
 fn what_was_told_of_policies_that_are_gone_is_taken_back() {
     check(
-        &running().with(|view| view.policies.is_told = true).at(110),
+        &running().with(|view| view.policies.is_reported = true).at(110),
         &expect![[r#"
             act write-machine join-duration=50s
             NodeHealthy: the Node is healthy
@@ -354,7 +354,7 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
 }
 
 fn silent_zone() -> MachineOutcome {
-    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
+    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_problem: false };
     MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
 }
 
@@ -406,18 +406,18 @@ fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell()
     "#]],
     );
     let unavailable = MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)));
-    assert!(case.clone().on(unavailable).tell().contains("the cloud does not tell how the VM is"));
+    assert!(case.clone().on(unavailable).report().contains("the cloud does not tell how the VM is"));
     for gone in [Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::NotFound))] {
-        assert!(case.clone().on(MachineOutcome::ProbeVm(gone)).tell().contains("act reboot-vm"));
+        assert!(case.clone().on(MachineOutcome::ProbeVm(gone)).report().contains("act reboot-vm"));
     }
 }
 
 #[test]
 fn a_machine_that_has_failed_is_not_rebooted_and_asks_seldom() {
     let failed = failed().with(|view| view.machine.phase_since = Some(seconds(100))).node(unhealthy_node());
-    for wish in ["ladder! unhealthy reboot", "ladder! unhealthy", "zone! unknown"] {
-        let case = with(failed.clone(), &[wish]).at(2_000);
-        let text = case.tell();
+    for request in ["ladder! unhealthy reboot", "ladder! unhealthy", "zone! unknown"] {
+        let case = with(failed.clone(), &[request]).at(2_000);
+        let text = case.report();
         assert!(!text.contains("act ") && text.contains("again after 1m0s"), "{text}");
     }
     check(

@@ -9,8 +9,8 @@ use crate::machine::MachineOutcome;
 use crate::machine::tests::facts::{CREATION_TIMEOUT_SECONDS, broken, guest, in_progress};
 use crate::machine::tests::{Case, begun, check, creating, seconds};
 
-fn wishing(case: Case, wish: &str) -> Case {
-    case.with(|view| view.machine.keeping.wish = Some(wish.into()))
+fn wishing(case: Case, request: &str) -> Case {
+    case.with(|view| view.machine.preservation.request = Some(request.into()))
 }
 
 fn too_late() -> Case {
@@ -32,41 +32,41 @@ fn a_machine_that_the_cloud_does_not_make_is_kept_in_the_write_that_says_that_it
         "#]],
     );
     let working = MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(jiff::SignedDuration::ZERO))));
-    for wish in ["now", "when-failed", "auto-preserved"] {
+    for request in ["now", "when-failed", "auto-preserved"] {
         for answer in [&refused, &working] {
-            let text = wishing(too_late(), wish).on(answer.clone()).tell();
-            assert!(text.contains("phase Failed") && text.contains("preserved until"), "{wish}: {text}");
+            let text = wishing(too_late(), request).on(answer.clone()).report();
+            assert!(text.contains("phase Failed") && text.contains("preserved until"), "{request}: {text}");
         }
     }
-    for wish in ["", "false", "what"] {
-        let text = wishing(too_late(), wish).on(refused.clone()).tell();
-        assert!(text.contains("phase Failed") && !text.contains("preserved until"), "{wish}: {text}");
+    for request in ["", "false", "what"] {
+        let text = wishing(too_late(), request).on(refused.clone()).report();
+        assert!(text.contains("phase Failed") && !text.contains("preserved until"), "{request}: {text}");
     }
 }
 
 #[test]
 fn now_is_heeded_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
     for case in [creating(), begun(), creating().on(MachineOutcome::CreateVm(Err(broken())))] {
-        assert!(wishing(case.clone(), "now").tell().contains("preserved until"));
-        for wish in ["when-failed", "auto-preserved"] {
-            assert_eq!(wishing(case.clone(), wish).tell(), case.tell(), "{wish}");
+        assert!(wishing(case.clone(), "now").report().contains("preserved until"));
+        for request in ["when-failed", "auto-preserved"] {
+            assert_eq!(wishing(case.clone(), request).report(), case.report(), "{request}");
         }
     }
 }
 
 #[test]
 fn a_wish_that_is_taken_back_during_creation_ends_and_one_whose_time_is_over_does_not_begin_anew() {
-    let kept = |wish: Option<&str>, until| {
+    let kept = |request: Option<&str>, until| {
         let fails = creating().at(100).on(MachineOutcome::CreateVm(Err(broken())));
         fails.with(|view| {
             view.machine.phase = crate::value::phase::Phase::CrashLoopBackOff;
-            view.machine.keeping.wish = wish.map(str::to_owned);
-            view.machine.keeping.until = Some(seconds(until));
+            view.machine.preservation.request = request.map(str::to_owned);
+            view.machine.preservation.until = Some(seconds(until));
         })
     };
-    let ended = kept(None, 900).tell();
+    let ended = kept(None, 900).report();
     assert!(ended.contains("preserved no more") && ended.contains("Preserved=False Stopped"), "{ended}");
-    let over = kept(Some("now"), 90).tell();
+    let over = kept(Some("now"), 90).report();
     assert!(!over.contains("preserved"), "it would be kept again at once: {over}");
     check(
         &kept(Some("now"), 900),

@@ -17,7 +17,7 @@ fn overdue() -> Case {
 }
 
 fn silent() -> MachineOutcome {
-    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
+    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_problem: false };
     MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
 }
 
@@ -27,7 +27,7 @@ fn late() -> Case {
 }
 
 fn fails(case: &Case) -> bool {
-    case.tell().contains("phase Failed")
+    case.report().contains("phase Failed")
 }
 
 #[test]
@@ -78,19 +78,19 @@ fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_
             again after 2m0s
         "#]],
     );
-    let mute = late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).tell();
+    let silent = late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).report();
     assert!(
-        mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"),
-        "{mute}"
+        silent.contains("failing it is held, see condition Ready") && !silent.contains("it fails at"),
+        "{silent}"
     );
     assert!(!fails(&late().on(silent()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))));
     let stopped = MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
     let nothing = MachineOutcome::AskPermit(Ok(Permit::Granted { zone: None }));
     assert!(fails(&late().on(nothing)) && fails(&late().on(silent()).on(stopped)));
-    let trouble = ZoneState { name: "zone-a".into(), is_silent: false, has_trouble: true };
-    let trouble = MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
+    let write_failure = ZoneState { name: "zone-a".into(), is_silent: false, has_problem: true };
+    let write_failure = MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(write_failure) }));
     assert!(
-        fails(&late().on(trouble).on(MachineOutcome::ProbeVm(Ok(vm())))),
+        fails(&late().on(write_failure).on(MachineOutcome::ProbeVm(Ok(vm())))),
         "its own fault, as far as can be told"
     );
 }

@@ -19,16 +19,16 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn on_its_vm(case: Case, others: &[&str]) -> Case {
-    case.with(|view| view.rivals.living_on_vm = others.iter().map(|name| key(name)).collect())
+    case.with(|view| view.conflict.vm_users = others.iter().map(|name| key(name)).collect())
 }
 
 fn ends(case: &Case) -> (String, Vec<(String, String)>) {
     let MachineStep::Finish(conclusion) = step(&case.view, &MachineProgress::default(), case.now) else {
         panic!("it acts");
     };
-    let told = conclusion.status.conditions.iter();
-    let told = told.map(|told| (told.reason.to_owned(), told.message.clone())).collect();
-    (conclusion.reason.as_str().to_owned(), told)
+    let reported = conclusion.status.conditions.iter();
+    let reported = reported.map(|reported| (reported.reason.to_owned(), reported.message.clone())).collect();
+    (conclusion.reason.as_str().to_owned(), reported)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
     for of_node in ids {
         for mark in [None, Some("a"), Some("b"), Some("gone")] {
             for code in 0..ids.len().pow(3) * 8 {
-                let claimants: Vec<NamingMachine> = names
+                let naming_machines: Vec<NamingMachine> = names
                     .iter()
                     .enumerate()
                     .map(|(at, name)| NamingMachine {
@@ -51,22 +51,22 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                     .collect();
                 let node =
                     NodeOwnership { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
-                let owners: Vec<&NamingMachine> = claimants
+                let owners: Vec<&NamingMachine> = naming_machines
                     .iter()
                     .filter(|own| {
                         let others: Vec<NamingMachine> =
-                            claimants.iter().filter(|other| other != own).cloned().collect();
-                        matches!(whose(&node, own, &others), NodeOwner::Own(_))
+                            naming_machines.iter().filter(|other| other != own).cloned().collect();
+                        matches!(owner_of(&node, own, &others), NodeOwner::Own(_))
                     })
                     .collect();
-                assert!(owners.len() <= 1, "{node:?} {claimants:?}: {owners:?}");
+                assert!(owners.len() <= 1, "{node:?} {naming_machines:?}: {owners:?}");
                 let vm = |id: Option<&str>| id.map(|id| id.rsplit('/').next().unwrap().to_owned());
                 let is_proven = |one: &NamingMachine| {
                     of_node.is_some()
                         && vm(one.provider_id.as_ref().map(crate::value::id::ProviderId::as_str))
                             == vm(of_node)
                 };
-                let proven: Vec<&NamingMachine> = claimants.iter().filter(|one| is_proven(one)).collect();
+                let proven: Vec<&NamingMachine> = naming_machines.iter().filter(|one| is_proven(one)).collect();
                 if let [only] = proven.as_slice() {
                     assert_eq!(owners, [*only], "{node:?}");
                 }
@@ -75,7 +75,7 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                 {
                     assert_eq!(owners, [*marked], "{node:?}");
                 }
-                if claimants.iter().all(|one| one.is_deleting && is_proven(one)) {
+                if naming_machines.iter().all(|one| one.is_deleting && is_proven(one)) {
                     assert_eq!(owners.len(), 1, "somebody empties the Node: {node:?}");
                 }
             }
@@ -85,8 +85,8 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
 
 #[test]
 fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
-    let told = |of_node: &str, own: &str, mark: Option<&str>| {
-        let claimant = |name: &str, id: &str| NamingMachine {
+    let reported = |of_node: &str, own: &str, mark: Option<&str>| {
+        let naming_machine = |name: &str, id: &str| NamingMachine {
             key: key(name),
             created: seconds(0),
             provider_id: Some(id.into()),
@@ -94,18 +94,18 @@ fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
             has_joined: false,
         };
         let node = NodeOwnership { provider_id: Some(of_node.into()), mark: mark.map(str::to_owned) };
-        match whose(&node, &claimant("a", own), &[claimant("b", "hcloud:///fsn1/7")]) {
+        match owner_of(&node, &naming_machine("a", own), &[naming_machine("b", "hcloud:///fsn1/7")]) {
             NodeOwner::Foreign(vm) => format!("that of {vm}"),
             NodeOwner::Contested(_) => "contested".to_owned(),
             NodeOwner::Own(others) => format!("its own, beside {}", others.len()),
         }
     };
-    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4711", None), "its own, beside 0");
-    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4712", None), "that of hcloud://4711");
-    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4712", Some("a")), "that of hcloud://4711");
-    assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", None), "contested", "by label both name it");
-    assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", Some("a")), "its own, beside 1");
-    assert_eq!(told("hcloud://7", "hrobot://4711", Some("a")), "contested", "it is proven to be of b");
+    assert_eq!(reported("hcloud://4711", "hcloud:///fsn1/4711", None), "its own, beside 0");
+    assert_eq!(reported("hcloud://4711", "hcloud:///fsn1/4712", None), "that of hcloud://4711");
+    assert_eq!(reported("hcloud://4711", "hcloud:///fsn1/4712", Some("a")), "that of hcloud://4711");
+    assert_eq!(reported("hrobot://4711", "hcloud:///fsn1/4712", None), "contested", "by label both name it");
+    assert_eq!(reported("hrobot://4711", "hcloud:///fsn1/4712", Some("a")), "its own, beside 1");
+    assert_eq!(reported("hcloud://7", "hrobot://4711", Some("a")), "contested", "it is proven to be of b");
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines
         is_deleting: false,
         has_joined,
     };
-    let told = |of_node: Option<&str>, mark: Option<&str>, has_joined: bool| {
+    let reported = |of_node: Option<&str>, mark: Option<&str>, has_joined: bool| {
         let node = NodeOwnership { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
-        let whose = match whose(&node, &own(has_joined), &[]) {
+        let whose = match owner_of(&node, &own(has_joined), &[]) {
             NodeOwner::Foreign(_) => "foreign",
             NodeOwner::Contested(keys) if keys == [key("gone")] => "that of gone",
             NodeOwner::Contested(_) => "contested",
@@ -140,18 +140,18 @@ fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines
         // It contradicts itself.
         (Some("aws:///eu-1a/i-2"), Some("a"), false, ("foreign", false)),
     ] {
-        assert_eq!(told(of_node, mark, has_joined), expected, "{of_node:?} {mark:?} {has_joined}");
+        assert_eq!(reported(of_node, mark, has_joined), expected, "{of_node:?} {mark:?} {has_joined}");
     }
 }
 
 #[test]
 fn a_vm_that_another_machine_lives_on_is_not_removed_and_says_what_to_do() {
     let case = on_its_vm(deleting(), &["m-2"]);
-    let (reason, told) = ends(&case);
+    let (reason, reported) = ends(&case);
     assert_eq!(reason, "VmContested");
-    let (_, message) = &told[0];
+    let (_, message) = &reported[0];
     assert!(message.contains("Machine m-2") && message.contains("take spec.providerID off"), "{message}");
-    let forced = case.with(|view| view.machine.going.is_forced = true);
+    let forced = case.with(|view| view.machine.deletion_facts.is_forced = true);
     assert_eq!(ends(&forced).0, "VmContested", "by force neither");
 }
 
@@ -167,7 +167,7 @@ fn a_deletion_that_just_begins_says_so_and_is_held() {
 
 #[test]
 fn of_two_that_go_the_owner_of_the_node_empties_it_and_the_other_waits() {
-    let leaving = |case: Case| case.with(|view| view.rivals.leaving_vm = vec![key("m-2")]);
+    let leaving = |case: Case| case.with(|view| view.conflict.vm_users_in_deletion = vec![key("m-2")]);
     let owner = leaving(deleting());
     assert!(
         matches!(step(&owner.view, &MachineProgress::default(), owner.now), MachineStep::Act(_)),
@@ -175,19 +175,19 @@ fn of_two_that_go_the_owner_of_the_node_empties_it_and_the_other_waits() {
     );
     let contested = TargetFact::Cluster(NodePresence::Contested(vec![key("m-2")]));
     let other = leaving(deleting()).with(|view| view.target = contested);
-    let (reason, told) = ends(&other);
-    assert!(reason == "VmContested" && told[0].1.contains("once its Node is drained"), "{told:?}");
+    let (reason, reported) = ends(&other);
+    assert!(reason == "VmContested" && reported[0].1.contains("once its Node is drained"), "{reported:?}");
 }
 
 #[test]
 fn a_machine_whose_vm_is_claimed_runs_on_and_both_say_so() {
-    let (reason, told) = ends(&on_its_vm(running(), &["m-2", "m-3"]));
+    let (reason, reported) = ends(&on_its_vm(running(), &["m-2", "m-3"]));
     assert_eq!(reason, "NodeHealthy");
-    let (_, message) = told.iter().find(|(reason, _)| reason == "VmContested").unwrap();
+    let (_, message) = reported.iter().find(|(reason, _)| reason == "VmContested").unwrap();
     assert!(message.contains("Machines m-2, m-3"), "{message}");
-    let on_node = running().with(|view| view.rivals.of_node = vec![key("m-2")]);
+    let on_node = running().with(|view| view.conflict.of_node = vec![key("m-2")]);
     assert!(ends(&on_node).1.iter().any(|(reason, _)| reason == "NodeContested"));
-    let over = running().with(|view| view.rivals.is_told = true);
+    let over = running().with(|view| view.conflict.is_reported = true);
     assert!(ends(&over).1.iter().any(|(reason, _)| reason == "NotContested"));
     assert!(!ends(&running()).1.iter().any(|(reason, _)| reason.ends_with("Contested")));
 }
@@ -267,22 +267,22 @@ fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
 
 #[test]
 fn a_slip_is_told_while_it_is_there_and_taken_back() {
-    let slip = running().with(|view| view.machine.slips = vec!["spec.maxEvictRetries is odd".into()]);
-    let (_, told) = ends(&slip);
-    let (_, message) = told.iter().find(|(reason, _)| reason == "NotUnderstood").unwrap();
+    let invalid = running().with(|view| view.machine.validation_problems = vec!["spec.maxEvictRetries is odd".into()]);
+    let (_, reported) = ends(&invalid);
+    let (_, message) = reported.iter().find(|(reason, _)| reason == "NotUnderstood").unwrap();
     assert!(message.contains("maxEvictRetries is odd: mend it"), "{message}");
-    let mended = running().with(|view| view.machine.has_told_slips = true);
-    assert!(ends(&mended).1.iter().any(|(reason, _)| reason == "Understood"));
+    let fixed = running().with(|view| view.machine.problems_reported = true);
+    assert!(ends(&fixed).1.iter().any(|(reason, _)| reason == "Understood"));
 }
 
 /// Whether the first thing that the drain of this Node does is by force.
-fn is_forced(watched: Option<i64>, told: Option<(Phase, i64)>, now: i64) -> bool {
-    let ailment = HealthProblem { not_ready_since: Some(seconds(0)), read_only_since: None };
-    let node = crate::machine::NodeFact { ailment, ..going_node() };
+fn is_forced(watched: Option<i64>, reported: Option<(Phase, i64)>, now: i64) -> bool {
+    let health_problem = HealthProblem { not_ready_since: Some(seconds(0)), read_only_since: None };
+    let node = crate::machine::NodeFact { health_problem, ..going_node() };
     let case = deleting().node(node).at(now).with(|view| {
         view.watched_since = watched.map(seconds);
-        if let Some((phase, since)) = told {
-            view.machine.ailment = ailment;
+        if let Some((phase, since)) = reported {
+            view.machine.health_problem = health_problem;
             view.machine.phase = phase;
             view.machine.phase_since = Some(seconds(since));
         }

@@ -33,9 +33,9 @@ fn ends(case: &Case) -> Result<(String, String, Option<Phase>), String> {
 
 #[test]
 fn neither_creation_nor_deletion_nor_drain_begins_for_a_machine_of_another_mark() {
-    let on_its_way = deleting().with(|view| view.machine.going.is_forced = true);
+    let on_its_way = deleting().with(|view| view.machine.deletion_facts.is_forced = true);
     let just_asked = deleting().with(|view| view.machine.phase = Phase::Running);
-    let declared = deleting().with(|view| view.machine.going.is_vm_declared_gone = true);
+    let declared = deleting().with(|view| view.machine.deletion_facts.is_vm_declared_gone = true);
     let never_made = creating().with(|view| {
         view.machine.has_finalizer = true;
         view.machine.deletion = Some(seconds(1));
@@ -107,7 +107,7 @@ fn invariants_name_what_is_done_under_another_mark() {
 
 #[test]
 fn nothing_of_a_copied_machine_is_created_emptied_or_removed_while_another_control_plane_holds_the_mark() {
-    let forced = deleting().with(|view| view.machine.going.is_forced = true);
+    let forced = deleting().with(|view| view.machine.deletion_facts.is_forced = true);
     let just_asked = deleting().with(|view| view.machine.phase = Phase::Running);
     for case in [creating(), begun(), deleting(), forced, just_asked] {
         let reason = FreezeReason::ClusterMarkHeld;

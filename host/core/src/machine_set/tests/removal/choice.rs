@@ -83,7 +83,7 @@ fn a_failed_machine_that_its_deployment_does_not_let_go_stays_unless_it_is_too_m
     let lets = |names: &'static str| held(2).with(|view| view.permits = Permits::Only([names.into()].into()));
     assert_eq!(lets("m1").deleted(), ["m1"]);
     // Nobody notices one that has no Node.
-    let alone = closed(2, [child(0), child(1).failed().with(|machine| machine.node_preserve_wish = None)]);
+    let alone = closed(2, [child(0), child(1).failed().with(|machine| machine.node_preserve_request = None)]);
     assert_eq!(alone.with(|view| view.permits = Permits::Only([].into())).deleted(), ["m1"]);
 }
 
@@ -216,5 +216,5 @@ fn who_failed_otherwise_than_by_its_health_is_told_apart() {
         machine.operation =
             machine.operation.map(|last| crate::machine::OperationFact { kind: never_joined, ..last });
     });
-    assert!(closed(2, [late, child(1).failed()]).tell().contains("delete m0 Failed + delete m1 Unhealthy"));
+    assert!(closed(2, [late, child(1).failed()]).report().contains("delete m0 Failed + delete m1 Unhealthy"));
 }

@@ -26,7 +26,7 @@ fn the_newest_failed_machines_are_kept_as_far_as_there_is_room() {
 
 #[test]
 fn those_that_are_kept_already_take_up_room() {
-    let kept = child(0).failed().wish("auto-preserved").kept(5_000);
+    let kept = child(0).failed().request("auto-preserved").kept(5_000);
     let case = closed(2, [kept, child(1).failed()]).with(|view| view.set.auto_preserve_max = 1);
     assert_eq!(case.deleted(), ["m1"]);
     let status = case.pass().1.status;
@@ -36,7 +36,7 @@ fn those_that_are_kept_already_take_up_room() {
 
 #[test]
 fn less_room_lets_the_oldest_go() {
-    let kept = |ordinal| child(ordinal).failed().wish("auto-preserved").kept(5_000);
+    let kept = |ordinal| child(ordinal).failed().request("auto-preserved").kept(5_000);
     check(
         &closed(3, [kept(0), kept(1), child(2)]).with(|view| view.set.auto_preserve_max = 1),
         &expect![[r#"
@@ -50,10 +50,10 @@ fn less_room_lets_the_oldest_go() {
 #[test]
 fn who_has_a_word_on_it_already_is_left_alone() {
     let machines = [
-        child(0).failed().wish("now").kept(5_000),
-        child(1).failed().wish("when-failed"),
+        child(0).failed().request("now").kept(5_000),
+        child(1).failed().request("when-failed"),
         // His Node's word counts, also when it says no.
-        child(2).failed().with(|machine| machine.node_preserve_wish = Some("false".into())),
+        child(2).failed().with(|machine| machine.node_preserve_request = Some("false".into())),
     ];
     let case = closed(3, machines).with(|view| view.set.auto_preserve_max = 3);
     assert_eq!(case.deleted(), ["m2"]);
@@ -62,11 +62,11 @@ fn who_has_a_word_on_it_already_is_left_alone() {
 
 #[test]
 fn a_wish_that_nobody_understands_is_none() {
-    assert_eq!(closed(1, [child(0).failed().wish("nwo")]).deleted(), ["m0"]);
-    let on_node = child(0).failed().with(|machine| machine.node_preserve_wish = Some("nwo".into()));
+    assert_eq!(closed(1, [child(0).failed().request("nwo")]).deleted(), ["m0"]);
+    let on_node = child(0).failed().with(|machine| machine.node_preserve_request = Some("nwo".into()));
     assert_eq!(closed(1, [on_node]).deleted(), ["m0"]);
-    let mended = closed(1, [child(0).failed().wish("nwo")]).with(|view| view.set.auto_preserve_max = 1);
-    assert_eq!(mended.deleted(), [""; 0]);
+    let fixed = closed(1, [child(0).failed().request("nwo")]).with(|view| view.set.auto_preserve_max = 1);
+    assert_eq!(fixed.deleted(), [""; 0]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_machine_whose_wish_could_not_be_written_is_not_deleted() {
 
 #[test]
 fn a_kept_machine_is_looked_at_when_its_time_is_over_and_goes_then() {
-    let kept = child(0).failed().wish("now").kept(1_500);
+    let kept = child(0).failed().request("now").kept(1_500);
     let case = closed(1, [kept]);
     assert_eq!(case.pass().1.wake, Requeue::After(SignedDuration::from_secs(500)));
     let later = crate::machine_set::tests::Case { now: crate::machine_set::tests::seconds(1_500), ..case };
@@ -93,7 +93,7 @@ fn a_kept_machine_is_looked_at_when_its_time_is_over_and_goes_then() {
 
 #[test]
 fn a_set_that_is_too_large_deletes_even_what_is_kept_but_last() {
-    let machines = [child(0).failed().wish("now").kept(5_000), child(1)];
+    let machines = [child(0).failed().request("now").kept(5_000), child(1)];
     assert_eq!(closed(1, machines.clone()).deleted(), ["m1"]);
     assert_eq!(closed(0, machines).with(|view| view.set.is_frozen = true).deleted().len(), 2);
 }

@@ -8,4 +8,4 @@
 
 pub(crate) mod choice;
 pub(crate) mod keeping;
-pub(crate) mod order;
+pub(crate) mod priority;

@@ -29,8 +29,8 @@ pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<Operation
         left_at: left_at(machine, phase, operation),
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
-        told: last_report(machine, MachineConditionKind::Drained),
-        order: None,
+        reported: last_report(machine, MachineConditionKind::Drained),
+        delete_request: None,
         usual_removal: None,
     }
 }

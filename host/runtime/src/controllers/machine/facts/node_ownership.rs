@@ -38,7 +38,7 @@ pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Mac
     let claimants = others.filter_map(|other| claimant(tenant, other)).collect();
     let claim = NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
     let all = with_hidden(tenant, (&key, Some(&name)), &node, claimants);
-    match whose(&claim, &claimant_of(&key, machine), &all) {
+    match owner_of(&claim, &claimant_of(&key, machine), &all) {
         NodeOwner::Own(_) => Some(node),
         NodeOwner::Foreign(_) | NodeOwner::Contested(_) => None,
     }
@@ -49,7 +49,7 @@ pub(crate) struct NodeMatch {
     pub(crate) target: TargetFact,
     /// The Node, when it is the Machine's.
     pub(crate) node: Option<Arc<Node>>,
-    pub(crate) rivals: OwnershipConflict,
+    pub(crate) conflict: OwnershipConflict,
 }
 
 /// `others`: Machines that name the same Node or store the same provider id.
@@ -60,9 +60,9 @@ pub(crate) fn of(
     others: &[ObjectKey],
 ) -> NodeMatch {
     let claimants: Vec<NamingMachine> = others.iter().filter_map(|key| claimant(tenant, key)).collect();
-    let rivals = conflicts_over_vm(machine, fact, &claimants);
+    let conflict = conflicts_over_vm(machine, fact, &claimants);
     let Some(nodes) = tenant.nodes.as_ref() else {
-        return NodeMatch { target: TargetFact::None, node: None, rivals };
+        return NodeMatch { target: TargetFact::None, node: None, conflict };
     };
     let own = claimant_of(&fact.key, machine);
     let named = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
@@ -79,20 +79,20 @@ pub(crate) fn of(
         }
     };
     let Some(NodeCandidate { node, whose, taken }) = candidate else {
-        return NodeMatch { target: TargetFact::Cluster(NodePresence::Absent), node: None, rivals };
+        return NodeMatch { target: TargetFact::Cluster(NodePresence::Absent), node: None, conflict };
     };
-    let rivals = OwnershipConflict { has_taken_name: taken, ..rivals };
+    let conflict = OwnershipConflict { name_holder: taken, ..conflict };
     match whose {
         NodeOwner::Foreign(vm) => {
-            NodeMatch { target: TargetFact::Cluster(NodePresence::Foreign(vm)), node: None, rivals }
+            NodeMatch { target: TargetFact::Cluster(NodePresence::Foreign(vm)), node: None, conflict }
         }
         NodeOwner::Contested(others) => {
-            NodeMatch { target: TargetFact::Cluster(NodePresence::Contested(others)), node: None, rivals }
+            NodeMatch { target: TargetFact::Cluster(NodePresence::Contested(others)), node: None, conflict }
         }
         NodeOwner::Own(others) => NodeMatch {
             target: TargetFact::Cluster(NodePresence::Present(node_fact(&node))),
             node: Some(node),
-            rivals: OwnershipConflict { of_node: others, ..rivals },
+            conflict: OwnershipConflict { of_node: others, ..conflict },
         },
     }
 }
@@ -125,7 +125,7 @@ impl NodeCandidate {
         } else {
             NodeNameHolder::Staying
         });
-        Self { whose: whose(&claim, own, &all), node, taken }
+        Self { whose: owner_of(&claim, own, &all), node, taken }
     }
 }
 
@@ -142,11 +142,11 @@ fn conflicts_over_vm(
         claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
     };
     OwnershipConflict {
-        living_on_vm: of_vm(false),
-        leaving_vm: of_vm(true),
+        vm_users: of_vm(false),
+        vm_users_in_deletion: of_vm(true),
         of_node: Vec::new(),
-        has_taken_name: None,
-        is_told: reports_problem(machine, MachineConditionKind::Contested),
+        name_holder: None,
+        is_reported: reports_problem(machine, MachineConditionKind::Contested),
     }
 }
 

@@ -17,7 +17,7 @@ use machinist_core::machine::{
     ClassFact, DriverFact, MachineConditionKind, MachineFact, MachineSettings, MachineView, NodeFact,
 };
 use machinist_core::scheduling::clock_skew;
-use machinist_core::scheduling::looks::ReportedVm;
+use machinist_core::scheduling::vm_checks::ReportedVm;
 use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
 
@@ -56,7 +56,7 @@ pub(crate) fn observe(
     gate_state: &GateState,
     key: &ObjectKey,
     retry_facts: RetryFacts,
-    rivals: &[ObjectKey],
+    conflict: &[ObjectKey],
     now: Timestamp,
 ) -> Option<ObservedMachine> {
     let machine = tenant.machines.get(key)?;
@@ -70,18 +70,18 @@ pub(crate) fn observe(
     };
     let secrets = class_secrets::of_class(tenant, class.as_deref(), &driver);
     let mut fact = machine_fact(key, &machine, tenant.server_clock.ahead());
-    fact.is_newborn = tenant.unstarted.contains(&fact.uid);
+    fact.is_unstarted = tenant.unstarted.contains(&fact.uid);
     fact.create_intent = tenant.creates.intent(&machine, &fact.uid, gate_state, now);
     if fact.deletion.is_some() {
-        fact.going.order = tenant.deletion_requests.of(key, &fact.uid);
-        fact.going.usual_removal = machine
+        fact.deletion_facts.delete_request = tenant.deletion_requests.of(key, &fact.uid);
+        fact.deletion_facts.usual_removal = machine
             .spec
             .class
             .name
             .as_deref()
             .and_then(|class| tenant.deletion_requests.last_duration(&Name::new(class)));
     }
-    let NodeMatch { target, node, rivals } = node_ownership::of(tenant, &machine, &fact, rivals);
+    let NodeMatch { target, node, conflict } = node_ownership::of(tenant, &machine, &fact, conflict);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
@@ -93,13 +93,13 @@ pub(crate) fn observe(
     let drain = drain::facts(tenant.drains.as_deref(), name, node.as_deref(), memory, now);
     let look = tenant.looks().fact(key, &fact.uid, vm_presence(&machine), now);
     let mut view = MachineView {
-        look: Some(look),
+        vm_check: Some(look),
         class: class_fact(tenant, &class_key, class.as_deref(), &choice),
         secret: secrets.fact.clone(),
         driver,
         target,
         drain,
-        rivals,
+        conflict,
         marks: marks(tenant, &machine, class.as_deref()),
         policies: PoliciesFact::default(),
         gate: gate_state.gate,
@@ -146,7 +146,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         deletion: meta.deletion_timestamp.as_ref().map(|time| by_host(time.0)),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
         has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
-        is_newborn: false,
+        is_unstarted: false,
         create_intent: None,
         provider_id: machine.provider_id().map(ProviderId::new),
         node_name: node_name_of(machine),
@@ -164,11 +164,11 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         template: template(machine),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: problems::invalid(machine),
-        slips: problems::all(machine),
-        has_told_slips: reports_problem(machine, MachineConditionKind::Valid),
-        ailment: deletion::health_problem(conditions),
-        going: deletion::facts(machine, phase, operation),
-        keeping: preservation::facts(machine),
+        validation_problems: problems::all(machine),
+        problems_reported: reports_problem(machine, MachineConditionKind::Valid),
+        health_problem: deletion::health_problem(conditions),
+        deletion_facts: deletion::facts(machine, phase, operation),
+        preservation: preservation::facts(machine),
         has_join_duration: annotations.is_some_and(|all| all.contains_key(names::annotations::JOIN_DURATION)),
         token_until: preservation::annotation(machine, crate::client::field_manager::TOKEN_UNTIL)
             .and_then(|text| text.parse().ok()),
@@ -270,7 +270,7 @@ pub(crate) fn node_fact(node: &Node) -> NodeFact {
             .iter()
             .any(|taint| taint.key == names::taints::CRITICAL_COMPONENTS_NOT_READY),
         conditions: node_conditions(node),
-        ailment: deletion::health_problem(raw_conditions(node)),
+        health_problem: deletion::health_problem(raw_conditions(node)),
         is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
         ready_since: ready_since(node),
         has_finalizer: meta

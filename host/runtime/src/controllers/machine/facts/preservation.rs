@@ -21,7 +21,7 @@ pub(crate) static NAMES: MachineNames = MachineNames {
     join_duration: names::annotations::JOIN_DURATION,
     token_until: TOKEN_UNTIL,
     preserve: names::annotations::PRESERVE,
-    node_preserve_heeded: names::annotations::LAST_APPLIED_NODE_PRESERVE,
+    node_preserve_applied: names::annotations::LAST_APPLIED_NODE_PRESERVE,
     scale_down_disabled: names::annotations::SCALE_DOWN_DISABLED,
     scale_down_disabled_by_us: names::annotations::SCALE_DOWN_DISABLED_BY_US,
     preserved_taint: names::taints::PRESERVED,
@@ -37,8 +37,8 @@ pub(crate) fn facts(machine: &Machine) -> PreservationFact {
     let own = status.and_then(|status| status.machinist.as_ref());
     let label = machine.metadata.labels.as_ref().and_then(|all| all.get(names::labels::FORCE_DRAIN));
     PreservationFact {
-        wish: annotation(machine, names::annotations::PRESERVE).map(str::to_owned),
-        node_wish_heeded: annotation(machine, names::annotations::LAST_APPLIED_NODE_PRESERVE)
+        request: annotation(machine, names::annotations::PRESERVE).map(str::to_owned),
+        applied_node_request: annotation(machine, names::annotations::LAST_APPLIED_NODE_PRESERVE)
             .map(str::to_owned),
         until: status
             .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
@@ -49,8 +49,8 @@ pub(crate) fn facts(machine: &Machine) -> PreservationFact {
             })
         }),
         forces_drain: label.is_some_and(|value| value == names::labels::TRUE),
-        told_of_update: last_report(machine, MachineConditionKind::InPlaceUpdated),
-        told_of_preservation: last_report(machine, MachineConditionKind::Preserved),
+        reported_update: last_report(machine, MachineConditionKind::InPlaceUpdated),
+        reported_preservation: last_report(machine, MachineConditionKind::Preserved),
     }
 }
 

@@ -44,24 +44,24 @@ pub(super) fn in_line(
 }
 
 fn stages(request: &DrainRequest<'_>, now: Timestamp) -> impl Iterator<Item = SignedDuration> {
-    let stages = [request.patience_at(), request.timeout_at()];
+    let stages = [request.eviction_ends_at(), request.timeout_at()];
     stages.into_iter().filter(move |at| *at > now).map(move |at| at.duration_since(now))
 }
 
 /// Returns the shortest pause of all that is awaited, and never past the next stage of the drain.
 pub(super) fn wake(
     request: &DrainRequest<'_>,
-    standings: &[PodState<'_>],
-    transits: &[VolumeMove],
+    states: &[PodState<'_>],
+    moves: &[VolumeMove],
     now: Timestamp,
 ) -> SignedDuration {
     let elapsed = request.elapsed(now);
-    let is_throttled = standings.iter().any(|standing| standing.cause == WaitCause::Throttled);
+    let is_throttled = states.iter().any(|state| state.cause == WaitCause::Throttled);
     // No pod is evicted before the API server's pause is over.
-    let is_idle = |standing: &&PodState<'_>| is_throttled && standing.cause == WaitCause::NotAsked;
+    let is_idle = |state: &&PodState<'_>| is_throttled && state.cause == WaitCause::NotAsked;
     let pods =
-        standings.iter().filter(|standing| !is_idle(standing)).map(|standing| pod(standing, elapsed, now));
-    let volumes = transits.iter().map(|transit| volume(transit, now));
+        states.iter().filter(|state| !is_idle(state)).map(|state| pod(state, elapsed, now));
+    let volumes = moves.iter().map(|volume_move| volume(volume_move, now));
     pods.chain(volumes).chain(stages(request, now)).chain(unlisted(request)).min().unwrap_or(FIRST)
 }
 
@@ -69,10 +69,10 @@ fn unlisted(request: &DrainRequest<'_>) -> Option<SignedDuration> {
     request.facts.attachments.is_none().then_some(EVENTS)
 }
 
-fn pod(standing: &PodState<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
-    let pause = standing.pause.unwrap_or_default().min(LONGEST_PAUSE);
-    match standing.cause {
-        WaitCause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
+fn pod(state: &PodState<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
+    let pause = state.pause.unwrap_or_default().min(LONGEST_PAUSE);
+    match state.cause {
+        WaitCause::Ending => ending(state.pod, state.ending_since.unwrap_or(now), now).max(pause),
         WaitCause::Overdue | WaitCause::Failed => PAUSE,
         WaitCause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
         // A fixed budget must not wait for the next trial eviction: listing pods evicts none.
@@ -101,9 +101,9 @@ fn until_doubt(elapsed: SignedDuration) -> SignedDuration {
     DOUBT_EVERY.saturating_sub(into)
 }
 
-fn volume(transit: &VolumeMove, now: Timestamp) -> SignedDuration {
-    let left = transit.until.duration_since(now);
-    match transit.place {
+fn volume(volume_move: &VolumeMove, now: Timestamp) -> SignedDuration {
+    let left = volume_move.until.duration_since(now);
+    match volume_move.location {
         VolumeLocation::Here => left.min(EVENTS),
         VolumeLocation::Between => left.min(ELSEWHERE),
         VolumeLocation::HereTooLong => LONGEST_PAUSE,

@@ -6,7 +6,7 @@ use crate::drain::{self, DrainEnd, DrainReport, Force};
 
 use super::super::conclusion::Requeue;
 use super::super::effect::{MachineEffect, MachineProgress};
-use crate::machine::delete::force::is_ailing;
+use crate::machine::delete::force::has_health_problem;
 use crate::machine::facts::{MachineView, NodeFact};
 
 /// The state of a drain without a deletion.
@@ -24,10 +24,10 @@ pub(super) fn empty(
     progress: &MachineProgress,
     now: Timestamp,
 ) -> DrainState {
-    let force = if view.machine.keeping.forces_drain {
+    let force = if view.machine.preservation.forces_drain {
         Some(Force::Requested)
     } else {
-        is_ailing(view, now).then_some(Force::NodeUnhealthy)
+        has_health_problem(view, now).then_some(Force::NodeUnhealthy)
     };
     let settings = view.settings.drain();
     let request =

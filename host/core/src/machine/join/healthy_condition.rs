@@ -24,7 +24,7 @@ pub(super) fn healthy(
     let since = if is_new { now } else { view.machine.phase_since.unwrap_or(now) };
     let health = has_node.then_some(&judgement.health);
     let then = |because: &str| follows(view, because, judgement, (phase, since), &conclusion, now);
-    let told = match (phase, health) {
+    let reported = match (phase, health) {
         // Before a Node has joined, nothing can be healthy: `Ready` has the awaited change.
         (Phase::New | Phase::CrashLoopBackOff | Phase::Available, _) | (Phase::Pending, None) => None,
         (Phase::InPlaceUpdating, _) => {
@@ -49,7 +49,7 @@ pub(super) fn healthy(
             Some((status, reason, then(&because)))
         }
     };
-    if let Some((status, reason, message)) = told {
+    if let Some((status, reason, message)) = reported {
         let condition = MachineCondition { kind: MachineConditionKind::Healthy, status, reason, message };
         conclusion.status.conditions.push(condition);
     }
@@ -113,7 +113,7 @@ fn follows(
                 clock(view, now).map(super::timers::Clock::end)
             };
             let then = match (policy_wants(judgement), end) {
-                (Some(wish), _) => wish,
+                (Some(request), _) => request,
                 (None, _) if is_held(conclusion) => "failing it is held, see condition Ready".to_owned(),
                 (None, Some(end)) => format!("the Machine fails at {end} unless it recovers"),
                 (None, None) => {

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Address, Vm, VmState};
 use crate::machine::{MachineOutcome, NodePresence, TargetFact};
-use crate::scheduling::looks::VmCheckFact;
+use crate::scheduling::checks::VmCheckFact;
 
 use crate::machine::tests::facts::{guest, unhealthy_node, vm};
 use crate::machine::tests::{Case, check, pending, running, seconds, unknown};
@@ -15,7 +15,7 @@ use crate::machine::tests::{Case, check, pending, running, seconds, unknown};
 fn due(missed: Option<i64>) -> Case {
     running().at(5_000).with(|view| {
         view.machine.has_join_duration = true;
-        view.look = Some(VmCheckFact {
+        view.vm_check = Some(VmCheckFact {
             next: seconds(5_000),
             interval: SignedDuration::from_hours(1),
             missed: missed.map(seconds),
@@ -81,9 +81,9 @@ fn a_vm_is_gone_when_two_looks_have_not_found_it_and_its_machine_goes_on() {
         again after 1h0m1s
     "#]],
     );
-    let told = due(None).with(|view| view.look.as_mut().unwrap().is_doubted = true);
+    let reported = due(None).with(|view| view.vm_check.as_mut().unwrap().is_doubted = true);
     check(
-        &told.on(MachineOutcome::ProbeVm(Ok(vm()))),
+        &reported.on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
         act probe-vm
         NodeHealthy: the Node is healthy
@@ -101,7 +101,7 @@ fn a_cloud_that_cannot_be_asked_or_another_vm_says_nothing() {
         MachineOutcome::ProbeVm(Err(guest(Code::Unimplemented))),
         MachineOutcome::ProbeVm(Ok(other)),
     ] {
-        let text = due(None).on(outcome).tell();
+        let text = due(None).on(outcome).report();
         assert!(!text.contains("VmPresent") && !text.contains("VM "), "{text}");
         assert!(text.ends_with("again after 1h1s\n") || text.contains("1h"), "{text}");
     }
@@ -112,16 +112,16 @@ fn nobody_looks_at_what_is_not_in_service() {
     for case in [
         due(None).node(unhealthy_node()),
         due(None).with(|view| view.machine.provider_id = None),
-        pending().with(|view| view.look = due(None).view.look),
+        pending().with(|view| view.vm_check = due(None).view.vm_check),
         due(None).with(crate::machine::tests::facts::capabilities(|can| can.status = false)),
     ] {
-        let text = case.tell();
+        let text = case.report();
         assert!(!text.starts_with("act probe-vm\nNode"), "{text}");
     }
     let without_target = due(None).without_target().with(|view| {
         view.machine.phase = crate::value::phase::Phase::Available;
     });
-    assert!(without_target.tell().starts_with("act probe-vm"), "{}", without_target.tell());
+    assert!(without_target.report().starts_with("act probe-vm"), "{}", without_target.report());
 }
 
 fn refused() -> MachineOutcome {
@@ -141,23 +141,23 @@ fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its
     );
     // Its Node falls silent, for longer than the health time-out.
     let unproven = |case: Case| {
-        let mut look = due(None).view.look;
+        let mut look = due(None).view.vm_check;
         look.as_mut().unwrap().is_unproven = true;
-        case.at(100_000).with(|view| view.look = look)
+        case.at(100_000).with(|view| view.vm_check = look)
     };
     let fails = |text: &str| text.contains("Failed") && text.contains("phase");
-    let proven = unknown().at(100_000).tell();
+    let proven = unknown().at(100_000).report();
     assert!(fails(&proven), "{proven}");
-    let held = unproven(unknown()).on(refused()).tell();
+    let held = unproven(unknown()).on(refused()).report();
     assert!(held.contains("act probe-vm\nReplacementHeld: failing it is held: ") && !fails(&held), "{held}");
     let without_driver =
-        unproven(unknown()).with(crate::machine::tests::facts::capabilities(|can| can.status = false)).tell();
+        unproven(unknown()).with(crate::machine::tests::facts::capabilities(|can| can.status = false)).report();
     assert!(without_driver.contains("ReplacementHeld") && !fails(&without_driver), "{without_driver}");
-    let unavailable = unproven(unknown()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let unavailable = unproven(unknown()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).report();
     assert!(unavailable.contains("ReplacementHeld") && !fails(&unavailable), "{unavailable}");
     // Once a look says otherwise, it fails as ever.
     for outcome in [MachineOutcome::ProbeVm(Ok(vm())), MachineOutcome::ProbeVm(Err(guest(Code::NotFound)))] {
-        let text = unproven(unknown()).on(outcome).tell();
+        let text = unproven(unknown()).on(outcome).report();
         assert!(fails(&text), "{text}");
     }
 }
@@ -167,15 +167,15 @@ fn attack_a_machine_of_another_program_is_not_failed_before_a_look_has_proven_it
     let fails = |text: &str| text.contains("Failed") && text.contains("phase");
     let silent = pending().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent));
     for case in [silent.at(100_000), unknown().at(100_000)] {
-        assert!(fails(&case.tell()), "{}", case.tell());
+        assert!(fails(&case.report()), "{}", case.report());
         let unmarked = || case.clone().with(|view| view.marks.of_machine = None);
-        let held = unmarked().on(refused()).tell();
+        let held = unmarked().on(refused()).report();
         assert!(
             held.contains("act probe-vm\nReplacementHeld: failing it is held: ") && !fails(&held),
             "{held}"
         );
         for outcome in [Ok(vm()), Err(guest(Code::NotFound)), Err(guest(Code::Unavailable))] {
-            let text = unmarked().on(MachineOutcome::ProbeVm(outcome)).tell();
+            let text = unmarked().on(MachineOutcome::ProbeVm(outcome)).report();
             assert!(fails(&text), "{text}");
         }
     }
@@ -202,21 +202,21 @@ fn a_vm_in_service_with_something_left_to_do_is_initialized_without_a_bootstrap_
     "#]],
     );
     let denied = MachineOutcome::InitializeVm(Err(guest(Code::PermissionDenied)));
-    let text = adopted().on(error("sim://1")).on(denied).tell();
+    let text = adopted().on(error("sim://1")).on(denied).report();
     assert!(text.contains("VmPresent=True InitializationFailed (machine codes error: code = [PermissionDenied] message = [so it is])"), "{text}");
     // Another VM, or a driver that has no such step.
     for case in [adopted().on(error("sim://2")), due(None).on(error("sim://1"))] {
-        assert!(!case.tell().contains("initialize-vm"), "{}", case.tell());
+        assert!(!case.report().contains("initialize-vm"), "{}", case.report());
     }
 }
 
 #[test]
 fn attack_a_look_before_a_create_that_a_person_must_mend_never_has_the_machine_replaced() {
     let late = || crate::machine::tests::begun().at(1_000_000);
-    let text = late().on(refused()).tell();
+    let text = late().on(refused()).report();
     assert!(text.contains("act probe-vm\nCreationFailed: ") && !text.contains("create-vm"), "{text}");
     assert!(!text.contains("phase Failed") && !text.contains("Failed,"), "{text}");
     // Answers that say nothing of a VM count against its time.
-    let text = late().on(MachineOutcome::ProbeVm(Err(guest(Code::PermissionDenied)))).tell();
+    let text = late().on(MachineOutcome::ProbeVm(Err(guest(Code::PermissionDenied)))).report();
     assert!(text.contains("phase Failed") || text.contains("Failed,"), "{text}");
 }

@@ -13,7 +13,7 @@ use crate::value::id::{ObjectKey, Uid};
 pub const INTERVAL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The time between two queries that find nothing before a VM counts as gone, unless reads lag longer.
-pub const SECOND_LOOK: SignedDuration = SignedDuration::from_mins(2);
+pub const SECOND_CHECK: SignedDuration = SignedDuration::from_mins(2);
 
 /// When a VM is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct VmChecks {
 
 impl VmChecks {
     /// Returns when the VM of this Machine is queried.
-    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: ReportedVm, now: Timestamp) -> VmCheckFact {
+    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, reported: ReportedVm, now: Timestamp) -> VmCheckFact {
         let fresh = LastCheck { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
         let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
@@ -95,8 +95,8 @@ impl VmChecks {
             next: next_after(last, uid, interval),
             interval,
             missed: known.missed,
-            is_doubted: told != ReportedVm::Nothing,
-            is_unproven: told == ReportedVm::Unproven,
+            is_doubted: reported != ReportedVm::Nothing,
+            is_unproven: reported == ReportedVm::Unproven,
         }
     }
 
@@ -148,19 +148,19 @@ mod tests {
 
     #[test]
     fn looks_are_spread_over_the_interval_and_come_once_in_each() {
-        let (mut looks, mut seconds) = (VmChecks::default(), Vec::new());
+        let (mut checks, mut seconds) = (VmChecks::default(), Vec::new());
         for number in 0..600 {
             let uid = Uid::new(format!("uid-{number}").as_str());
-            let fact = looks.fact(&key(number), &uid, ReportedVm::Nothing, at(0));
+            let fact = checks.fact(&key(number), &uid, ReportedVm::Nothing, at(0));
             let wait = fact.next.as_second() - at(0).as_second();
             assert!((1..=3_600).contains(&wait), "{wait}");
             assert_eq!(
-                looks.fact(&key(number), &uid, ReportedVm::Nothing, at(3_599)).next,
+                checks.fact(&key(number), &uid, ReportedVm::Nothing, at(3_599)).next,
                 fact.next,
                 "until it was done"
             );
-            looks.looked(&key(number), CheckResult::Found, fact.next);
-            let then = looks.fact(&key(number), &uid, ReportedVm::Nothing, fact.next).next;
+            checks.looked(&key(number), CheckResult::Found, fact.next);
+            let then = checks.fact(&key(number), &uid, ReportedVm::Nothing, fact.next).next;
             assert_eq!(then.duration_since(fact.next), INTERVAL);
             seconds.push(wait);
         }
@@ -172,29 +172,29 @@ mod tests {
 
     #[test]
     fn many_machines_are_looked_at_once_a_second_in_all() {
-        let mut looks = VmChecks::default();
+        let mut checks = VmChecks::default();
         let facts =
-            (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), ReportedVm::Nothing, at(0)));
+            (0..20_000).map(|number| checks.fact(&key(number), &Uid::new("u"), ReportedVm::Nothing, at(0)));
         assert_eq!(facts.last().unwrap().interval, SignedDuration::from_secs(20_000));
     }
 
     #[test]
     fn what_was_missed_is_remembered_until_it_is_found_or_forgotten() {
-        let (mut looks, uid) = (VmChecks::default(), Uid::new("u"));
-        let missed = |looks: &mut VmChecks| looks.fact(&key(1), &uid, ReportedVm::Nothing, at(900)).missed;
-        looks.looked(&key(1), CheckResult::Missing, at(0));
-        assert_eq!(missed(&mut looks), None, "nobody asked for it");
+        let (mut checks, uid) = (VmChecks::default(), Uid::new("u"));
+        let missed = |checks: &mut VmChecks| checks.fact(&key(1), &uid, ReportedVm::Nothing, at(900)).missed;
+        checks.looked(&key(1), CheckResult::Missing, at(0));
+        assert_eq!(missed(&mut checks), None, "nobody asked for it");
         for (looked, expected) in [
             (CheckResult::Missing, Some(at(1))),
             (CheckResult::Unknown, Some(at(1))),
             (CheckResult::Missing, Some(at(1))),
             (CheckResult::Found, None),
         ] {
-            looks.looked(&key(1), looked, at(1));
-            assert_eq!(missed(&mut looks), expected, "{looked:?}");
+            checks.looked(&key(1), looked, at(1));
+            assert_eq!(missed(&mut checks), expected, "{looked:?}");
         }
-        looks.looked(&key(1), CheckResult::Missing, at(1));
-        looks.forget(&key(1));
-        assert_eq!(missed(&mut looks), None);
+        checks.looked(&key(1), CheckResult::Missing, at(1));
+        checks.forget(&key(1));
+        assert_eq!(missed(&mut checks), None);
     }
 }

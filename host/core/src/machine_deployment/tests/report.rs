@@ -83,7 +83,7 @@ impl Case {
     }
 
     /// Effects, reason, message, Events and when to look again.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn reported(&self) -> String {
         let (effects, conclusion) = self.run();
         let mut text = String::new();
         effects.iter().for_each(|effect| text.push_str(&effect_text(effect)));
@@ -97,7 +97,7 @@ impl Case {
     }
 
     pub(super) fn check(&self, expected: &Expect) {
-        expected.assert_eq(&self.told());
+        expected.assert_eq(&self.reported());
     }
 
     /// The conditions that the status is to have.
@@ -124,7 +124,7 @@ fn wake_text(wake: Requeue) -> String {
     match wake {
         Requeue::Resync => "then rest".into(),
         Requeue::Now => "then at once".into(),
-        Requeue::After(time) | Requeue::Look(time) => format!("then after {time:#}"),
+        Requeue::After(time) | Requeue::Check(time) => format!("then after {time:#}"),
         Requeue::Retry { policy, .. } => format!("then retry after {:#}", policy.base),
         Requeue::Gone => "then never".into(),
     }

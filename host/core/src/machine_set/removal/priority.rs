@@ -23,7 +23,7 @@ pub(crate) fn is_preserved(machine: &ChildFact, now: Timestamp) -> bool {
 
 /// Returns the rank of a Machine: the least is deleted first. No two Machines are equal.
 pub(crate) fn place(machine: &ChildFact, now: Timestamp) -> impl Ord + use<> {
-    let is_automatic = machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
+    let is_automatic = machine.preserve_request.as_deref() == Some(AUTO_PRESERVED);
     RemovalCandidate {
         kept: kept_until(machine, now).map(|until| (until, is_automatic)),
         priority: priority(machine),

@@ -9,34 +9,34 @@ use crate::driver::error::{CallError, Code};
 use crate::driver::{Address, Vm, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
-use crate::scheduling::looks::{SECOND_LOOK, VM_FOUND, VmCheckFact};
+use crate::scheduling::vm_checks::{SECOND_CHECK, VM_FOUND, VmCheckFact};
 use crate::value::addresses;
 use crate::value::id::ProviderId;
 use crate::value::phase::Phase;
 
 use super::super::conclusion::{MachineCondition, MachineConditionKind, Requeue, VmReport};
 use super::super::effect::{MachineEffect, MachineProgress};
-use super::remark::{ConclusionPart, TaskResult, wake_at};
+use super::conclusion_part::{ConclusionPart, TaskResult, wake_at};
 use crate::machine::creation::create::found_in;
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::ownership::unproven;
 
 /// Queries the VM when it is time.
 pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> TaskResult {
-    let Some((look, second)) = due(view) else { return TaskResult::nothing() };
-    let at = look
+    let Some((check, second)) = due(view) else { return TaskResult::nothing() };
+    let at = check
         .missed
         .and_then(|missed| missed.checked_add(second).ok())
-        .map_or(look.next, |at| at.min(look.next));
+        .map_or(check.next, |at| at.min(check.next));
     if now < at {
         return TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() });
     }
-    let next = look.next.max(now).checked_add(look.interval).unwrap_or(Timestamp::MAX);
+    let next = check.next.max(now).checked_add(check.interval).unwrap_or(Timestamp::MAX);
     let wake = Some(wake_at(next, now));
     match &progress.probe {
         None => TaskResult::act(MachineEffect::ProbeVm),
-        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, look) }),
-        Some(Err(error)) if is_not_found(error) => match look.missed {
+        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, check) }),
+        Some(Err(error)) if is_not_found(error) => match check.missed {
             Some(missed) if now.duration_since(missed) >= second => TaskResult::Say(ConclusionPart {
                 wake,
                 condition: Some(gone(view, second)),
@@ -52,7 +52,7 @@ pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestam
             }
         },
         Some(Err(error)) if error.code() == Code::Uninitialized => {
-            unfinished(view, progress, error, look, wake)
+            unfinished(view, progress, error, check, wake)
         }
         // The next query shows any other error.
         Some(Err(error)) => {
@@ -67,7 +67,7 @@ fn unfinished(
     view: &MachineView,
     progress: &MachineProgress,
     error: &CallError,
-    look: &VmCheckFact,
+    check: &VmCheckFact,
     wake: Option<Requeue>,
 ) -> TaskResult {
     let can = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.initialize);
@@ -76,7 +76,7 @@ fn unfinished(
         None if can && is_own && permits(view.gate, EffectKind::Initialize) => {
             TaskResult::act(MachineEffect::InitializeVm)
         }
-        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, look) }),
+        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, check) }),
         Some(Err(error)) if error.code() != Code::Unimplemented => {
             let condition = MachineCondition {
                 kind: MachineConditionKind::VmPresent,
@@ -102,11 +102,11 @@ fn due(view: &MachineView) -> Option<(&VmCheckFact, SignedDuration)> {
         && machine.provider_id.is_some()
         && driver.capabilities.status
         && permits(view.gate, EffectKind::CloudRead);
-    let look = view.look.as_ref().filter(|_| is_looked_at)?;
-    Some((look, SECOND_LOOK.max(driver.consistency_window)))
+    let check = view.vm_check.as_ref().filter(|_| is_looked_at)?;
+    Some((check, SECOND_CHECK.max(driver.consistency_window)))
 }
 
-fn found(view: &MachineView, vm: &Vm, look: &VmCheckFact) -> ConclusionPart {
+fn found(view: &MachineView, vm: &Vm, check: &VmCheckFact) -> ConclusionPart {
     if !is_own(view, &vm.provider_id) {
         return ConclusionPart::default();
     }
@@ -117,7 +117,7 @@ fn found(view: &MachineView, vm: &Vm, look: &VmCheckFact) -> ConclusionPart {
         message: "the cloud shows the VM".to_owned(),
     };
     ConclusionPart {
-        condition: look.is_doubted.then_some(back),
+        condition: check.is_doubted.then_some(back),
         vm: Some(VmReport::of(vm)),
         addresses: current_addresses(view, vm),
         ..ConclusionPart::default()
@@ -131,8 +131,8 @@ fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
     }
     let host = Address { kind: "Hostname".into(), address: vm.node_name.to_string() };
     let hosts = if vm.node_name.is_empty() { Vec::new() } else { vec![host] };
-    let told = addresses::union([vm.addresses.as_slice(), hosts.as_slice()]);
-    Some(told).filter(|told| *told != view.machine.addresses)
+    let reported = addresses::union([vm.addresses.as_slice(), hosts.as_slice()]);
+    Some(reported).filter(|reported| *reported != view.machine.addresses)
 }
 
 fn gone(view: &MachineView, second: SignedDuration) -> MachineCondition {

@@ -21,8 +21,8 @@ fn each_rule_outweighs_those_after_it() {
     // Kept ones go last, those that a controller keeps before those that somebody asked for.
     assert_eq!(goes(child(0).kept(2_000), child(1)), "m1");
     assert_eq!(goes(child(0).kept(500), child(1)), "m0");
-    let auto = child(1).kept(3_000).wish("auto-preserved");
-    assert_eq!(goes(child(0).kept(2_000).wish("now"), auto), "m1");
+    let auto = child(1).kept(3_000).request("auto-preserved");
+    assert_eq!(goes(child(0).kept(2_000).request("now"), auto), "m1");
     assert_eq!(goes(child(0).kept(3_000), child(1).kept(2_000)), "m1");
     // A smaller number goes first; what cannot be read counts as 3.
     assert_eq!(goes(urgent(0, "3"), urgent(1, "2")), "m1");

@@ -18,7 +18,7 @@ use super::super::step::retry_write;
 pub(super) enum TaskResult {
     Act(Vec<MachineEffect>),
     /// Nothing is left to do in this reconcile.
-    Say(ConclusionPart),
+    Report(ConclusionPart),
 }
 
 impl TaskResult {
@@ -27,20 +27,20 @@ impl TaskResult {
     }
 
     pub(super) fn nothing() -> Self {
-        Self::Say(ConclusionPart::default())
+        Self::Report(ConclusionPart::default())
     }
 
     /// Returns a result that only reports a failed write.
     pub(super) fn written(what: &'static str, result: &Result<(), ActError>) -> Self {
-        let trouble = result.as_ref().err().map(|error| WriteFailure { what, error: error.clone() });
-        Self::Say(ConclusionPart { trouble, ..ConclusionPart::default() })
+        let write_failure = result.as_ref().err().map(|error| WriteFailure { what, error: error.clone() });
+        Self::Report(ConclusionPart { write_failure, ..ConclusionPart::default() })
     }
 
     /// The same for an optional write. It is retried seldom, not at all where this account lacks the right, and does
     /// not change the report of the Machine.
     pub(super) fn beside(result: &Result<(), ActError>) -> Self {
         let slight = result.as_ref().err().cloned();
-        Self::Say(ConclusionPart { slight, ..ConclusionPart::default() })
+        Self::Report(ConclusionPart { slight, ..ConclusionPart::default() })
     }
 }
 
@@ -48,7 +48,7 @@ impl TaskResult {
 #[derive(Default)]
 pub(super) struct ConclusionPart {
     pub(super) condition: Option<MachineCondition>,
-    pub(super) trouble: Option<WriteFailure>,
+    pub(super) write_failure: Option<WriteFailure>,
     /// The failure of an optional write.
     pub(super) slight: Option<ActError>,
     pub(super) operation: Option<LastOperation>,
@@ -87,7 +87,7 @@ impl ConclusionPart {
         if let Some(error) = self.slight {
             conclusion = beside(&error, conclusion);
         }
-        let Some(WriteFailure { what, error }) = self.trouble else { return conclusion };
+        let Some(WriteFailure { what, error }) = self.write_failure else { return conclusion };
         if conclusion.wake == Requeue::Now {
             return conclusion;
         }
@@ -107,7 +107,7 @@ fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclus
     let longest = match conclusion.wake {
         Requeue::After(after) => after.min(RetryPolicy::LONG.cap),
         Requeue::Resync => RetryPolicy::LONG.cap,
-        Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Gone => return conclusion,
+        Requeue::Now | Requeue::Check(_) | Requeue::Retry { .. } | Requeue::Gone => return conclusion,
     };
     match error {
         // The permissions of this account must change, and an Event says so.
@@ -128,7 +128,7 @@ fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclus
 /// Returns the earlier of two; the requeue of a failure stays.
 fn sooner(one: Requeue, other: Requeue) -> Requeue {
     match (one, other) {
-        (Requeue::Gone | Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. }, _) => one,
+        (Requeue::Gone | Requeue::Now | Requeue::Check(_) | Requeue::Retry { .. }, _) => one,
         (Requeue::After(one), Requeue::After(other)) => Requeue::After(one.min(other)),
         (Requeue::Resync | Requeue::After(_), other) => other,
     }

@@ -9,7 +9,7 @@ use crate::value::duration;
 /// The name of the effect that an outcome is of.
 pub(super) fn effect_of(outcome: &MachineOutcome) -> &'static str {
     match outcome {
-        MachineOutcome::Claim(_) => "claim",
+        MachineOutcome::AddFinalizer(_) => "claim",
         MachineOutcome::EnsureToken(_) => "ensure-token",
         MachineOutcome::NoteIntent(_) => "note-intent",
         MachineOutcome::CloseIntent(_) => "close-intent",
@@ -49,7 +49,7 @@ pub(super) fn effect_text(effect: &MachineEffect) -> String {
         MachineEffect::RecordVm { provider_id, node_name: None, .. } => format!("{name} {provider_id}"),
         MachineEffect::SyncNode { node, change } => format!("{name} {node}{}", change_text(change)),
         MachineEffect::DeleteNode { node, uid } => format!("{name} {node} {uid}"),
-        MachineEffect::Claim
+        MachineEffect::AddFinalizer
         | MachineEffect::EnsureToken
         | MachineEffect::NoteIntent
         | MachineEffect::CloseIntent
@@ -64,7 +64,7 @@ pub(super) fn effect_text(effect: &MachineEffect) -> String {
         | MachineEffect::AskPolicies
         | MachineEffect::RebootVm => name.to_owned(),
         MachineEffect::NoteReboot(reboots) => format!("{name} {} in all", reboots.times().len()),
-        MachineEffect::Drain(drain::DrainEffect::LookAtPods { node, .. }) => format!("{name} {node}"),
+        MachineEffect::Drain(drain::DrainEffect::ListPods { node, .. }) => format!("{name} {node}"),
         MachineEffect::Drain(drain::DrainEffect::Evict(pod) | drain::DrainEffect::DeletePod(pod)) => {
             format!("{name} {pod}")
         }
@@ -167,7 +167,7 @@ fn wake_text(wake: Requeue) -> String {
         Requeue::Resync => "again at the next resync".into(),
         Requeue::Now => "again at once".into(),
         Requeue::After(after) => format!("again after {}", duration::format(after)),
-        Requeue::Look(after) => format!("looks after {}", duration::format(after)),
+        Requeue::Check(after) => format!("looks after {}", duration::format(after)),
         Requeue::Retry { policy, hint } => {
             let hint = hint.map(|hint| format!(", not before {}", duration::format(hint)));
             let (base, cap) = (duration::format(policy.base), duration::format(policy.cap));
