@@ -33,7 +33,7 @@ pub(super) fn validity(view: &DeploymentView) -> Result<ValidSpec, InvalidSpec> 
             problems.push("spec.selector is missing: set it to labels of spec.template".to_owned());
         }
         DeploymentSelectorFact::Invalid(error) => {
-            problems.push(format!("spec.selector cannot be understood: {error}"))
+            problems.push(format!("spec.selector cannot be understood: {error}"));
         }
         DeploymentSelectorFact::Misses => problems.push(
             "spec.selector does not select the labels of spec.template.metadata: make one fit the other"

@@ -121,7 +121,7 @@ async fn perform_effect(
             match &result {
                 Ok(()) => info!(pod = %pod, "pod evicted"),
                 Err(EvictError::Failed(ActError::Throttled { after })) => {
-                    caches.request_limit.pause(now, *after)
+                    caches.request_limit.pause(now, *after);
                 }
                 Err(EvictError::Budget { after: Some(after) }) => caches.blocked.refused(pod, *after, now),
                 Err(

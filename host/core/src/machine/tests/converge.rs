@@ -94,7 +94,7 @@ impl World {
                 self.case.view.target = TargetFact::Cluster(NodePresence::Present(node()));
             }
             MachineEffect::DeleteNode { .. } => {
-                self.case.view.target = TargetFact::Cluster(NodePresence::Absent)
+                self.case.view.target = TargetFact::Cluster(NodePresence::Absent);
             }
             MachineEffect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
             MachineEffect::EnsureToken

@@ -31,7 +31,7 @@ impl Actions {
     pub(super) fn note(&mut self, effect: &SetEffect, outcome: &SetOutcome) {
         match (effect, outcome) {
             (SetEffect::Create { name, .. }, SetOutcome::Create(_, _, Ok(()))) => {
-                self.made.push(name.to_string())
+                self.made.push(name.to_string());
             }
             (SetEffect::Delete(machine, why), SetOutcome::Delete(_, _, Ok(()))) => {
                 self.deleted.push(machine.name.to_string());
