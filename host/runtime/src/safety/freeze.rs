@@ -1,4 +1,4 @@
-//! Asks the API servers whether they are there, and the operator whether all is to be held.
+//! Probes the API servers and the freeze request of operators, and sets the gate.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::metrics::QueueName;
 use super::SafetyWatch;
 use super::mark_claim::{Holder, MarkClaim};
 
-/// An operator who asks to hold everything is heard within this time.
+/// A freeze request of an operator is noticed within this time.
 const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long one answer may take at most.
@@ -51,7 +51,8 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
     let mut claim = MarkClaim::default();
     let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
-        // From before the look: who begins to lead meanwhile looks again, for the claim, before anything is done.
+        // Read before the probe: a process that begins to lead meanwhile probes again, for the mark, before anything is
+        // done.
         let is_leading = *leads.borrow_and_update();
         let began = now();
         let (holder, look) =
@@ -122,7 +123,7 @@ async fn look(watch: &SafetyWatch, refresh: &Refresh, request: &mut FreezeReques
     Look { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
 
-/// A target cluster that does not say who holds the mark counts as one that does not answer.
+/// A target cluster without an answer about the mark's holder counts as unreachable.
 fn claimed(look: Look, holder: Holder) -> Look {
     match holder {
         Holder::Own => look,
@@ -131,8 +132,8 @@ fn claimed(look: Look, holder: Holder) -> Look {
     }
 }
 
-/// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
-/// of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
+/// A server that knows its storage answers that the object does not exist. A server without storage, a load balancer
+/// without servers, or a server that rejects our credentials answers otherwise: it shows nothing of the cluster.
 async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> Answer
 where
     T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
@@ -141,7 +142,7 @@ where
         Ok(Ok(_)) => Answer::Up,
         Ok(Err(kube::Error::Api(status))) => match status.code {
             404 if status.reason == "NotFound" => Answer::Up,
-            // It asks for patience, so it is there.
+            // It throttles, so it is reachable.
             429 => Answer::Up,
             _ => Answer::Down,
         },
@@ -157,7 +158,7 @@ struct FreezeRequest {
 }
 
 impl FreezeRequest {
-    /// What cannot be read stays as it was.
+    /// If it cannot be read, it stays as it was.
     async fn look(&mut self, watch: &SafetyWatch) -> bool {
         let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
         match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
@@ -172,13 +173,13 @@ impl FreezeRequest {
     }
 }
 
-/// As objects hold times.
+/// Rounds as objects store times.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage, and what
-/// statuses say is older than it.
+/// Returns true unless the Lease proves that a leader existed until shortly before this process: otherwise it may have
+/// been an outage, and statuses are older than it.
 async fn was_absent(watch: &SafetyWatch, pace: Pace) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
     let mut failures = 0;
@@ -230,7 +231,7 @@ fn report(watch: &SafetyWatch, change: Change) {
     }
 }
 
-/// What asked for it; else the Lease, since that is where operators look for who works.
+/// Returns the object of the Event: the freeze request; else the Lease, since operators find the leader there.
 fn about(watch: &SafetyWatch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),

@@ -1,4 +1,4 @@
-//! Memory of Machines that are gone: by that a VM without a Machine is told from one of another control plane.
+//! Memory of deleted Machines: it separates VMs without a Machine from those of another control plane.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl KnownMachines {
         self.0.retain(|_, seen| now.duration_since(*seen) <= MEMORY);
     }
 
-    /// All that shows whose Machine was whose.
+    /// Returns the uids of all known Machines.
     pub(super) fn kin(&self) -> Kin {
         Kin(self.0.keys().cloned().collect())
     }

@@ -1,4 +1,4 @@
-//! What a drain keeps in `status.machinist`, to and from.
+//! The memory of a drain, to and from `status.machinist`.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};
@@ -6,7 +6,7 @@ use machinist_api::value;
 use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
 use machinist_core::value::id::ObjectKey;
 
-/// What an earlier pass stored. A volume without a name or a time is none.
+/// Returns the memory that an earlier reconcile stored. A volume without a name or a time is skipped.
 pub(super) fn memory(own: &OwnMachineStatus) -> Memory {
     let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
     Memory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }

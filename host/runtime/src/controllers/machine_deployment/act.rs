@@ -21,7 +21,7 @@ use super::names::{NAMES, UPDATED};
 use super::observe::{ObservedDeployment, controller};
 use super::{node, selector, sets, template};
 
-/// What came of an effect, and the version that it wrote.
+/// The outcome of an effect, and the version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(Done, Option<(Kind, String)>), ActError>;
 
 /// Does it, unless leadership is lost or the gate is shut.
@@ -81,7 +81,7 @@ async fn write_deployment(
     let api = deployments(context, observed);
     let name = meta.name.as_deref().unwrap_or_default();
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
-        // The object goes with its last finalizer, so there is no version to wait for.
+        // The object is deleted with its last finalizer, so there is no version to wait for.
         Ok(_) | Err(ActError::Gone) if change.finalizer == Some(false) => Ok(None),
         Ok(patched) => Ok(Some((Kind::Deployment, patched.resource_version().unwrap_or_default()))),
         Err(error) => Err(error),

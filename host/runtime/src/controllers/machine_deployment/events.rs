@@ -1,4 +1,4 @@
-//! What a pass has to tell of its deployment: what it did, and that something else holds than before.
+//! Events about a deployment: actions, and changes of its state.
 
 use machinist_core::machine::Wake;
 use machinist_core::machine_deployment::{Conclusion, Note, Reason};
@@ -8,7 +8,7 @@ use crate::events::{About, Event};
 
 use super::observe::ObservedDeployment;
 
-/// Everything.
+/// Returns the Events of a reconcile.
 pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &Conclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
     let action_event = |note: &Note| Event {
@@ -36,7 +36,8 @@ fn state(observed: &ObservedDeployment, conclusion: &Conclusion, about: About) -
     }
 }
 
-/// Steps of what goes on. A rollout takes hundreds, and each that changes something has an Event of its own.
+/// Returns whether this is a step of a rollout. A rollout takes hundreds, and each step that changes something has its
+/// own Event.
 fn is_in_between(reason: Reason) -> bool {
     match reason {
         Reason::UnderWay

@@ -18,7 +18,7 @@ use super::names::{UPDATED, YES};
 /// Of Machines that say nothing, or nothing that can be read.
 const DEFAULT_PRIORITY: i64 = 3;
 
-/// What a deployment wants to know of a Machine. `node` is its Node, when that is there.
+/// Returns the facts of a Machine for its deployment. `node` is its Node, if there is one.
 pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
     let meta = &machine.metadata;
     let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);
@@ -58,7 +58,7 @@ fn wants_preservation(machine: &Machine, node: Option<&Node>) -> bool {
     matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
 }
 
-/// What a deployment wants to know of a Node.
+/// Returns the facts of a Node for the deployment.
 pub(super) fn node(node: &Node) -> NodeFact {
     let meta = &node.metadata;
     let is_yes =

@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use jiff::Timestamp;
 use machinist_api::MachineDeployment;
@@ -20,7 +20,7 @@ use super::status::kind;
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";
 
-/// `written` is the version that the pass itself has written last.
+/// `written` is the last version that this reconcile has written.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedDeployment,
@@ -55,7 +55,7 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs, empty when nothing does. Times alone are no difference.
+/// A merge patch of the differences, empty without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedDeployment,
     conclusion: &Conclusion,
@@ -91,7 +91,7 @@ fn numbers(status: &Status) -> Map<String, Value> {
     put("availableReplicas", json!(status.available));
     put("preservedFailedReplicas", json!(status.preserved_failed));
     put("unavailableReplicas", json!(status.unavailable));
-    // What is not known yet is left as it is.
+    // An unknown field stays as it is.
     if let Some(generation) = status.observed_generation {
         put("observedGeneration", json!(generation));
     }
@@ -106,7 +106,7 @@ fn is_same(before: &Condition, wanted: &Condition) -> bool {
         && before.message == crate::events::clip(&wanted.message, MESSAGE_BYTES)
 }
 
-/// The list is written whole: those of others stand first, as they are.
+/// The list is written whole: the conditions of others come first, unchanged.
 fn all_conditions(observed: &ObservedDeployment, wanted: &Status) -> Value {
     let reported = observed.deployment.status.iter().flat_map(|status| &status.conditions);
     let of_others =
@@ -165,7 +165,7 @@ fn own(observed: &ObservedDeployment, conclusion: &Conclusion, now: Timestamp) -
     Some(json!({ "conditions": conditions, "observedGeneration": generation }))
 }
 
-/// What became of `spec.rollbackTo`, which is gone by then. It is told until there is another one.
+/// Returns the result of `spec.rollbackTo`, which is gone by then. It is reported until there is another one.
 fn rolled_back(conclusion: &Conclusion) -> Option<(&'static str, &Note)> {
     conclusion.notes.iter().find_map(|note| match note.kind {
         NoteKind::Rollback => Some(("True", note)),

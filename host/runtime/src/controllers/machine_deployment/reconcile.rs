@@ -1,4 +1,4 @@
-//! One pass over a deployment: observe once, then ask the core and act until it concludes.
+//! One reconcile of a deployment: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
 use machinist_core::driver::write_error::ActError;
@@ -17,10 +17,9 @@ use crate::message::Report;
 use super::observe::{ObservedDeployment, observe};
 use super::{OwnerTree, act, events, publish};
 
-/// A pass plans once and does what it has planned: a handful of batches. More than this is a bug.
+/// A reconcile plans once and carries the plan out in a handful of batches. More than this is a bug.
 const BATCHES_PER_RECONCILE: usize = 16;
 
-/// Runs a pass.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -29,7 +28,7 @@ pub(crate) async fn run(
 ) -> Report {
     let gate = context.gate_state.borrow().gate;
     let Some(observed) = observe(tenant, gate, key, owner_tree) else { return Report::only(Wake::Gone) };
-    // One moment for the whole pass: its plan must not change between its batches.
+    // One time for the whole reconcile: its plan must not change between its batches.
     let now = context.clock.now();
     let mut progress = Progress::default();
     let mut report = Report::only(Wake::Resync);
@@ -67,7 +66,7 @@ pub(crate) async fn run(
     Report { wake: Wake::Retry { policy: RetryPolicy::LONG, hint: None }, ..report }
 }
 
-/// A set that may still be made: nothing is decided about its deployment before that cannot happen any more.
+/// Returns whether a set may still be created: nothing is decided about its deployment before that is impossible.
 fn is_unclear(effect: &Effect, error: Option<&ActError>) -> bool {
     matches!((effect, error), (Effect::CreateSet(_), Some(ActError::Ambiguous { .. })))
 }

@@ -1,4 +1,4 @@
-//! What the selectors of a deployment and its sets ask for.
+//! Selectors of a deployment and its sets.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use machinist_core::value::selector::Labels;
 
 use crate::controllers::objects::selection::parse;
 
-/// The selector, held against the labels of its own template.
+/// Returns the selector, compared with the labels of its own template.
 pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> SelectorFact {
     match selector.map(parse) {
         None => SelectorFact::Missing,
@@ -39,7 +39,7 @@ pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Optio
     equal.or(among)
 }
 
-/// The labels that must be equal, for whoever is to be selected.
+/// Returns the labels that an object must have to be selected.
 pub(super) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
     selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default()
 }

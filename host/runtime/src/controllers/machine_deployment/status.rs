@@ -45,7 +45,7 @@ pub(super) fn number(number: Option<i32>) -> u32 {
     number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
 }
 
-/// Which condition of the core's it is.
+/// Returns the core's kind of a condition.
 pub(super) fn kind(text: &str) -> Option<ConditionKind> {
     const KINDS: [ConditionKind; 4] = [
         ConditionKind::Available,

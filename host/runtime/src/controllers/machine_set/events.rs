@@ -1,4 +1,4 @@
-//! What a pass has to tell of its set.
+//! Events about a set.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
@@ -14,7 +14,7 @@ use super::observe::ObservedSet;
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
 
-/// What the effects of a pass come to.
+/// The actions of a reconcile.
 #[derive(Default)]
 pub(super) struct Actions {
     made: Vec<String>,
@@ -42,7 +42,7 @@ impl Actions {
         }
     }
 
-    /// What of it is counted.
+    /// Returns the actions that are counted.
     pub(super) fn counted(&self, conclusion: &Conclusion) -> Vec<(Option<Pool>, Milestone)> {
         let frozen =
             conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::Frozen);
@@ -54,7 +54,7 @@ impl Actions {
         stale.chain(freeze).map(|milestone| (None, milestone)).collect()
     }
 
-    /// One Event for all Machines that were made, one for all that were deleted, one when the freeze changed.
+    /// Returns one Event for all created Machines, one for all deleted ones, and one for a changed freeze.
     pub(super) fn into_events(self, observed: &ObservedSet, conclusion: &Conclusion) -> Vec<Event> {
         let about = || About::of("MachineSet", &observed.set.metadata);
         let counted = |reason: &'static str, done: &str, machines: &[String]| {
@@ -126,7 +126,8 @@ pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &Conclusion) -> 
     events
 }
 
-/// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the rest.
+/// Returns whether this is a step in between. Created and deleted Machines have Events of their own, and conditions
+/// report the rest.
 fn is_in_between(reason: Reason) -> bool {
     match reason {
         Reason::Creating

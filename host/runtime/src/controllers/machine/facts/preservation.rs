@@ -1,4 +1,4 @@
-//! Facts about what a Machine and its Node are to carry: preservation, updates in place, capacity, limits.
+//! Facts about preservation, in-place updates, capacity and limits.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, MachineClass, names};
@@ -29,7 +29,7 @@ pub(crate) static NAMES: Names = Names {
     update_failed_reason: names::annotations::UPDATE_FAILED_REASON,
 };
 
-/// What is said on a Machine about its preservation.
+/// Returns the facts of a Machine about its preservation.
 pub(crate) fn facts(machine: &Machine) -> KeepingFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
@@ -57,7 +57,7 @@ pub(crate) fn annotation<'a>(machine: &'a Machine, name: &str) -> Option<&'a str
     machine.metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-/// The Machine's own limit of replacements over the flag's, and why its own is not heeded.
+/// Returns the Machine's own limit of replacements, or the flag's, and why its own is invalid.
 pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (Limit, Option<String>) {
     let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(Limit::ONE);
     match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS).map(str::parse::<Limit>) {
@@ -74,14 +74,13 @@ pub(crate) fn virtual_capacity(class: Option<&MachineClass>) -> Quantities {
     wanted.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()
 }
 
-/// What was applied of virtual capacity. What cannot be read counts as never applied.
+/// Returns the virtual capacity that was applied last. An invalid value counts as never applied.
 pub(crate) fn last_applied_capacity(node: &Node) -> Option<Quantities> {
     let annotations = node.metadata.annotations.as_ref()?;
     let text = annotations.get(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY)?;
     serde_json::from_str(text).ok()
 }
 
-/// The Node's capacity.
 pub(crate) fn capacity(node: &Node) -> Quantities {
     let capacity = node.status.as_ref().and_then(|status| status.capacity.as_ref());
     capacity.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()
