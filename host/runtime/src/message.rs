@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
 
 use crate::cache::Change;
@@ -61,9 +61,9 @@ pub(crate) struct Report {
     pub is_unclear: bool,
     /// Kind and version of a listing that it made beside the caches, and decided on.
     pub listed: Option<(Kind, String)>,
-    /// When the next reconcile follows.
-    pub wake: Wake,
-    /// Events about the object, if they differ from those reported last.
+    /// When to look again.
+    pub wake: Requeue,
+    /// What to tell on the object, when it is not what was told last.
     pub events: Vec<crate::events::Event>,
     /// Counted and timed points, by MachineDeployment if there is one.
     pub milestones: Vec<(Option<Pool>, Milestone)>,
@@ -78,8 +78,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Returns a report without writes and Events.
-    pub(crate) fn only(wake: Wake) -> Self {
+    /// Nothing was written and there is nothing to tell.
+    pub(crate) fn only(wake: Requeue) -> Self {
         Self {
             wrote: Vec::new(),
             wrote_sets: Vec::new(),

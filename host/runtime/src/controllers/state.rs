@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
-use machinist_core::scheduling::looks::Looks;
+use machinist_core::scheduling::looks::VmChecks;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::StoreReader;
@@ -55,8 +55,9 @@ pub(crate) struct TenantState {
     pub drains: Option<Arc<DrainCaches>>,
     /// The health of Machines by deployment and zone. Never locked across an await.
     pub meltdown: Arc<Mutex<Meltdown>>,
-    /// The schedule of VM probes. Never locked across an await.
-    pub looks: Arc<Mutex<Looks>>,
+    /// When VMs are looked at. Never locked across an await.
+    pub looks: Arc<Mutex<VmChecks>>,
+    /// The drivers.
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and their answers.
     pub policies: Policies,
@@ -86,8 +87,8 @@ impl TenantState {
         self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the schedule of VM probes.
-    pub(crate) fn looks(&self) -> MutexGuard<'_, Looks> {
+    /// When VMs are looked at.
+    pub(crate) fn looks(&self) -> MutexGuard<'_, VmChecks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::drain::Turns;
+use machinist_core::drain::DrainSlots;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -14,8 +14,8 @@ const CONCURRENT_DRAINS: usize = 25;
 
 /// The queue of drains in front of an API server.
 pub(super) struct DrainQueue {
-    slots: Mutex<Turns<ObjectKey>>,
-    /// Gets a message for each Machine with a free slot.
+    slots: Mutex<DrainSlots<ObjectKey>>,
+    /// Who is called hears it from there.
     engine: mpsc::UnboundedSender<Message>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct DrainSlot(Arc<DrainQueue>);
 
 impl DrainQueue {
     pub(super) fn new(engine: mpsc::UnboundedSender<Message>) -> Arc<Self> {
-        Arc::new(Self { slots: Mutex::new(Turns::new(CONCURRENT_DRAINS)), engine })
+        Arc::new(Self { slots: Mutex::new(DrainSlots::new(CONCURRENT_DRAINS)), engine })
     }
 
     /// Takes a slot; `None` if the Machine is queued, and requeued when a slot is free.
@@ -45,7 +45,7 @@ impl DrainQueue {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Turns<ObjectKey>> {
+    fn slots(&self) -> MutexGuard<'_, DrainSlots<ObjectKey>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::{Answer, Deletion, Vm, is_not_found};
-use machinist_core::machine::OrderFact;
+use machinist_core::driver::{Deletion, DriverResult, Vm, is_not_found};
+use machinist_core::machine::DeleteRequestFact;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 
 /// Deletion requests, and how long their VMs took to disappear. Lost with the process, after which each request is sent
@@ -15,8 +15,8 @@ pub(crate) struct DeletionRequests(Mutex<DeletionRecords>);
 
 #[derive(Debug, Default)]
 struct DeletionRecords {
-    requests: BTreeMap<ObjectKey, (Uid, OrderFact)>,
-    /// By class: the time from the request to the probe that found nothing, of the last VM.
+    requests: BTreeMap<ObjectKey, (Uid, DeleteRequestFact)>,
+    /// By class: from the order to the look that found nothing, the last time.
     last_duration: BTreeMap<Name, SignedDuration>,
 }
 
@@ -24,8 +24,8 @@ struct DeletionRecords {
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
-    /// Returns the request that the driver has accepted for the VM of this Machine.
-    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<OrderFact> {
+    /// The order that the driver has taken for the VM of this Machine.
+    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<DeleteRequestFact> {
         self.lock().requests.get(machine).filter(|(of, _)| of == uid).map(|(_, order)| *order)
     }
 
@@ -34,8 +34,14 @@ impl DeletionRequests {
         self.lock().last_duration.get(class).copied()
     }
 
-    /// Notes the answer to a deletion request that was sent at this time.
-    pub(crate) fn requested(&self, machine: &ObjectKey, uid: &Uid, answer: &Answer<Deletion>, at: Timestamp) {
+    /// The driver has answered an order that was given at this time.
+    pub(crate) fn requested(
+        &self,
+        machine: &ObjectKey,
+        uid: &Uid,
+        answer: &DriverResult<Deletion>,
+        at: Timestamp,
+    ) {
         let is_taken = match answer {
             Ok(Deletion::Deleted { .. }) => true,
             Ok(Deletion::InProgress(_)) => false,
@@ -45,7 +51,9 @@ impl DeletionRequests {
         if is_taken {
             let before = records.requests.get(machine).filter(|(of, _)| of == uid);
             let first = before.map_or(at, |(_, order)| order.first);
-            records.requests.insert(machine.clone(), (uid.clone(), OrderFact { first, at, asked: at }));
+            records
+                .requests
+                .insert(machine.clone(), (uid.clone(), DeleteRequestFact { first, at, asked: at }));
         } else {
             records.requests.remove(machine);
         }
@@ -57,7 +65,7 @@ impl DeletionRequests {
         machine: &ObjectKey,
         uid: &Uid,
         class: Option<&Name>,
-        answer: &Answer<Vm>,
+        answer: &DriverResult<Vm>,
         at: Timestamp,
     ) {
         let mut records = self.lock();

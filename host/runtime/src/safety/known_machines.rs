@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::safety::orphans::Kin;
+use machinist_core::safety::orphans::SeenUids;
 use machinist_core::value::id::Uid;
 
 use super::owners::Cached;
@@ -24,8 +24,8 @@ impl KnownMachines {
         self.0.retain(|_, seen| now.duration_since(*seen) <= MEMORY);
     }
 
-    /// Returns the uids of all known Machines.
-    pub(super) fn kin(&self) -> Kin {
-        Kin(self.0.keys().cloned().collect())
+    /// All that shows whose Machine was whose.
+    pub(super) fn kin(&self) -> SeenUids {
+        SeenUids(self.0.keys().cloned().collect())
     }
 }
