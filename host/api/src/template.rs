@@ -55,10 +55,10 @@ impl JsonSchema for TemplateMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeTemplate {
-    /// Labels and annotations to keep on the Node.
+    /// Labels and annotations that the controller keeps on the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<TemplateMetadata>,
-    /// Only the taints are used.
+    /// Spec of the Node. Only its taints are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<NodeSpec>,
 }
@@ -80,7 +80,7 @@ impl NodeTemplate {
     }
 }
 
-/// What a set makes its Machines from.
+/// Template from which a MachineSet creates its Machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineTemplate {
