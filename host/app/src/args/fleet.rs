@@ -58,7 +58,7 @@ pub(crate) enum RolloutCommand {
     Pause(SubjectFlags),
     /// Resume a paused rollout
     Resume(SubjectFlags),
-    /// Replace all Machines without changing the template, as a rollout
+    /// Replace all Machines with new ones of the same spec, as a rollout
     ///
     /// Sets the annotation machinist.dev/restarted-at of the template.
     Restart(SubjectFlags),

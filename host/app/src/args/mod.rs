@@ -54,8 +54,8 @@ pub(crate) enum Command {
     /// time of the next reconcile come from the leading host through a port-forward; if that fails, the rest is
     /// printed.
     Explain(Box<ExplainFlags>),
-    /// Show MachineDeployments, their sets and their Machines as a tree, with the cause of each problem; healthy
-    /// Machines are counted
+    /// Show MachineDeployments, their sets and their Machines as a tree; groups equal Machines, and gives the cause for
+    /// others
     ///
     /// Reads the MachineDeployments, MachineSets and Machines of one namespace, including sets and Machines without an
     /// owner.
@@ -278,8 +278,8 @@ pub(crate) struct PushFlags {
     /// File with mode, Machines and limits of a health policy, YAML or JSON; default: unchanged in the ConfigMap
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// File with the release of the version, YAML or JSON (mode, share, classes, promote_after, withdraw); default:
-    /// unchanged in the ConfigMap, else all calls at once
+    /// File with the release plan of the version, YAML or JSON (mode, share, classes, promote_after, withdraw);
+    /// default: unchanged in the ConfigMap, else all calls at once
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) rollout: Option<PathBuf>,
     /// Compression of the component

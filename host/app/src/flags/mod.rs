@@ -132,9 +132,9 @@ pub(crate) struct ProcessFlags {
     /// IP address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
     #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
     pub(crate) address: Given<IpAddr>,
-    /// Clients that may read /debug: `loopback` allows port-forwards only; `authorized` also allows clients with a
-    /// token for the audience machinist whose account may `get` the nonResourceURL, and the host then needs the
-    /// ClusterRole system:auth-delegator
+    /// Clients that may read /debug: `loopback` allows only clients on the pod's loopback address, such as
+    /// port-forwards; `authorized` also allows clients with a token for the audience machinist whose account may `get`
+    /// the nonResourceURL, and the host then needs the ClusterRole system:auth-delegator
     #[arg(long, default_value = "loopback", value_name = "loopback|authorized")]
     pub(crate) debug_access: Given<DebugAccess>,
     /// Port of the HTTP server; 0 picks a free port and logs it
