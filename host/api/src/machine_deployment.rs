@@ -144,8 +144,7 @@ pub struct InPlaceUpdate {
     /// Machines above the desired number that may exist: a number, or a percentage that is rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    /// Selection of the Machines. Auto: the controller selects them. Manual: the user selects them by a label on the
-    /// Nodes.
+    /// Auto: the controller selects the Machines. Manual: the user selects them by a label on the Nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orchestration_type: Option<Word<OrchestrationType>>,
 }

@@ -1,58 +1,71 @@
 //! The flags of `machinist run`: those of both binaries of machine-controller-manager, with their names, defaults and
 //! rules, and flags of Machinist's own. All invalid values are reported in one error.
 //!
-//! A new flag: add the field here or in the file of its group, its check in `check`, its setting in the runtime's
-//! `tenant::settings`, then run `cargo xtask generate`.
+//! A new flag takes two places:
+//!
+//! 1. The runtime's `context::settings::Settings`: the field, and its default in `Settings::for_cluster`.
+//! 2. The file of its group here: the field with `default_value_t = defaults().FIELD.into()`, and its line in the
+//!    group's `settings` method. Flags of the process are in this file, and `check` has their lines.
+//!
+//! Then run `cargo xtask generate`, which writes `deploy/reference/flags.md`. A setting that holds for one Machine also
+//! goes through the runtime's `machine::facts` into the core's `MachineSettings`. A default that differs under the name
+//! of a binary of machine-controller-manager is in `binary_name`.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `machines`, `owners`, `requests`, `record`, `sandbox`, `secrets` | flags by group |
 //! | `controllers` | parses `--controllers` |
 //! | `check` | flags to settings |
-//! | `given` | a value as it was typed, valid or not |
-//! | `line` | a command line that runs controllers |
-//! | `program` | defaults that depend on the program's name |
-//! | `unnamed` | command lines of machine-controller-manager without a subcommand |
+//! | `value` | a value as it was typed, valid or not |
+//! | `command_line` | a command line that runs controllers |
+//! | `binary_name` | defaults that depend on the program's name |
+//! | `without_subcommand` | command lines of machine-controller-manager without a subcommand |
 //! | `unused` | flags that have no effect here |
 
+mod binary_name;
 mod check;
+mod command_line;
 mod controllers;
 #[cfg(test)]
 mod fuzz_tests;
-mod given;
-mod line;
 mod machines;
 mod owners;
-mod program;
 mod record;
 mod requests;
 mod sandbox;
 mod secrets;
-mod unnamed;
 mod unused;
+mod value;
+mod without_subcommand;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
-use machinist_runtime::context::settings::Controllers;
+use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_runtime::context::settings::{Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
-use given::{Count, Positive};
-pub(crate) use given::{Given, LogFormat};
-pub(crate) use line::Line;
+pub(crate) use binary_name::BinaryName;
+pub(crate) use command_line::CommandLine;
 use machines::MachineFlags;
 use owners::OwnerFlags;
-pub(crate) use program::Program;
 use record::RecordFlags;
 use requests::RequestFlags;
 use sandbox::SandboxFlags;
 pub(crate) use sandbox::SandboxSettings;
 use secrets::SecretFlags;
-pub(crate) use unnamed::{Meant, VARIABLE, meant};
 use unused::UnusedFlags;
+use value::{Count, Positive};
+pub(crate) use value::{FlagValue, LogFormat};
+pub(crate) use without_subcommand::{BinaryChoice, VARIABLE, chosen_binary};
+
+/// The defaults of all flags that are settings. The cluster has no name before its API server is reached.
+fn defaults() -> Settings {
+    Settings::for_cluster("")
+}
 
 /// All flags of `machinist run`.
 #[derive(Debug, Args)]
@@ -75,9 +88,9 @@ pub(crate) struct RunFlags {
     pub(crate) election: ElectionFlags,
     #[command(flatten)]
     unused: UnusedFlags,
-    /// Whose command line this is.
+    /// The binary of this command line.
     #[arg(skip)]
-    pub(crate) program: Program,
+    pub(crate) binary: BinaryName,
 }
 
 /// Clusters, plugins, HTTP server and logs.
@@ -86,8 +99,8 @@ pub(crate) struct RunFlags {
 pub(crate) struct ProcessFlags {
     /// Controllers to run, comma-separated: `*` for all, NAME for one, -NAME for all but one; names: machine,
     /// machineset, machinedeployment. The last two share a Lease, so run both in one process
-    #[arg(long, default_value = "*", value_name = "LIST", allow_hyphen_values = true)]
-    pub(crate) controllers: Given<Controllers>,
+    #[arg(long, default_value_t = defaults().controllers.into(), value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) controllers: FlagValue<Controllers>,
     /// Kubeconfig of the target cluster, which Nodes join: a file, `none` if there is none, `inClusterConfig` or empty
     /// for the pod's service account
     #[arg(long, default_value = "", value_name = "FILE|none|inClusterConfig")]
@@ -123,7 +136,7 @@ pub(crate) struct ProcessFlags {
     /// Allow plugins from registries on the host's own machine (`oci:`), without TLS. For tests and development only:
     /// anyone who can write ConfigMaps in the plugin namespace can then send requests to programs next to the host
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) allow_loopback_registries: Given<bool>,
+    pub(crate) allow_loopback_registries: FlagValue<bool>,
     /// ID that marks all VMs of this cluster; empty means the UID of the namespace, which needs `get` on it. Must be
     /// unique in a cloud account and never change, also when the control plane moves or is restored: Machines with
     /// another mark are blocked
@@ -131,39 +144,39 @@ pub(crate) struct ProcessFlags {
     pub(crate) cluster_id: String,
     /// IP address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
     #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
-    pub(crate) address: Given<IpAddr>,
+    pub(crate) address: FlagValue<IpAddr>,
     /// Clients that may read /debug: `loopback` allows only clients on the pod's loopback address, such as
     /// port-forwards; `authorized` also allows clients with a token for the audience machinist whose account may `get`
     /// the nonResourceURL, and the host then needs the ClusterRole system:auth-delegator
     #[arg(long, default_value = "loopback", value_name = "loopback|authorized")]
-    pub(crate) debug_access: Given<DebugAccess>,
+    pub(crate) debug_access: FlagValue<DebugAccess>,
     /// Port of the HTTP server; 0 picks a free port and logs it
     #[arg(long, default_value = "10259", allow_hyphen_values = true)]
-    pub(crate) port: Given<u16>,
+    pub(crate) port: FlagValue<u16>,
     /// Serve profiles at /debug/pprof/ of the HTTP server
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) profiling: Given<bool>,
+    pub(crate) profiling: FlagValue<bool>,
     /// Folder for compiled plugins, used by this process alone. If the default is not writable, a temporary folder
     /// replaces it
     #[arg(long, default_value = "/var/cache/machinist", value_name = "FOLDER")]
     pub(crate) cache_dir: PathBuf,
     /// Reconciles that may run at once; one that waits for a cloud does not count. Under the names of
     /// machine-controller-manager's binaries: workers per queue, as there
-    #[arg(long, default_value = "1000", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) concurrent_syncs: Given<Positive>,
+    #[arg(long, default_value_t = Positive::from(defaults().concurrent_reconciles).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) concurrent_syncs: FlagValue<Positive>,
     /// Time after which an unchanged object is reconciled again, plus a random part of up to the same length; at least
     /// 1m; 0 means never
-    #[arg(long, default_value = "12h", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) min_resync_period: Given<SignedDuration>,
+    #[arg(long, default_value_t = defaults().resync.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) min_resync_period: FlagValue<SignedDuration>,
     /// Format of the logs: text or json
     #[arg(long, default_value = "text", value_name = "FORMAT")]
-    pub(crate) logging_format: Given<LogFormat>,
+    pub(crate) logging_format: FlagValue<LogFormat>,
     /// Filter of the logs, such as `info`, `debug` or `info,machinist_runtime=debug`; default: the level of -v
     #[arg(long, env = "MACHINIST_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
     /// Verbosity of the logs: 0 to 3 mean `info`, 4 and 5 `debug`, more `trace`; ignored if --log is set
     #[arg(short = 'v', long = "v", default_value = "0", value_name = "LEVEL", allow_hyphen_values = true)]
-    pub(crate) verbosity: Given<Count>,
+    pub(crate) verbosity: FlagValue<Count>,
 }
 
 /// Election of the leader.
@@ -172,16 +185,16 @@ pub(crate) struct ProcessFlags {
 pub(crate) struct ElectionFlags {
     /// Start work only after winning the leader election; false means that this process leads at once
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) leader_elect: Given<bool>,
+    pub(crate) leader_elect: FlagValue<bool>,
     /// Time for which a Lease is valid without renewal
-    #[arg(long, default_value = "15s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_lease_duration: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().duration.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_lease_duration: FlagValue<SignedDuration>,
     /// Time for which a leader retries the renewal before it stops leading
-    #[arg(long, default_value = "10s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_renew_deadline: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().renew_deadline.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_renew_deadline: FlagValue<SignedDuration>,
     /// Interval between attempts to acquire or renew the Lease; at least 100ms
-    #[arg(long, default_value = "2s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_retry_period: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().retry.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_retry_period: FlagValue<SignedDuration>,
     /// Kind of the lock object; only `leases` is supported
     #[arg(long, default_value = "leases", value_name = "KIND")]
     pub(crate) leader_elect_resource_lock: String,
