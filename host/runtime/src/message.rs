@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
 
 use crate::cache::Change;
@@ -68,7 +68,7 @@ pub(crate) struct Report {
     /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
     pub listed: Option<(Kind, String)>,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
     /// What to tell on the object, when it is not what was told last.
     pub events: Vec<crate::events::Event>,
     /// What is counted and timed, by MachineDeployment where there is one.
@@ -85,7 +85,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Nothing was written and there is nothing to tell.
-    pub(crate) fn only(wake: Wake) -> Self {
+    pub(crate) fn only(wake: Requeue) -> Self {
         Self {
             wrote: Vec::new(),
             wrote_sets: Vec::new(),

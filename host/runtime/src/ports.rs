@@ -8,9 +8,9 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 
@@ -19,19 +19,19 @@ pub trait Drivers: Send + Sync {
     /// What the driver that serves this provider can do, or the version of it with this digest. Fast: asked in each pass.
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
     /// See `wit/provider`.
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>>;
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>>;
     /// See `wit/provider`.
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
     /// See `wit/provider`.
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>>;
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>>;
     /// See `wit/provider`.
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
     /// Starts the VM anew. See `wit/provider`.
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>>;
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>>;
     /// Removes this VM and no other; the request names the one that the Machine keeps. See `wit/delete-by-id`.
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>>;
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>>;
     /// One page of the machines that carry the cluster's mark. See `wit/provider`.
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>>;
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>>;
     /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of
     /// PersistentVolume specs. See `wit/provider`.
     fn get_volume_ids(
@@ -39,9 +39,9 @@ pub trait Drivers: Send + Sync {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>>;
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>>;
     /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See `wit/provider`.
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>>;
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>>;
 }
 
 /// The health policies.
@@ -52,7 +52,7 @@ pub trait HealthPolicies: Send + Sync {
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>>;
 }

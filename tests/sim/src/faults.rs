@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Sent};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Sent};
 use memory_api::wire::{Call, Fate, Wire};
 
 use crate::check::{HOST, Watchman};
@@ -176,7 +176,7 @@ impl FaultState {
         let unclear = |code: Code| -> CallError {
             DriverError { may_have_happened: true, ..DriverError::new(code, "the cloud broke") }.into()
         };
-        let trap = || CallError::from(Breakage::Trap { detail: "out of bounds".into() });
+        let trap = || CallError::from(GuestFailure::Trap { detail: "out of bounds".into() });
         let fates = [
             (3, 0),
             (2, 1),

@@ -11,7 +11,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
-use machinist_core::scheduling::request_rate::{Bucket, Rate, Turn};
+use machinist_core::scheduling::request_rate::{Bucket, Rate, SendPermit};
 use machinist_core::value::error_chain::chain;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
@@ -120,7 +120,7 @@ impl Reviewer {
         let _place = self.room.try_acquire().map_err(|_| NotAllowed::Busy)?;
         let now = SignedDuration::try_from(self.began.elapsed()).unwrap_or(SignedDuration::MAX);
         let turn = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(now);
-        if turn != Turn::Go {
+        if turn != SendPermit::Go {
             return Err(NotAllowed::Busy);
         }
         match timeout(REVIEW_TIMEOUT, self.reviews.may_get(token, path)).await {

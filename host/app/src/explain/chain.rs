@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
-use machinist_core::value::same_vm::Vms;
+use machinist_core::value::same_vm::SameVm;
 use machinist_plugin_host::registry::status::HeldStatus;
 use machinist_runtime::machine_query::MachineDetails;
 use serde::Serialize;
@@ -186,7 +186,7 @@ fn node(machine: &Machine, node: &Lookup<Node>) -> Link {
         Lookup::Found(node) => {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
-            if Vms::of_texts(of_node, machine.provider_id().unwrap_or_default()) == Vms::Different {
+            if SameVm::of_texts(of_node, machine.provider_id().unwrap_or_default()) == SameVm::Different {
                 return link(LinkState::Bad, format!("{name} belongs to another VM: {of_node}"));
             }
             let conditions =

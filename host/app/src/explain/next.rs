@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{Machine, names};
-use machinist_core::machine::Reason;
+use machinist_core::machine::MachineReason;
 use machinist_core::safety::thaw;
 use machinist_core::value::duration;
 use machinist_core::value::phase::Phase;
@@ -79,11 +79,21 @@ pub(super) fn next(
 
 /// The next step of an Unknown Machine whose Node does not recover.
 fn unhealthy(awaited: &str, limits: &Limits) -> String {
-    let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == awaited);
-    if is(&[Reason::ZoneHeld, Reason::ReplacementHeld, Reason::RebootHeld, Reason::Frozen]) {
+    let is = |reasons: &[MachineReason]| reasons.iter().any(|reason| reason.as_str() == awaited);
+    if is(&[
+        MachineReason::ZoneHeld,
+        MachineReason::ReplacementHeld,
+        MachineReason::RebootHeld,
+        MachineReason::Frozen,
+    ]) {
         return "nothing is done to it before what is awaited has come".to_owned();
     }
-    if is(&[Reason::PolicyHolds, Reason::PolicyUnheard, Reason::VmRebooted, Reason::RebootFailed]) {
+    if is(&[
+        MachineReason::PolicyHolds,
+        MachineReason::PolicyUnheard,
+        MachineReason::VmRebooted,
+        MachineReason::RebootFailed,
+    ]) {
         return "it does not fail before the policies have it replaced".to_owned();
     }
     limits.health.clone()

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names::conditions;
 use machinist_api::{Machine, MachineDeployment, MachineSet, Word};
 use machinist_core::machine_deployment::words;
-use machinist_core::machine_set::OwnConditionKind;
+use machinist_core::machine_set::SetOwnConditionKind;
 use machinist_core::value::phase::OperationState;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ fn note(reason: Option<&str>, message: Option<&str>, since: Option<Timestamp>) -
 fn own(conditions: &[Condition]) -> Option<Vec<Note>> {
     let is_shown = |condition: &&Condition| {
         (condition.type_ == READY && condition.status != "True")
-            || (condition.type_ == OwnConditionKind::Overlapping.as_str() && condition.status == "True")
+            || (condition.type_ == SetOwnConditionKind::Overlapping.as_str() && condition.status == "True")
     };
     let has_ready = conditions.iter().any(|condition| condition.type_ == READY);
     let shown = conditions.iter().filter(is_shown).map(|condition| {

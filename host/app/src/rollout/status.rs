@@ -2,7 +2,7 @@
 
 use machinist_api::MachineDeployment;
 use machinist_api::names::conditions;
-use machinist_core::machine_deployment::{Counts, Reason, Stage, words};
+use machinist_core::machine_deployment::{DeploymentReason, RolloutCounts, RolloutStage, words};
 
 use crate::owner_tree::{Note, count, name, of_deployment, revision};
 
@@ -34,26 +34,28 @@ pub(super) fn status_message(deployment: &MachineDeployment, wished: i64, progra
     if is_observed && let Some(failed) = failed(deployment, &notes) {
         return StatusMessage::Failed(failed);
     }
-    let counts = Counts {
+    let counts = RolloutCounts {
         wanted: count(deployment.spec.replicas),
         updated: count(status.updated_replicas),
         replicas: count(status.replicas),
         available: count(status.available_replicas),
     };
     let waiting = format!("Waiting for machinedeployment {name:?} rollout to finish");
-    let text = match Stage::of(counts, is_observed) {
-        Stage::Complete => {
+    let text = match RolloutStage::of(counts, is_observed) {
+        RolloutStage::Complete => {
             return StatusMessage::Done(format!("machinedeployment {name:?} successfully rolled out"));
         }
-        Stage::Unobserved => "Waiting for machinedeployment spec update to be observed...".to_owned(),
-        Stage::Updating => {
+        RolloutStage::Unobserved => "Waiting for machinedeployment spec update to be observed...".to_owned(),
+        RolloutStage::Updating => {
             format!(
                 "{waiting}: {} out of {} new replicas have been updated...",
                 counts.updated, counts.wanted
             )
         }
-        Stage::Leaving(replicas) => format!("{waiting}: {replicas} old replicas are pending termination..."),
-        Stage::Waiting => {
+        RolloutStage::Leaving(replicas) => {
+            format!("{waiting}: {replicas} old replicas are pending termination...")
+        }
+        RolloutStage::Waiting => {
             format!("{waiting}: {} of {} updated replicas are available...", counts.available, counts.updated)
         }
     };
@@ -70,9 +72,10 @@ pub(super) fn status_message(deployment: &MachineDeployment, wished: i64, progra
 fn failed(deployment: &MachineDeployment, notes: &[Note]) -> Option<String> {
     let name = name(&deployment.metadata);
     let status = deployment.status.as_ref()?;
-    let why =
-        |reason: Reason| notes.iter().find(|note| note.reason == reason.as_str()).map(|note| &note.message);
-    for reason in [Reason::InvalidDeployment, Reason::SelectingAll] {
+    let why = |reason: DeploymentReason| {
+        notes.iter().find(|note| note.reason == reason.as_str()).map(|note| &note.message)
+    };
+    for reason in [DeploymentReason::InvalidDeployment, DeploymentReason::SelectingAll] {
         if let Some(message) = why(reason) {
             return Some(format!("machinedeployment {name:?} is not rolled out: {message}"));
         }
@@ -80,7 +83,8 @@ fn failed(deployment: &MachineDeployment, notes: &[Note]) -> Option<String> {
     let late = status.conditions.iter().find(|condition| {
         condition.type_ == conditions::PROGRESSING && condition.reason.as_deref() == Some(words::LATE)
     })?;
-    let message = why(Reason::ProgressDeadlineExceeded).map(String::as_str).or(late.message.as_deref());
+    let message =
+        why(DeploymentReason::ProgressDeadlineExceeded).map(String::as_str).or(late.message.as_deref());
     let message = message.filter(|message| !message.is_empty()).map(|message| format!(": {message}"));
     Some(format!("machinedeployment {name:?} exceeded its progress deadline{}", message.unwrap_or_default()))
 }

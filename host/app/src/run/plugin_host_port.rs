@@ -7,9 +7,9 @@ use futures::stream::{BoxStream, StreamExt, select};
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::registry::canary::Rollout;
@@ -42,31 +42,31 @@ impl Drivers for PluginHostPort {
         self.host.facts(provider, pin.map(Digest::from).as_ref())
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         Box::pin(self.host.create(request))
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         Box::pin(self.host.initialize(request))
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         Box::pin(self.host.delete(request))
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         Box::pin(self.host.reboot(request))
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         Box::pin(async move { self.host.delete_by_id(request, &vm).await })
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         Box::pin(self.host.get_status(request))
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         Box::pin(self.host.list(request))
     }
 
@@ -75,11 +75,11 @@ impl Drivers for PluginHostPort {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         Box::pin(self.host.get_volume_ids(provider, pin.map(Digest::from), volume_specs))
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         Box::pin(self.host.validate_class(class))
     }
 }
@@ -92,7 +92,7 @@ impl HealthPolicies for PluginHostPort {
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         let policy = policy.clone();

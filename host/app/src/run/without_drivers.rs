@@ -7,9 +7,9 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
@@ -35,31 +35,31 @@ impl Drivers for WithoutDrivers {
         Err(refusal(provider))
     }
 
-    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         refused()
     }
 
-    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         refused()
     }
 
-    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         refused()
     }
 
-    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         refused()
     }
 
-    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         refused()
     }
 
-    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         refused()
     }
 
-    fn list(&self, _request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, _request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         refused()
     }
 
@@ -68,11 +68,11 @@ impl Drivers for WithoutDrivers {
         _provider: ProviderName,
         _pin: Option<DriverDigest>,
         _volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         refused()
     }
 
-    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         refused()
     }
 }
@@ -85,7 +85,7 @@ impl HealthPolicies for WithoutDrivers {
     fn evaluate(
         &self,
         _policy: &PluginName,
-        _question: Question,
+        _question: PolicyQuestion,
         _now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         refused()

@@ -1,4 +1,4 @@
-//! What a pass over a Machine may do, and what came of it.
+//! Effects of a Machine's reconcile, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -7,58 +7,50 @@ use jiff::Timestamp;
 use crate::drain;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::write_error::ActError;
-use crate::driver::{Answer, Creation, Deletion, Vm};
+use crate::driver::{Creation, Deletion, DriverResult, Vm};
 use crate::health_policy::{Opinion, Reboots};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::machine::node::sync::NodeChange;
-use crate::safety::meltdown::{Permit, Question};
+use crate::safety::meltdown::{Permit, PermitRequest};
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::{NodeName, ProviderId, Uid};
 
 use super::facts::MachineFact;
 use super::in_place;
 
-/// One thing to do. Carries what varies; who it concerns is the view's Machine.
+/// One effect on the Machine of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum MachineEffect {
     /// Put our finalizer and the default priority on the Machine. Fails with `Conflict` when it changed meanwhile.
     Claim,
-    /// Make the bootstrap token, or extend the one that is there.
+    /// Create the bootstrap token, or extend the existing one.
     EnsureToken,
-    /// Note on the Machine that a create begins, for clouds that keep no keys.
+    /// Note on the Machine that a create begins, for clouds that keep no idempotency keys.
     NoteIntent,
-    /// Take that note off the Machine: the create has made nothing for certain.
+    /// Remove that note from the Machine: the create has created nothing for certain.
     CloseIntent,
-    /// Ask the driver how the VM is.
+    /// Ask the driver for the status of the VM.
     ProbeVm,
-    /// Ask the driver for the VM.
+    /// Ask the driver to create the VM.
     CreateVm,
-    /// Ask the driver for what comes after creation.
+    /// Ask the driver for the step after creation.
     InitializeVm,
     /// Store the cloud's id and the Node's name on the Machine.
     RecordVm {
-        /// The cloud's id.
         provider_id: ProviderId,
         /// The Node's name; `None` without a target cluster.
         node_name: Option<NodeName>,
-        /// The driver has named the VM in this pass, so it carries the mark of this process. An id that was stored before
-        /// proves no mark.
+        /// The driver named the VM in this reconcile, so it carries the mark of this process. An id that was stored
+        /// before proves no mark.
         is_proven: bool,
     },
-    /// Bring the Node's metadata and taints in line.
-    SyncNode {
-        /// Which Node.
-        node: NodeName,
-        /// What differs.
-        change: NodeChange,
-    },
+    /// Update the Node's metadata and taints.
+    SyncNode { node: NodeName, change: NodeChange },
     /// Delete the bootstrap token.
     ForgetToken,
     /// Ask the driver to remove the VM.
     DeleteVm,
-    /// Delete the Node.
     DeleteNode {
-        /// Which Node.
         node: NodeName,
         /// Only this one, not a later one of the same name.
         uid: Uid,
@@ -69,38 +61,30 @@ pub enum Effect {
     WriteMachine(MetaChange),
     /// Delete the Machine object, since its Node is being deleted.
     DeleteMachine,
-    /// Let no more pods onto the Node.
-    Cordon {
-        /// Which Node.
-        node: NodeName,
-    },
+    /// Cordon the Node, so that it takes no more pods.
+    Cordon { node: NodeName },
     /// Write a condition of the Node.
     SetNodeCondition {
-        /// Which Node.
         node: NodeName,
         /// What it is to say.
         condition: NodeConditionWrite,
     },
-    /// Note on the Machine that hooks before the VM's removal are waited for from now on.
+    /// Note on the Machine that the wait for hooks before the deletion of the VM begins.
     NoteHooks,
     /// A step of the Node's drain.
-    Drain(drain::Effect),
-    /// Ask the policies that have to be asked.
+    Drain(drain::DrainEffect),
+    /// Ask the policies that have no valid answer.
     AskPolicies,
-    /// Write down on the Machine when its VM was started anew, the time that is about to be included.
+    /// Write the reboots of its VM on the Machine, the next one included.
     NoteReboot(Reboots),
-    /// Ask the driver to start the VM anew.
+    /// Ask the driver to reboot the VM.
     RebootVm,
-    /// Ask whether something may be done to the Machine for its health, as far as the others of its deployment and zone go.
-    AskPermit(Question),
-    /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
-    ExtendToken {
-        /// Until then.
-        until: Timestamp,
-    },
+    /// Ask for a permit to fail or reboot the Machine, given the others of its deployment and zone.
+    AskPermit(PermitRequest),
+    /// Extend the bootstrap token, if there is one. Its value stays.
+    ExtendToken { until: Timestamp },
     /// Write resources of the Node's capacity.
     WriteCapacity {
-        /// Which Node.
         node: NodeName,
         /// Resources to set (`Some`) or remove (`None`).
         resources: BTreeMap<String, Option<String>>,
@@ -110,32 +94,26 @@ pub enum Effect {
 /// Labels and annotations to set (`Some`) or remove (`None`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaChange {
-    /// Labels.
     pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
-/// A condition as it is to stand on a Node. Its transition time follows from what stood there before.
+/// A condition to write on a Node. Its transition time follows from the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionWrite {
-    /// Its type.
     pub kind: String,
-    /// Its status.
-    pub status: Status,
-    /// For machines.
+    pub status: ConditionStatus,
     pub reason: String,
-    /// For people.
     pub message: String,
 }
 
-impl Effect {
-    /// True for one that a driver carries out, which takes as long as its cloud does.
+impl MachineEffect {
+    /// Returns true for an effect that a driver carries out, which takes as long as its cloud does.
     pub fn calls_driver(&self) -> bool {
         matches!(self, Self::ProbeVm | Self::CreateVm | Self::InitializeVm | Self::DeleteVm | Self::RebootVm)
     }
 
-    /// For logs and metrics: a closed set.
+    /// Returns the name for logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -166,7 +144,7 @@ impl Effect {
         }
     }
 
-    /// What the gate asks of it when it is done for this Machine.
+    /// Returns its kind for the gate, when it is done for this Machine.
     pub fn kind(&self, machine: &MachineFact) -> EffectKind {
         match self {
             Self::Claim
@@ -178,7 +156,7 @@ impl Effect {
             | Self::WriteMachine(_) => EffectKind::ObjectWrite,
             Self::EnsureToken | Self::ExtendToken { .. } => EffectKind::TokenWrite,
             Self::AskPermit(_) => EffectKind::FailMachine,
-            // A policy reads what it is given.
+            // A policy only reads its question.
             Self::ProbeVm | Self::AskPolicies => EffectKind::CloudRead,
             Self::RebootVm => EffectKind::Reboot,
             Self::CreateVm => EffectKind::Create,
@@ -200,63 +178,39 @@ impl Effect {
     }
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Of `Claim`.
+pub enum MachineOutcome {
     Claim(Result<(), ActError>),
-    /// Of `EnsureToken`.
     EnsureToken(Result<(), ActError>),
-    /// Of `NoteIntent`.
     NoteIntent(Result<(), ActError>),
-    /// Of `CloseIntent`.
     CloseIntent(Result<(), ActError>),
-    /// Of `ProbeVm`.
-    ProbeVm(Answer<Vm>),
-    /// Of `CreateVm`.
-    CreateVm(Answer<Creation>),
-    /// Of `InitializeVm`.
-    InitializeVm(Answer<Vm>),
-    /// Of `RecordVm`.
+    ProbeVm(DriverResult<Vm>),
+    CreateVm(DriverResult<Creation>),
+    InitializeVm(DriverResult<Vm>),
     RecordVm(Result<(), ActError>),
-    /// Of `SyncNode`.
     SyncNode(Result<(), ActError>),
-    /// Of `ForgetToken`.
     ForgetToken(Result<(), ActError>),
-    /// Of `DeleteVm`.
-    DeleteVm(Answer<Deletion>),
-    /// Of `DeleteNode`.
+    DeleteVm(DriverResult<Deletion>),
     DeleteNode(Result<(), ActError>),
-    /// Of `ReleaseFinalizer`.
     ReleaseFinalizer(Result<(), ActError>),
-    /// Of `WriteMachine`.
     WriteMachine(Result<(), ActError>),
-    /// Of `DeleteMachine`.
     DeleteMachine(Result<(), ActError>),
-    /// Of `Cordon`.
     Cordon(Result<(), ActError>),
-    /// Of `SetNodeCondition`.
     SetNodeCondition(Result<(), ActError>),
-    /// Of `NoteHooks`.
     NoteHooks(Result<(), ActError>),
-    /// Of `Drain`.
-    Drain(drain::Outcome),
-    /// Of `AskPolicies`: an opinion of each that was asked.
+    Drain(drain::DrainOutcome),
+    /// An opinion of each policy that was asked.
     AskPolicies(Result<Vec<Opinion>, ActError>),
-    /// Of `NoteReboot`.
     NoteReboot(Result<(), ActError>),
-    /// Of `RebootVm`.
-    RebootVm(Answer<()>),
-    /// Of `AskPermit`.
+    RebootVm(DriverResult<()>),
     AskPermit(Result<Permit, ActError>),
-    /// Of `ExtendToken`.
     ExtendToken(Result<(), ActError>),
-    /// Of `WriteCapacity`.
     WriteCapacity(Result<(), ActError>),
 }
 
-impl Outcome {
-    /// A driver has found several VMs that could be the Machine's.
+impl MachineOutcome {
+    /// Returns whether a driver has found several VMs that could be the Machine's.
     pub fn is_out_of_range(&self) -> bool {
         let error = if let Self::ProbeVm(answer) | Self::InitializeVm(answer) = self {
             answer.as_ref().err()
@@ -271,90 +225,64 @@ impl Outcome {
     }
 }
 
-/// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
+/// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Of `Claim`.
+pub struct MachineProgress {
     pub claim: Option<Result<(), ActError>>,
-    /// Of `EnsureToken`.
     pub token: Option<Result<(), ActError>>,
-    /// Of `NoteIntent`.
     pub intent: Option<Result<(), ActError>>,
-    /// Of `CloseIntent`.
     pub close_intent: Option<Result<(), ActError>>,
-    /// Of `ProbeVm`.
-    pub probe: Option<Answer<Vm>>,
-    /// Of `CreateVm`.
-    pub create: Option<Answer<Creation>>,
-    /// Of `InitializeVm`.
-    pub initialize: Option<Answer<Vm>>,
-    /// Of `RecordVm`.
+    pub probe: Option<DriverResult<Vm>>,
+    pub create: Option<DriverResult<Creation>>,
+    pub initialize: Option<DriverResult<Vm>>,
     pub record: Option<Result<(), ActError>>,
-    /// Of `SyncNode`.
     pub sync_node: Option<Result<(), ActError>>,
-    /// Of `ForgetToken`.
     pub forget_token: Option<Result<(), ActError>>,
-    /// Of `DeleteVm`.
-    pub delete_vm: Option<Answer<Deletion>>,
-    /// Of `DeleteNode`.
+    pub delete_vm: Option<DriverResult<Deletion>>,
     pub delete_node: Option<Result<(), ActError>>,
-    /// Of `ReleaseFinalizer`.
     pub release: Option<Result<(), ActError>>,
-    /// Of `WriteMachine`.
     pub write_machine: Option<Result<(), ActError>>,
-    /// Of `DeleteMachine`.
     pub delete_machine: Option<Result<(), ActError>>,
-    /// Of `Cordon`.
     pub cordon: Option<Result<(), ActError>>,
-    /// Of `SetNodeCondition`.
     pub node_condition: Option<Result<(), ActError>>,
-    /// Of `NoteHooks`.
     pub note_hooks: Option<Result<(), ActError>>,
-    /// Of `Drain`.
-    pub drain: drain::Progress,
-    /// Of `AskPolicies`.
+    pub drain: drain::DrainProgress,
     pub opinions: Option<Result<Vec<Opinion>, ActError>>,
-    /// Of `NoteReboot`.
     pub note_reboot: Option<Result<(), ActError>>,
-    /// Of `RebootVm`.
-    pub reboot: Option<Answer<()>>,
-    /// Of `AskPermit`.
+    pub reboot: Option<DriverResult<()>>,
     pub permit: Option<Result<Permit, ActError>>,
-    /// Of `ExtendToken`.
     pub extend_token: Option<Result<(), ActError>>,
-    /// Of `WriteCapacity`.
     pub capacity: Option<Result<(), ActError>>,
 }
 
-impl Progress {
-    /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+impl MachineProgress {
+    pub fn record(&mut self, outcome: MachineOutcome) {
         match outcome {
-            Outcome::Claim(result) => self.claim = Some(result),
-            Outcome::EnsureToken(result) => self.token = Some(result),
-            Outcome::NoteIntent(result) => self.intent = Some(result),
-            Outcome::CloseIntent(result) => self.close_intent = Some(result),
-            Outcome::ProbeVm(result) => self.probe = Some(result),
-            Outcome::CreateVm(result) => self.create = Some(result),
-            Outcome::InitializeVm(result) => self.initialize = Some(result),
-            Outcome::RecordVm(result) => self.record = Some(result),
-            Outcome::SyncNode(result) => self.sync_node = Some(result),
-            Outcome::ForgetToken(result) => self.forget_token = Some(result),
-            Outcome::DeleteVm(result) => self.delete_vm = Some(result),
-            Outcome::DeleteNode(result) => self.delete_node = Some(result),
-            Outcome::ReleaseFinalizer(result) => self.release = Some(result),
-            Outcome::WriteMachine(result) => self.write_machine = Some(result),
-            Outcome::DeleteMachine(result) => self.delete_machine = Some(result),
-            Outcome::Cordon(result) => self.cordon = Some(result),
-            Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
-            Outcome::NoteHooks(result) => self.note_hooks = Some(result),
-            Outcome::Drain(outcome) => self.drain.record(outcome),
-            Outcome::AskPolicies(result) => self.opinions = Some(result),
-            Outcome::NoteReboot(result) => self.note_reboot = Some(result),
-            Outcome::RebootVm(result) => self.reboot = Some(result),
-            Outcome::AskPermit(result) => self.permit = Some(result),
-            Outcome::ExtendToken(result) => self.extend_token = Some(result),
-            Outcome::WriteCapacity(result) => self.capacity = Some(result),
+            MachineOutcome::Claim(result) => self.claim = Some(result),
+            MachineOutcome::EnsureToken(result) => self.token = Some(result),
+            MachineOutcome::NoteIntent(result) => self.intent = Some(result),
+            MachineOutcome::CloseIntent(result) => self.close_intent = Some(result),
+            MachineOutcome::ProbeVm(result) => self.probe = Some(result),
+            MachineOutcome::CreateVm(result) => self.create = Some(result),
+            MachineOutcome::InitializeVm(result) => self.initialize = Some(result),
+            MachineOutcome::RecordVm(result) => self.record = Some(result),
+            MachineOutcome::SyncNode(result) => self.sync_node = Some(result),
+            MachineOutcome::ForgetToken(result) => self.forget_token = Some(result),
+            MachineOutcome::DeleteVm(result) => self.delete_vm = Some(result),
+            MachineOutcome::DeleteNode(result) => self.delete_node = Some(result),
+            MachineOutcome::ReleaseFinalizer(result) => self.release = Some(result),
+            MachineOutcome::WriteMachine(result) => self.write_machine = Some(result),
+            MachineOutcome::DeleteMachine(result) => self.delete_machine = Some(result),
+            MachineOutcome::Cordon(result) => self.cordon = Some(result),
+            MachineOutcome::SetNodeCondition(result) => self.node_condition = Some(result),
+            MachineOutcome::NoteHooks(result) => self.note_hooks = Some(result),
+            MachineOutcome::Drain(outcome) => self.drain.record(outcome),
+            MachineOutcome::AskPolicies(result) => self.opinions = Some(result),
+            MachineOutcome::NoteReboot(result) => self.note_reboot = Some(result),
+            MachineOutcome::RebootVm(result) => self.reboot = Some(result),
+            MachineOutcome::AskPermit(result) => self.permit = Some(result),
+            MachineOutcome::ExtendToken(result) => self.extend_token = Some(result),
+            MachineOutcome::WriteCapacity(result) => self.capacity = Some(result),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::SignedDuration;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
-use machinist_core::scheduling::request_rate::{Bucket, Rate, Turn};
+use machinist_core::scheduling::request_rate::{Bucket, Rate, SendPermit};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -46,8 +46,8 @@ impl RequestQueue {
         loop {
             let now = SignedDuration::try_from(self.began.elapsed()).unwrap_or(SignedDuration::MAX);
             match bucket.take(now) {
-                Turn::Go => return Ok(()),
-                Turn::After(wait) => tokio::time::sleep(wait.unsigned_abs()).await,
+                SendPermit::Go => return Ok(()),
+                SendPermit::After(wait) => tokio::time::sleep(wait.unsigned_abs()).await,
             }
         }
     }

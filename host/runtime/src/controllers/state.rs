@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
-use machinist_core::scheduling::looks::Looks;
+use machinist_core::scheduling::looks::VmChecks;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::StoreReader;
@@ -56,7 +56,7 @@ pub(crate) struct TenantState {
     /// How Machines stand in their deployments and zones. Never locked across an await.
     pub meltdown: Arc<Mutex<Meltdown>>,
     /// When VMs are looked at. Never locked across an await.
-    pub looks: Arc<Mutex<Looks>>,
+    pub looks: Arc<Mutex<VmChecks>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and what they said.
@@ -88,7 +88,7 @@ impl TenantState {
     }
 
     /// When VMs are looked at.
-    pub(crate) fn looks(&self) -> MutexGuard<'_, Looks> {
+    pub(crate) fn looks(&self) -> MutexGuard<'_, VmChecks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use machinist_core::drain::Memory;
+use machinist_core::drain::DrainMemory;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -35,12 +35,12 @@ pub(crate) struct DrainCaches {
 
 impl DrainCaches {
     /// What a drain of this Machine has to remember, where its status has not kept it.
-    pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> Memory {
+    pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
         self.in_process.get(machine)
     }
 
     /// A drain of this Machine has to remember this.
-    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &Memory) {
+    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &DrainMemory) {
         self.in_process.store(machine, memory);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::drain::Turns;
+use machinist_core::drain::DrainSlots;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ const CONCURRENT_DRAINS: usize = 25;
 
 /// The line in front of an API server.
 pub(super) struct DrainQueue {
-    slots: Mutex<Turns<ObjectKey>>,
+    slots: Mutex<DrainSlots<ObjectKey>>,
     /// Who is called hears it from there.
     engine: mpsc::UnboundedSender<Message>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct DrainSlot(Arc<DrainQueue>);
 
 impl DrainQueue {
     pub(super) fn new(engine: mpsc::UnboundedSender<Message>) -> Arc<Self> {
-        Arc::new(Self { slots: Mutex::new(Turns::new(CONCURRENT_DRAINS)), engine })
+        Arc::new(Self { slots: Mutex::new(DrainSlots::new(CONCURRENT_DRAINS)), engine })
     }
 
     /// `None`: the Machine stands in line, and is woken when it is its turn.
@@ -45,7 +45,7 @@ impl DrainQueue {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Turns<ObjectKey>> {
+    fn slots(&self) -> MutexGuard<'_, DrainSlots<ObjectKey>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,7 +33,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, Resource};
-use machinist_core::drain::{Effect, EvictError, Outcome, PodRef, Read};
+use machinist_core::drain::{DrainEffect, DrainOutcome, EvictError, PodRef, ReadConsistency};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{Name, ObjectKey, ProviderName, Uid};
@@ -75,22 +75,24 @@ pub(crate) async fn perform(
     context: &Context,
     caches: Option<&DrainCaches>,
     drainer: &Drainer<'_>,
-    effect: &Effect,
-) -> (Outcome, Option<DrainSlot>) {
+    effect: &DrainEffect,
+) -> (DrainOutcome, Option<DrainSlot>) {
     let (Some(client), Some(caches)) = (&context.target, caches) else {
         return (effect.failed(ActError::Forbidden { reason: "there is no target cluster" }), None);
     };
     let slot = match effect {
-        Effect::LookAtPods { read: Read::Cached | Read::Latest, .. } if !drainer.has_slot => {
+        DrainEffect::LookAtPods { read: ReadConsistency::Cached | ReadConsistency::Latest, .. }
+            if !drainer.has_slot =>
+        {
             let Some(slot) = caches.queue.take_slot(drainer.machine) else {
                 return (effect.failed(ActError::Throttled { after: None }), None);
             };
             Some(slot)
         }
-        Effect::LookAtPods { .. }
-        | Effect::Evict(_)
-        | Effect::DeletePod(_)
-        | Effect::DeleteAttachment { .. } => None,
+        DrainEffect::LookAtPods { .. }
+        | DrainEffect::Evict(_)
+        | DrainEffect::DeletePod(_)
+        | DrainEffect::DeleteAttachment { .. } => None,
     };
     let Some(_permit) = caches.request_limit.acquire().await else {
         return (effect.failed(ActError::Throttled { after: None }), slot);
@@ -102,15 +104,15 @@ async fn perform_effect(
     context: &Context,
     (client, caches): (&Client, &DrainCaches),
     drainer: &Drainer<'_>,
-    effect: &Effect,
-) -> Outcome {
+    effect: &DrainEffect,
+) -> DrainOutcome {
     let driver = &drainer.volumes;
     match effect {
-        Effect::LookAtPods { node, read } => {
+        DrainEffect::LookAtPods { node, read } => {
             let now = context.clock.now();
-            Outcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
+            DrainOutcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
         }
-        Effect::Evict(pod) => {
+        DrainEffect::Evict(pod) => {
             let now = context.clock.now();
             let result = match caches.request_limit.paused_for(now) {
                 Some(left) => Err(EvictError::Failed(ActError::Throttled { after: Some(left) })),
@@ -126,21 +128,21 @@ async fn perform_effect(
                     EvictError::Budget { after: None } | EvictError::NamespaceEnding | EvictError::Failed(_),
                 ) => {}
             }
-            Outcome::Evict { pod: pod.clone(), result }
+            DrainOutcome::Evict { pod: pod.clone(), result }
         }
-        Effect::DeletePod(pod) => {
+        DrainEffect::DeletePod(pod) => {
             let result = delete_pod(client, pod).await;
             if result.is_ok() {
                 info!(pod = %pod, "pod deleted without grace");
             }
-            Outcome::DeletePod { pod: pod.clone(), result }
+            DrainOutcome::DeletePod { pod: pod.clone(), result }
         }
-        Effect::DeleteAttachment { name, uid } => {
+        DrainEffect::DeleteAttachment { name, uid } => {
             let result = delete_attachment(client, name, uid).await;
             if result.is_ok() {
                 info!(attachment = %name, "volume attachment deleted");
             }
-            Outcome::DeleteAttachment { name: name.clone(), result }
+            DrainOutcome::DeleteAttachment { name: name.clone(), result }
         }
     }
 }

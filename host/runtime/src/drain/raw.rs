@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use machinist_core::drain::{BudgetFact, ClaimFact, Ending, PodFact, PodOwner, PodPhase, PodRef};
+use machinist_core::drain::{BudgetFact, PodFact, PodOwner, PodPhase, PodRef, PodTermination, PvcFact};
 use machinist_core::value::id::{ObjectKey, Uid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -106,7 +106,7 @@ impl RawPod {
     }
 
     /// The pod as decisions see it.
-    pub(super) fn fact(self, claims: Vec<ClaimFact>, budgets: Vec<BudgetFact>) -> PodFact {
+    pub(super) fn fact(self, claims: Vec<PvcFact>, budgets: Vec<BudgetFact>) -> PodFact {
         let meta = &self.metadata;
         let seconds = |seconds: i64| SignedDuration::from_secs(seconds.max(0));
         let grace = seconds(self.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS));
@@ -124,7 +124,7 @@ impl RawPod {
                 .iter()
                 .flatten()
                 .any(|condition| condition.kind == "Ready" && condition.status == "True"),
-            ending: meta.deletion_timestamp.as_ref().map(|deadline| Ending {
+            ending: meta.deletion_timestamp.as_ref().map(|deadline| PodTermination {
                 deadline: deadline.0,
                 grace: meta.deletion_grace_period_seconds.map_or(grace, seconds),
             }),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::{Api, Client};
-use machinist_core::drain::{ClaimFact, VolumeName};
+use machinist_core::drain::{PvcFact, VolumeName};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::{Name, NodeName};
 use tracing::debug;
@@ -29,16 +29,16 @@ type PodClaim = (String, String);
 /// What is known of the volumes on Nodes that are drained.
 #[derive(Default)]
 pub(super) struct VolumeCache {
-    nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, ClaimFact>>>,
+    nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, PvcFact>>>,
 }
 
 impl VolumeCache {
-    fn of(&self, node: &NodeName) -> BTreeMap<PodClaim, ClaimFact> {
+    fn of(&self, node: &NodeName) -> BTreeMap<PodClaim, PvcFact> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned().unwrap_or_default()
     }
 
     /// Only pods that are still there are worth remembering.
-    fn keep(&self, node: &NodeName, known: BTreeMap<PodClaim, ClaimFact>) {
+    fn keep(&self, node: &NodeName, known: BTreeMap<PodClaim, PvcFact>) {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             nodes.remove(node);
@@ -78,7 +78,7 @@ impl<'a> Volumes<'a> {
         &self,
         node: &NodeName,
         pods: &[RawPod],
-    ) -> Result<BTreeMap<String, Vec<ClaimFact>>, ActError> {
+    ) -> Result<BTreeMap<String, Vec<PvcFact>>, ActError> {
         let mut known = self.caches.volumes.of(node);
         let uses: BTreeMap<PodClaim, &str> = pods
             .iter()
@@ -108,7 +108,7 @@ impl<'a> Volumes<'a> {
             all.insert(claim, fact);
         }
         self.caches.volumes.keep(node, known);
-        let mut of_pods: BTreeMap<String, Vec<ClaimFact>> = BTreeMap::new();
+        let mut of_pods: BTreeMap<String, Vec<PvcFact>> = BTreeMap::new();
         for ((uid, _), fact) in all {
             of_pods.entry(uid).or_default().push(fact);
         }
@@ -129,7 +129,7 @@ impl<'a> Volumes<'a> {
     /// Asks the driver what its cloud calls the volumes. True when it has answered: what it does not know then is not its.
     ///
     /// A driver that cannot be asked is no reason not to drain: the handle that a volume's spec tells is known anyway.
-    async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, ClaimFact)>, bool) {
+    async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, PvcFact)>, bool) {
         let specs: Vec<String> = found
             .iter()
             .filter_map(|found| serde_json::to_string(found.source.as_ref()?.spec.as_ref()?).ok())
@@ -147,7 +147,7 @@ impl<'a> Volumes<'a> {
                 }
                 names.retain(|name| !name.is_empty());
                 let claim = Name::new(&found.claim.1);
-                (found.claim, ClaimFact { claim, volume: found.volume, ids: names })
+                (found.claim, PvcFact { claim, volume: found.volume, ids: names })
             })
             .collect();
         (named, is_complete)

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::scheduling::call_room::Room;
+use machinist_core::scheduling::call_room::CallRoom;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -26,7 +26,7 @@ pub(crate) enum Purpose {
     Probe,
 }
 
-type Rooms = BTreeMap<(CloudAccount, Purpose), Room<ObjectKey>>;
+type Rooms = BTreeMap<(CloudAccount, Purpose), CallRoom<ObjectKey>>;
 
 /// All rooms.
 pub(crate) struct CallSlots {
@@ -50,7 +50,7 @@ impl CallSlots {
         self.all(|room| room.forget(machine));
     }
 
-    fn all(&self, leave: impl Fn(&mut Room<ObjectKey>) -> Option<ObjectKey>) {
+    fn all(&self, leave: impl Fn(&mut CallRoom<ObjectKey>) -> Option<ObjectKey>) {
         let mut rooms = self.rooms();
         let called: Vec<ObjectKey> = rooms.values_mut().filter_map(leave).collect();
         rooms.retain(|_, room| !room.is_empty());
@@ -77,7 +77,7 @@ impl MachineCallSlots {
     /// there is room.
     pub(crate) fn enter(&self, account: CloudAccount, purpose: Purpose) -> bool {
         let mut rooms = self.rooms.rooms();
-        let room = rooms.entry((account, purpose)).or_insert_with(|| Room::new(MAX_MACHINES));
+        let room = rooms.entry((account, purpose)).or_insert_with(|| CallRoom::new(MAX_MACHINES));
         room.enter(&self.machine)
     }
 }

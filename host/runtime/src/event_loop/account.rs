@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::scheduling::queue::Priority;
-use machinist_core::scheduling::retry::{Failed, RetryPolicy};
+use machinist_core::scheduling::retry::{FailedCall, RetryPolicy};
 
 use crate::driver_calls::cloud_account::CloudAccount;
 
@@ -45,7 +45,7 @@ impl Engine {
         now: Timestamp,
     ) -> SignedDuration {
         let Some(account) = self.account(key) else { return delay };
-        let attempt = Failed { policy, delay, hint, jitter };
+        let attempt = FailedCall { policy, delay, hint, jitter };
         self.accounts.failed(account, key.clone(), attempt, now)
     }
 }

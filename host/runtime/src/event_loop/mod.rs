@@ -26,11 +26,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::machine_set::Freshness;
 use machinist_core::scheduling::barrier::Barrier;
 use machinist_core::scheduling::queue::{Due, Priority, Queue};
-use machinist_core::scheduling::retry::{Accounts, Ledger};
+use machinist_core::scheduling::retry::{CloudAccounts, FailureCounts};
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -82,8 +82,8 @@ pub(crate) struct Engine {
     knows_plugins: bool,
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
-    ledger: Ledger<Key>,
-    accounts: Accounts<CloudAccount, Key>,
+    ledger: FailureCounts<Key>,
+    accounts: CloudAccounts<CloudAccount, Key>,
     index: Index,
     owners: Owners,
     own_writes: OwnWrites,
@@ -135,8 +135,8 @@ impl Engine {
             knows_plugins: false,
             queue: Queue::new(),
             barrier: Barrier::new(),
-            ledger: Ledger::new(),
-            accounts: Accounts::default(),
+            ledger: FailureCounts::new(),
+            accounts: CloudAccounts::default(),
             index: Index::default(),
             owners: Owners::default(),
             own_writes: OwnWrites::default(),
@@ -264,7 +264,7 @@ impl Engine {
         let reconcile = async move {
             if is_unreadable {
                 // Nothing is done by a copy of what the object was. Its mending wakes it.
-                return Report::only(Wake::Resync);
+                return Report::only(Requeue::Resync);
             }
             match &subject {
                 Key::Class(object) => {
@@ -298,8 +298,10 @@ impl Engine {
                 // written.
                 self.metrics.reconcile_panicked();
                 error!(error = %failure, "pass ended in a panic");
-                let wake =
-                    Wake::Retry { policy: machinist_core::scheduling::retry::RetryPolicy::LONG, hint: None };
+                let wake = Requeue::Retry {
+                    policy: machinist_core::scheduling::retry::RetryPolicy::LONG,
+                    hint: None,
+                };
                 (failure.id(), Report { is_unclear: true, ..Report::only(wake) })
             }
         };
@@ -349,7 +351,7 @@ impl Engine {
     fn requeue(
         &mut self,
         key: Key,
-        wake: Wake,
+        wake: Requeue,
         signal: Option<AccountSignal>,
         (priority, jitter): (Priority, f64),
         now: Timestamp,
@@ -359,7 +361,7 @@ impl Engine {
             self.account_answers(&key, now);
         }
         let after = match wake {
-            Wake::Retry { policy, hint } => {
+            Requeue::Retry { policy, hint } => {
                 self.metrics.retried(self.queue_name(&key));
                 let delay = self.ledger.failed(key.clone(), policy, hint, jitter);
                 if signal == Some(AccountSignal::Unavailable) {
@@ -368,29 +370,29 @@ impl Engine {
                     delay
                 }
             }
-            Wake::Resync => {
+            Requeue::Resync => {
                 self.succeeded(&key);
                 let spread = self.tenant.settings.resync.as_secs_f64() * jitter;
                 let spread = SignedDuration::try_from_secs_f64(spread).unwrap_or_default();
                 self.tenant.settings.resync.saturating_add(spread)
             }
-            Wake::Now => SignedDuration::ZERO,
-            Wake::After(after) => {
+            Requeue::Now => SignedDuration::ZERO,
+            Requeue::After(after) => {
                 self.succeeded(&key);
                 after
             }
-            Wake::Look(after) => {
+            Requeue::Look(after) => {
                 // Shorter pauses are looks for what a create may have made: no answer makes them more useful.
                 if after > LONGEST_PROBE_PAUSE && self.ledger.attempts(&key) > 0 {
                     self.account_is_awaited(&key, now);
                 }
                 after
             }
-            Wake::Gone => return,
+            Requeue::Gone => return,
         };
         let due = now.checked_add(after).unwrap_or(Timestamp::MAX);
         // What goes on at once is the same work; what waits has no hurry.
-        let priority = if wake == Wake::Now { priority } else { Priority::Resync };
+        let priority = if wake == Requeue::Now { priority } else { Priority::Resync };
         self.queue.push(key, due, priority);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::safety::orphans::Kin;
+use machinist_core::safety::orphans::SeenUids;
 use machinist_core::value::id::Uid;
 
 use super::owners::Cached;
@@ -25,7 +25,7 @@ impl KnownMachines {
     }
 
     /// All that shows whose Machine was whose.
-    pub(super) fn kin(&self) -> Kin {
-        Kin(self.0.keys().cloned().collect())
+    pub(super) fn kin(&self) -> SeenUids {
+        SeenUids(self.0.keys().cloned().collect())
     }
 }

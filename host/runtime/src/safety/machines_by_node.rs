@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use machinist_api::names;
 use machinist_core::value::id::Name;
-use machinist_core::value::same_vm::{Vms, vm_name};
+use machinist_core::value::same_vm::{SameVm, vm_name};
 
 /// A Machine, as far as it can claim a Node.
 pub(super) struct MachineEntry<'a> {
@@ -48,15 +48,15 @@ impl<'a> MachinesByNode<'a> {
     /// alone, and waits until it is gone.
     pub(super) fn of_node(&self, node: &Node) -> Vec<Name> {
         let vm = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
-        let vms = |machine_vm: &&MachineVm<'_>| Vms::of_texts(vm, machine_vm.1.unwrap_or_default());
-        let may_be = |machine_vm: &&MachineVm<'_>| vms(machine_vm) != Vms::Different;
+        let vms = |machine_vm: &&MachineVm<'_>| SameVm::of_texts(vm, machine_vm.1.unwrap_or_default());
+        let may_be = |machine_vm: &&MachineVm<'_>| vms(machine_vm) != SameVm::Different;
         let by_label = self.by_node.get(node.name_any().as_str()).map(Vec::as_slice).unwrap_or_default();
         let by_vm = vm_name(vm).and_then(|vm| self.by_vm.get(&vm)).map(Vec::as_slice).unwrap_or_default();
         let named = node.labels().get(names::labels::MACHINE_NAME);
         let named = named.and_then(|name| self.by_name.get(name.as_str()));
         let is_deleting = node.metadata.deletion_timestamp.is_some();
 
-        let mut all = names_of(by_vm.iter().filter(|machine_vm| vms(machine_vm) == Vms::Same));
+        let mut all = names_of(by_vm.iter().filter(|machine_vm| vms(machine_vm) == SameVm::Same));
         all.extend(names_of(by_label.iter().filter(may_be)));
         if all.is_empty() && !is_deleting {
             all = names_of(by_label.iter());

@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, HolderName, object_name};
+use machinist_core::safety::mark_claim::{HolderName, MarkHolder, MarkStep, MarkWatch, object_name};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -60,7 +60,7 @@ pub(super) enum Holder {
 /// The claim as this process knows it.
 #[derive(Default)]
 pub(super) struct MarkClaim {
-    watch: ClaimWatch,
+    watch: MarkWatch,
     holder: Holder,
     has_warned: bool,
     own: Option<HolderName>,
@@ -116,13 +116,13 @@ impl MarkClaim {
         .map(|(key, value)| (key.to_owned(), value))
         .into();
         match (self.watch.observe(claim.as_ref(), &own, now), &found) {
-            (ClaimStep::Rest, _) => Ok(Holder::Own),
-            (ClaimStep::Held, _) => {
+            (MarkStep::Rest, _) => Ok(Holder::Own),
+            (MarkStep::Held, _) => {
                 let holder = claim.map(|claim| claim.holder).unwrap_or_default();
                 warn!(mark, holder, secret = name, "another control plane holds the cluster's mark");
                 Ok(Holder::Another)
             }
-            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, Some(secret)) => {
+            (MarkStep::Create | MarkStep::Renew | MarkStep::TakeOver, Some(secret)) => {
                 if claim.is_some_and(|claim| ![&own.unique, &own.before].contains(&&claim.holder)) {
                     info!(mark, secret = name, "the cluster's mark is taken over: its holder has stopped");
                 }
@@ -133,7 +133,7 @@ impl MarkClaim {
                 within_deadline(api.patch(&name, &params, &Patch::Merge(patch))).await?;
                 Ok(Holder::Own)
             }
-            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, None) => {
+            (MarkStep::Create | MarkStep::Renew | MarkStep::TakeOver, None) => {
                 let secret = Secret {
                     metadata: ObjectMeta {
                         name: Some(name),
@@ -171,8 +171,8 @@ impl MarkClaim {
 }
 
 /// A claim that nobody can read is nobody's.
-fn claim_of(meta: &ObjectMeta) -> Option<Claim> {
+fn claim_of(meta: &ObjectMeta) -> Option<MarkHolder> {
     let annotations = meta.annotations.as_ref()?;
     let renewed: Timestamp = annotations.get(RENEWED)?.parse().ok()?;
-    Some(Claim { holder: annotations.get(HOLDER)?.clone(), renewed })
+    Some(MarkHolder { holder: annotations.get(HOLDER)?.clone(), renewed })
 }

@@ -12,9 +12,9 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::Listed;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
-use machinist_core::safety::listing::{Trust, Verdict};
+use machinist_core::safety::listing::{ListingTrust, Trust};
 use machinist_core::safety::orphans::{
-    Candidate, ClassListing, Findings, Owners, Rule, Second, Sightings, Standing, standing,
+    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, standing,
 };
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};
@@ -125,10 +125,10 @@ fn is_plain(vm: &Listed, machines: &Cached) -> bool {
     machine.is_some_and(|machine| machine.provider_id() == Some(vm.provider_id.as_str()))
 }
 
-fn rule(period: SignedDuration, watch: &SafetyWatch) -> Rule {
+fn rule(period: SignedDuration, watch: &SafetyWatch) -> OrphanRule {
     let settings = &watch.tenant.settings;
     let spacing = spacing(period);
-    Rule {
+    OrphanRule {
         sightings: settings.orphan_vm_sightings,
         spacing,
         // A few rounds may fail in between.
@@ -159,7 +159,7 @@ struct ClassState {
 /// The search, with all its evidence. Lost with the process, which then only takes longer.
 struct Search {
     watch: SafetyWatch,
-    rule: Rule,
+    rule: OrphanRule,
     sightings: Sightings,
     classes: BTreeMap<ClassName, ClassState>,
     /// VMs of Machines that have another one: the class that showed it, and when it was told last.
@@ -272,13 +272,13 @@ impl Search {
         let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
         match state.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
-            Verdict::Trusted => {
+            ListingTrust::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
                 let releases_strangers = releases_strangers(class);
                 let deletes_by_id = deletes_by_id(&self.watch.tenant, class);
                 Some(ClassListing { class: name.clone(), vms, releases_strangers, deletes_by_id })
             }
-            Verdict::Distrusted { before, missing, left } => {
+            ListingTrust::Distrusted { before, missing, left } => {
                 self.watch.metrics.safety.listing(ListingEnd::Distrusted);
                 state.due = Some(now.checked_add(spacing).unwrap_or(Timestamp::MAX));
                 warn!(class = %name, before, missing, left, "listing not believed");
@@ -332,11 +332,11 @@ impl Search {
         let nodes = || on_nodes(&self.watch.tenant);
         let kin = || self.seen.kin();
         let cached = if are_all_plain {
-            Owners::default()
+            VmOwners::default()
         } else {
             owners::cached(machines).with_kin(kin()).with_nodes(nodes())
         };
-        let whose = |vm: &Listed| if is_owned(vm) { Standing::Owned } else { standing(vm, &cached) };
+        let whose = |vm: &Listed| if is_owned(vm) { VmOwnership::Owned } else { standing(vm, &cached) };
         let mut sightings = self.sightings.clone();
         let now = self.watch.context.clock.now();
         let findings = sightings.look(listings, classes, whose, &self.rule, now);
@@ -355,7 +355,7 @@ impl Search {
     /// Somebody would be told of a VM, or it would be deleted.
     fn needs_proof(&self, findings: &Findings) -> bool {
         let now = self.watch.context.clock.now();
-        let is_reported = |second: &Second| !self.is_report_due(second, now);
+        let is_reported = |second: &SecondVm| !self.is_report_due(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
             || findings.foreign.iter().any(|(vm, _)| !self.knows_foreign(vm))
@@ -386,7 +386,7 @@ impl Search {
     }
 
     /// A second VM costs money every day, so it is told every day.
-    fn is_report_due(&self, second: &Second, now: Timestamp) -> bool {
+    fn is_report_due(&self, second: &SecondVm, now: Timestamp) -> bool {
         let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
         // By a clock that was set back it was told in the future.
         reported.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= REPORT_INTERVAL)
@@ -406,7 +406,7 @@ impl Search {
         self.reported
             .retain(|key, (class, _)| classes.contains_key(class) && (!is_listed(class) || is_there(key)));
         for second in &findings.seconds {
-            let Second { vm, class, machine, has, may_go } = second;
+            let SecondVm { vm, class, machine, has, may_go } = second;
             if !self.is_report_due(second, now) {
                 continue;
             }
@@ -500,9 +500,13 @@ impl Search {
         self.is_suspicious = is_suspicious;
     }
 
-    async fn delete(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, candidates: Vec<Candidate>) {
+    async fn delete(
+        &mut self,
+        classes: &BTreeMap<ClassName, Arc<MachineClass>>,
+        candidates: Vec<OrphanCandidate>,
+    ) {
         let watch = &self.watch;
-        let deletion_requests: Vec<(Candidate, DeletionResult)> =
+        let deletion_requests: Vec<(OrphanCandidate, DeletionResult)> =
             stream::iter(candidates.into_iter().take(DELETIONS_PER_ROUND))
                 .map(|candidate| async move {
                     let result = match classes.get(&candidate.class) {

@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use machinist_core::scheduling::lease::{Election, LeaseAction, LeaseFact, LeaseTimes, Moment, Seat};
+use machinist_core::scheduling::lease::{Election, Leadership, LeaseAction, LeaseFact, LeaseTimes, Moment};
 use machinist_core::scheduling::retry;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -58,7 +58,7 @@ pub async fn take_part(
     };
     let election = || Election::new(candidate.identity.clone(), candidate.times);
     let mut records = Records {
-        seat: Seat { first: election(), second: second.is_some().then(election) },
+        seat: Leadership { first: election(), second: second.is_some().then(election) },
         first,
         second,
         retry: candidate.times.retry,
@@ -113,7 +113,7 @@ const SOON: SignedDuration = SignedDuration::from_millis(20);
 
 /// The Leases, as decided and as they are on the server.
 struct Records {
-    seat: Seat,
+    seat: Leadership,
     first: Record,
     /// There where the seat has a second one.
     second: Option<Record>,

@@ -8,7 +8,7 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::ClassSpec;
 use machinist_core::driver::error::{CallError, Code, DriverError};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::{DriverFact, Severity, Wake};
+use machinist_core::machine::{DriverFact, Requeue, Severity};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::ObjectKey;
 use serde_json::json;
@@ -75,8 +75,8 @@ pub(crate) async fn check(
     };
     let (events, problem) = match result {
         CheckResult::Nothing => {
-            let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-            return Report { wake: if report.wake == Wake::Gone { report.wake } else { wake }, ..report };
+            let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+            return Report { wake: if report.wake == Requeue::Gone { report.wake } else { wake }, ..report };
         }
         CheckResult::Refused { message } => {
             (Some(("SecretRefused", message.clone(), Severity::Warning)), Some(("SecretRefused", message)))

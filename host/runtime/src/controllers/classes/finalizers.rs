@@ -5,8 +5,8 @@ use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{MachineClass, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::Wake;
-use machinist_core::machine::finalizer::{HoldFact, HoldStep, hold};
+use machinist_core::machine::Requeue;
+use machinist_core::machine::finalizer::{FinalizerFact, FinalizerStep, hold};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::ObjectKey;
 use serde::de::DeserializeOwned;
@@ -73,16 +73,16 @@ where
 {
     let Finalizer { name: finalizer, users, kind } = finalizer;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-    let fact = HoldFact {
+    let fact = FinalizerFact {
         is_held: finalizers.iter().any(|name| name == finalizer),
         is_deleting: meta.deletion_timestamp.is_some(),
         users: users.known,
         has_unknown_users: users.may_be_more,
     };
     match hold(fact) {
-        HoldStep::Rest => return rest(),
-        HoldStep::Put => finalizers.push(finalizer.to_owned()),
-        HoldStep::Take => finalizers.retain(|name| name != finalizer),
+        FinalizerStep::Rest => return rest(),
+        FinalizerStep::Put => finalizers.push(finalizer.to_owned()),
+        FinalizerStep::Take => finalizers.retain(|name| name != finalizer),
     }
     if !*context.leads.borrow() {
         return rest();
@@ -96,7 +96,7 @@ where
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
         Ok(object) => {
             let version = object.meta().resource_version.clone().unwrap_or_default();
-            Report { wrote: vec![(kind, version)], ..Report::only(Wake::Resync) }
+            Report { wrote: vec![(kind, version)], ..Report::only(Requeue::Resync) }
         }
         Err(error) => {
             debug!(error = %error, "finalizer not written");
@@ -105,15 +105,15 @@ where
                 ActError::Conflict => RetryPolicy::CONFLICT,
                 _ => RetryPolicy::SHORT,
             };
-            Report::only(Wake::Retry { policy, hint: None })
+            Report::only(Requeue::Retry { policy, hint: None })
         }
     }
 }
 
 fn gone() -> Report {
-    Report::only(Wake::Gone)
+    Report::only(Requeue::Gone)
 }
 
 fn rest() -> Report {
-    Report::only(Wake::Resync)
+    Report::only(Requeue::Resync)
 }

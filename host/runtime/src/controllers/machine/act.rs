@@ -6,10 +6,10 @@ use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::driver::{Answer, MachineRequest, is_not_found};
-use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
+use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
 use machinist_core::scheduling::gate::permits;
-use machinist_core::scheduling::looks::Looked;
+use machinist_core::scheduling::looks::CheckResult;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
@@ -31,7 +31,7 @@ use crate::controllers::objects::metadata::Metadata;
 
 /// What came of an effect.
 pub(super) struct EffectResult {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: MachineOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
@@ -43,13 +43,13 @@ pub(super) struct EffectResult {
 }
 
 impl EffectResult {
-    fn call(outcome: Outcome) -> Self {
+    fn call(outcome: MachineOutcome) -> Self {
         Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
     }
 
     fn write(
         result: Result<Option<(Kind, String)>, ActError>,
-        outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
+        outcome: impl FnOnce(Result<(), ActError>) -> MachineOutcome,
     ) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
@@ -64,7 +64,7 @@ pub(super) async fn perform(
     context: &Context,
     observed: &ObservedMachine,
     state: &ReconcileState,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> EffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
@@ -86,42 +86,45 @@ async fn perform_allowed(
     context: &Context,
     observed: &ObservedMachine,
     state: &ReconcileState,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> EffectResult {
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
     match effect {
-        Effect::Claim => EffectResult::write(add_finalizer(context, observed).await, Outcome::Claim),
-        Effect::NoteIntent => {
+        MachineEffect::Claim => {
+            EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::Claim)
+        }
+        MachineEffect::NoteIntent => {
             let by = tenant.creates.identity();
-            EffectResult::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+            EffectResult::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
         }
-        Effect::CloseIntent => {
-            EffectResult::write(close_intent(context, observed, state).await, Outcome::CloseIntent)
+        MachineEffect::CloseIntent => {
+            EffectResult::write(close_intent(context, observed, state).await, MachineOutcome::CloseIntent)
         }
-        Effect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
+        MachineEffect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
             Ok(token) => {
-                EffectResult { token: Some(token), ..EffectResult::call(Outcome::EnsureToken(Ok(()))) }
+                EffectResult { token: Some(token), ..EffectResult::call(MachineOutcome::EnsureToken(Ok(()))) }
             }
-            Err(error) => EffectResult::call(Outcome::EnsureToken(Err(error))),
+            Err(error) => EffectResult::call(MachineOutcome::EnsureToken(Err(error))),
         },
-        Effect::ForgetToken => {
-            EffectResult::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
-        }
-        Effect::ProbeVm => {
+        MachineEffect::ForgetToken => EffectResult::write(
+            token::forget(context, observed).await.map(|()| None),
+            MachineOutcome::ForgetToken,
+        ),
+        MachineEffect::ProbeVm => {
             let began = context.clock.now();
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.get_status(request)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
             tenant.deletion_requests.probed(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
-                Ok(_) => Looked::Found,
-                Err(error) if is_not_found(error) => Looked::Missing,
-                Err(_) => Looked::Unknown,
+                Ok(_) => CheckResult::Found,
+                Err(error) if is_not_found(error) => CheckResult::Missing,
+                Err(_) => CheckResult::Unknown,
             };
             tenant.looks().looked(&machine.key, looked, context.clock.now());
-            EffectResult::call(Outcome::ProbeVm(answer))
+            EffectResult::call(MachineOutcome::ProbeVm(answer))
         }
-        Effect::CreateVm => {
+        MachineEffect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
             tenant.unstarted.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
@@ -139,38 +142,38 @@ async fn perform_allowed(
                     |class: &Name| tenant.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
                 tenant.capacity.observe(class, &answer, is_there, context.clock.now());
             }
-            EffectResult::call(Outcome::CreateVm(answer))
+            EffectResult::call(MachineOutcome::CreateVm(answer))
         }
-        Effect::InitializeVm => {
+        MachineEffect::InitializeVm => {
             let answer = ask(request(UserData::Sent), |mut request| {
                 // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
                 request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
                 tenant.drivers.initialize(request)
             });
-            EffectResult::call(Outcome::InitializeVm(answer.await))
+            EffectResult::call(MachineOutcome::InitializeVm(answer.await))
         }
-        Effect::AskPolicies => {
+        MachineEffect::AskPolicies => {
             let opinions = match &observed.policy_query {
                 Some(policy_query) => tenant.policies.ask(policy_query, context.clock.now()).await,
                 None => Vec::new(),
             };
-            EffectResult::call(Outcome::AskPolicies(Ok(opinions)))
+            EffectResult::call(MachineOutcome::AskPolicies(Ok(opinions)))
         }
-        Effect::NoteReboot(reboots) => {
+        MachineEffect::NoteReboot(reboots) => {
             let change = MetaChange {
                 annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
                 ..MetaChange::default()
             };
-            EffectResult::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+            EffectResult::write(write_machine(context, observed, &change).await, MachineOutcome::NoteReboot)
         }
-        Effect::RebootVm => {
+        MachineEffect::RebootVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
-            EffectResult::call(Outcome::RebootVm(answer))
+            EffectResult::call(MachineOutcome::RebootVm(answer))
         }
-        Effect::DeleteVm => {
+        MachineEffect::DeleteVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
             // From its answer on: a look that was begun before says nothing of it.
             let machine = &observed.view.machine;
@@ -178,9 +181,9 @@ async fn perform_allowed(
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
             }
-            EffectResult::call(Outcome::DeleteVm(answer))
+            EffectResult::call(MachineOutcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name, is_proven } => {
+        MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
             let recorded = record_vm(context, observed, state, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
@@ -188,41 +191,43 @@ async fn perform_allowed(
             }
             EffectResult {
                 provider_id: Some(provider_id.clone()),
-                ..EffectResult::write(recorded, Outcome::RecordVm)
+                ..EffectResult::write(recorded, MachineOutcome::RecordVm)
             }
         }
-        Effect::SyncNode { node, change } => {
-            EffectResult::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
+        MachineEffect::SyncNode { node, change } => {
+            EffectResult::write(node::sync(context, observed, node, change).await, MachineOutcome::SyncNode)
         }
-        Effect::DeleteNode { node, uid } => EffectResult::write(
+        MachineEffect::DeleteNode { node, uid } => EffectResult::write(
             node::delete(context, observed, node, uid).await.map(|()| None),
-            Outcome::DeleteNode,
+            MachineOutcome::DeleteNode,
         ),
-        Effect::ReleaseFinalizer => {
-            EffectResult::write(remove_finalizer(context, observed).await, Outcome::ReleaseFinalizer)
+        MachineEffect::ReleaseFinalizer => {
+            EffectResult::write(remove_finalizer(context, observed).await, MachineOutcome::ReleaseFinalizer)
         }
-        Effect::WriteMachine(change) => {
-            EffectResult::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
+        MachineEffect::WriteMachine(change) => {
+            EffectResult::write(write_machine(context, observed, change).await, MachineOutcome::WriteMachine)
         }
-        Effect::DeleteMachine => {
-            EffectResult::write(delete_machine(context, observed).await, Outcome::DeleteMachine)
+        MachineEffect::DeleteMachine => {
+            EffectResult::write(delete_machine(context, observed).await, MachineOutcome::DeleteMachine)
         }
-        Effect::Cordon { node } => {
-            EffectResult::write(node::cordon(context, observed, node).await, Outcome::Cordon)
+        MachineEffect::Cordon { node } => {
+            EffectResult::write(node::cordon(context, observed, node).await, MachineOutcome::Cordon)
         }
-        Effect::NoteHooks => EffectResult::write(note_hooks(context, observed).await, Outcome::NoteHooks),
-        Effect::AskPermit(question) => {
+        MachineEffect::NoteHooks => {
+            EffectResult::write(note_hooks(context, observed).await, MachineOutcome::NoteHooks)
+        }
+        MachineEffect::AskPermit(question) => {
             let permit = tenant.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
-            EffectResult::call(Outcome::AskPermit(Ok(permit)))
+            EffectResult::call(MachineOutcome::AskPermit(Ok(permit)))
         }
-        Effect::ExtendToken { until } => {
-            EffectResult::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
+        MachineEffect::ExtendToken { until } => {
+            EffectResult::call(MachineOutcome::ExtendToken(token::extend(context, observed, *until).await))
         }
-        Effect::WriteCapacity { node, resources } => EffectResult::write(
+        MachineEffect::WriteCapacity { node, resources } => EffectResult::write(
             node::write_capacity(context, observed, node, resources).await,
-            Outcome::WriteCapacity,
+            MachineOutcome::WriteCapacity,
         ),
-        Effect::Drain(effect) => {
+        MachineEffect::Drain(effect) => {
             let choice = &observed.choice;
             let volumes = VolumeDriver {
                 drivers: &*tenant.drivers,
@@ -236,11 +241,11 @@ async fn perform_allowed(
             };
             let (outcome, drain_slot) =
                 drain::perform(context, tenant.drains.as_deref(), &drainer, effect).await;
-            EffectResult { drain_slot, ..EffectResult::call(Outcome::Drain(outcome)) }
+            EffectResult { drain_slot, ..EffectResult::call(MachineOutcome::Drain(outcome)) }
         }
-        Effect::SetNodeCondition { node, condition } => EffectResult::write(
+        MachineEffect::SetNodeCondition { node, condition } => EffectResult::write(
             node::set_condition(context, observed, node, condition).await,
-            Outcome::SetNodeCondition,
+            MachineOutcome::SetNodeCondition,
         ),
     }
 }
@@ -248,8 +253,8 @@ async fn perform_allowed(
 /// Asks the driver, unless the host refuses the request.
 async fn ask<'a, T>(
     request: Result<MachineRequest, Refusal>,
-    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
-) -> Answer<T> {
+    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
+) -> DriverResult<T> {
     call(request?).await
 }
 
@@ -258,35 +263,35 @@ fn class_name(observed: &ObservedMachine) -> Option<Name> {
 }
 
 /// What may not be done is not done, and fails as such.
-fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
+fn forbidden(effect: &MachineEffect, reason: &'static str) -> MachineOutcome {
     let error = ActError::Forbidden { reason };
     let refusal = || CallError::Refused(Refusal::ShuttingDown);
     match effect {
-        Effect::Claim => Outcome::Claim(Err(error)),
-        Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
-        Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
-        Effect::CloseIntent => Outcome::CloseIntent(Err(error)),
-        Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
-        Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
-        Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
-        Effect::RecordVm { .. } => Outcome::RecordVm(Err(error)),
-        Effect::SyncNode { .. } => Outcome::SyncNode(Err(error)),
-        Effect::ForgetToken => Outcome::ForgetToken(Err(error)),
-        Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
-        Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
-        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-        Effect::WriteMachine(_) => Outcome::WriteMachine(Err(error)),
-        Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
-        Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
-        Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
-        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
-        Effect::AskPermit(_) => Outcome::AskPermit(Err(error)),
-        Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
-        Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
-        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
-        Effect::AskPolicies => Outcome::AskPolicies(Err(error)),
-        Effect::NoteReboot(_) => Outcome::NoteReboot(Err(error)),
-        Effect::RebootVm => Outcome::RebootVm(Err(refusal())),
+        MachineEffect::Claim => MachineOutcome::Claim(Err(error)),
+        MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Err(error)),
+        MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Err(error)),
+        MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Err(error)),
+        MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(refusal())),
+        MachineEffect::CreateVm => MachineOutcome::CreateVm(Err(refusal())),
+        MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Err(refusal())),
+        MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Err(error)),
+        MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Err(error)),
+        MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Err(error)),
+        MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Err(refusal())),
+        MachineEffect::DeleteNode { .. } => MachineOutcome::DeleteNode(Err(error)),
+        MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Err(error)),
+        MachineEffect::WriteMachine(_) => MachineOutcome::WriteMachine(Err(error)),
+        MachineEffect::DeleteMachine => MachineOutcome::DeleteMachine(Err(error)),
+        MachineEffect::Cordon { .. } => MachineOutcome::Cordon(Err(error)),
+        MachineEffect::SetNodeCondition { .. } => MachineOutcome::SetNodeCondition(Err(error)),
+        MachineEffect::NoteHooks => MachineOutcome::NoteHooks(Err(error)),
+        MachineEffect::AskPermit(_) => MachineOutcome::AskPermit(Err(error)),
+        MachineEffect::ExtendToken { .. } => MachineOutcome::ExtendToken(Err(error)),
+        MachineEffect::WriteCapacity { .. } => MachineOutcome::WriteCapacity(Err(error)),
+        MachineEffect::Drain(effect) => MachineOutcome::Drain(effect.failed(error)),
+        MachineEffect::AskPolicies => MachineOutcome::AskPolicies(Err(error)),
+        MachineEffect::NoteReboot(_) => MachineOutcome::NoteReboot(Err(error)),
+        MachineEffect::RebootVm => MachineOutcome::RebootVm(Err(refusal())),
     }
 }
 

@@ -6,7 +6,8 @@ use kube::Api;
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::machine::{
-    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, Requeue, Severity,
+    StatusChange, in_place, preserve,
 };
 use machinist_core::scheduling::gate::permits;
 use machinist_core::scheduling::retry;
@@ -29,11 +30,11 @@ use super::vm_status;
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedMachine,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     written: Option<&str>,
     jitter: f64,
 ) -> Published {
-    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
     // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
@@ -60,7 +61,7 @@ pub(super) async fn publish(
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
 fn status_patch(
     observed: &ObservedMachine,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
     jitter: f64,
 ) -> Option<Map<String, Value>> {
@@ -129,7 +130,7 @@ fn current_status(
 fn last_operation(
     observed: &ObservedMachine,
     current: &MachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
 ) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
@@ -157,11 +158,11 @@ fn last_operation(
 }
 
 /// Something was tried, has failed, and is tried again: in this pass, or in one before whose end it awaits.
-pub(super) fn repeats(observed: &ObservedMachine, conclusion: &Conclusion) -> bool {
+pub(super) fn repeats(observed: &ObservedMachine, conclusion: &MachineConclusion) -> bool {
     match conclusion.wake {
-        Wake::Retry { .. } => true,
-        Wake::Look(_) => observed.view.failures > 0,
-        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => false,
+        Requeue::Retry { .. } => true,
+        Requeue::Look(_) => observed.view.failures > 0,
+        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Gone => false,
     }
 }
 
@@ -188,7 +189,7 @@ fn addresses(observed: &ObservedMachine, change: &StatusChange) -> Option<Value>
 fn own(
     observed: &ObservedMachine,
     current: &MachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
     jitter: f64,
 ) -> Option<Value> {
@@ -199,17 +200,17 @@ fn own(
     changed.extend(conclusion.status.conditions.iter().map(|own| own_condition(old, own, generation, now)));
     // This failure comes on top of those before.
     let attempt = match conclusion.wake {
-        Wake::Retry { policy, hint } => {
+        Requeue::Retry { policy, hint } => {
             Some(retry::attempt(policy, observed.view.failures.saturating_add(1), hint, jitter))
         }
         // No failure, and none is forgotten.
-        Wake::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
+        Requeue::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
             number: observed.view.failures,
             after: pause,
             is_news: false,
             is_announced: true,
         }),
-        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => None,
+        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => None,
     };
     let attempts = attempt.as_ref().and_then(|attempt| i32::try_from(attempt.number).ok());
     let next = attempt.as_ref().filter(|attempt| attempt.is_announced);
@@ -225,7 +226,7 @@ fn own(
         old.conditions.iter().any(|old| is_same(old, new, repeats))
     };
     let is_of_drain = |new: &&Condition| {
-        new.type_ == ConditionKind::Drained.as_str()
+        new.type_ == MachineConditionKind::Drained.as_str()
             || new.reason == in_place::DRAINING
             || new.reason == preserve::DRAINING
     };
@@ -261,7 +262,7 @@ fn own(
 /// What the next passes of a drain must know, when this one has something to say of it.
 fn drain(
     old: &OwnMachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     is_reported: bool,
     now: Timestamp,
 ) -> Option<Value> {
@@ -279,7 +280,7 @@ fn drain(
 
 fn ready(
     old: &OwnMachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {
@@ -293,17 +294,17 @@ fn ready(
 }
 
 /// The condition Ready for this reason.
-fn readiness(reason: Reason) -> &'static str {
+fn readiness(reason: MachineReason) -> &'static str {
     match reason {
-        Reason::NodeHealthy | Reason::VmCreated => "True",
+        MachineReason::NodeHealthy | MachineReason::VmCreated => "True",
         reason if reason.severity() == Severity::Normal => "False",
-        Reason::CloudUnreachable => "Unknown",
+        MachineReason::CloudUnreachable => "Unknown",
         _ => "False",
     }
 }
 
 /// The condition Ready for who asks this process, also where the CRDs drop it.
-pub(super) fn ready_condition(conclusion: &Conclusion, now: Timestamp) -> ReadyCondition {
+pub(super) fn ready_condition(conclusion: &MachineConclusion, now: Timestamp) -> ReadyCondition {
     ReadyCondition {
         status: readiness(conclusion.reason).to_owned(),
         reason: conclusion.reason.as_str().to_owned(),
@@ -314,7 +315,7 @@ pub(super) fn ready_condition(conclusion: &Conclusion, now: Timestamp) -> ReadyC
 
 fn own_condition(
     old: &OwnMachineStatus,
-    own: &OwnCondition,
+    own: &MachineCondition,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {

@@ -2,9 +2,12 @@
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
-use machinist_core::machine::{Conclusion, Effect, Outcome, Progress, Reason, Step, Wake, invariants, step};
+use machinist_core::machine::{
+    MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason, MachineStep, Requeue,
+    invariants, step,
+};
 use machinist_core::safety::meltdown::Permit;
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ObjectKey, ProviderId};
@@ -52,24 +55,24 @@ pub(crate) async fn run(
     let gate_state = *context.gate_state.borrow();
     let now = context.clock.now();
     let Some(observed) = observe(tenant, &gate_state, key, retry_facts, rivals, now) else {
-        return Report::only(Wake::Gone);
+        return Report::only(Requeue::Gone);
     };
-    let mut progress = Progress::default();
+    let mut progress = MachineProgress::default();
     let mut state = ReconcileState::default();
     let slots = tenant.call_slots.slots_of(key);
     for batch in 0..BATCHES_PER_RECONCILE {
         let now = context.clock.now();
         match step(&observed.view, &progress, now) {
-            Step::Act(effects) => {
+            MachineStep::Act(effects) => {
                 debug_assert_eq!(
                     invariants::batch(&observed.view, &progress, &effects, now),
                     Ok(()),
                     "{key}"
                 );
                 if !may_call(&slots, &observed, batch == 0, &effects) {
-                    return state.report(&observed, Wake::After(UNTIL_CALLED));
+                    return state.report(&observed, Requeue::After(UNTIL_CALLED));
                 }
-                if !effects.iter().any(|effect| matches!(effect, Effect::Drain(_))) {
+                if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
                     // The drain has nothing to ask any more: others may.
                     state.drain_slot = None;
                 }
@@ -93,7 +96,7 @@ pub(crate) async fn run(
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => {
+            MachineStep::Finish(conclusion) => {
                 state.drain_slot = None;
                 if let Some(drains) = tenant.drains.as_ref().filter(|_| progress.drain.pods.is_none()) {
                     // Its turn, if it was called to one, is the next one's.
@@ -116,7 +119,7 @@ pub(crate) async fn run(
         }
     }
     warn!("pass cut off: the steps do not come to an end");
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     state.report(&observed, wake)
 }
 
@@ -130,10 +133,10 @@ fn may_call(
     slots: &MachineCallSlots,
     observed: &ObservedMachine,
     is_first: bool,
-    effects: &[Effect],
+    effects: &[MachineEffect],
 ) -> bool {
     let machine = &observed.view.machine;
-    let is_call = |effect: &Effect| effect.calls_driver();
+    let is_call = |effect: &MachineEffect| effect.calls_driver();
     let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
         (true, _) => Purpose::Deletion,
         (false, false) => Purpose::Creation,
@@ -162,8 +165,8 @@ pub(super) struct ReconcileState {
 }
 
 /// What the outcome says of the cloud account. An error that does not pass by itself is an answer to this Machine alone.
-fn account_signal(outcome: &Outcome) -> Option<AccountSignal> {
-    fn of<T>(answer: &Answer<T>) -> Option<AccountSignal> {
+fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
+    fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
         match answer {
             Ok(_) => Some(AccountSignal::Answered),
             Err(error) => match error.code() {
@@ -186,18 +189,18 @@ fn account_signal(outcome: &Outcome) -> Option<AccountSignal> {
         }
     }
     match outcome {
-        Outcome::ProbeVm(answer) | Outcome::InitializeVm(answer) => of(answer),
-        Outcome::CreateVm(answer) => of(answer),
-        Outcome::DeleteVm(answer) => of(answer),
+        MachineOutcome::ProbeVm(answer) | MachineOutcome::InitializeVm(answer) => of(answer),
+        MachineOutcome::CreateVm(answer) => of(answer),
+        MachineOutcome::DeleteVm(answer) => of(answer),
         _ => None,
     }
 }
 
 impl ReconcileState {
-    fn report(self, observed: &ObservedMachine, wake: Wake) -> Report {
+    fn report(self, observed: &ObservedMachine, wake: Requeue) -> Report {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        let ended = (wake == Wake::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
+        let ended = (wake == Requeue::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
         let cloud = self.cloud;
         Report { wrote: self.wrote, events: self.events, milestones, cloud, ended, ..Report::only(wake) }
     }
@@ -227,7 +230,7 @@ impl ReconcileState {
 async fn finish(
     context: &Context,
     observed: &ObservedMachine,
-    conclusion: Conclusion,
+    conclusion: MachineConclusion,
     mut state: ReconcileState,
     jitter: f64,
 ) -> (Report, bool) {
@@ -239,7 +242,7 @@ async fn finish(
     if published.is_frozen {
         return (state.report(observed, published.wake), true);
     }
-    if conclusion.reason == Reason::VmDeclaredGone {
+    if conclusion.reason == MachineReason::VmDeclaredGone {
         // For whoever asks later what became of a VM.
         warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }

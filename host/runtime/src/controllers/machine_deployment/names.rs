@@ -1,14 +1,14 @@
 //! Under which names the decisions find and write things.
 
 use machinist_api::names::{annotations, labels};
-use machinist_core::machine_deployment::Names;
+use machinist_core::machine_deployment::DeploymentNames;
 
 use crate::client::field_manager::DISRUPTION;
 
 /// What `kubectl apply` remembers: it is about the deployment and no other object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) static NAMES: Names = Names {
+pub(super) static NAMES: DeploymentNames = DeploymentNames {
     template_hash: labels::TEMPLATE_HASH,
     revision: annotations::REVISION,
     revision_history: annotations::REVISION_HISTORY,

@@ -12,8 +12,8 @@ use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
 use machinist_core::disruption::maintenance::Windows;
 use machinist_core::machine_deployment::{
-    DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
-    WindowsFact,
+    DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, SetOwner,
+    SetStatusFact, SpecFact, WindowsFact,
 };
 use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
@@ -64,7 +64,7 @@ pub(super) fn observe(
         .collect();
     let unreadable = unreadable_machines(tenant, key);
     let nodes = nodes(tenant, &owner_tree.shared_nodes, &machines, &unreadable);
-    let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
+    let mut by_set: BTreeMap<Uid, Vec<OwnedMachineFact>> = BTreeMap::new();
     for (name, machine) in &machines {
         // By what the cache shows, which may be ahead of the indexes.
         if let Some(set) = controller(&machine.metadata).filter(|_| !unreadable.contains_key(name)) {
@@ -75,7 +75,7 @@ pub(super) fn observe(
     }
     for machine in unreadable.values() {
         if let Some(set) = controller(&machine.metadata) {
-            let fact = MachineFact { is_unreadable: true, ..members::machine(machine, None) };
+            let fact = OwnedMachineFact { is_unreadable: true, ..members::machine(machine, None) };
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn observe(
         unreadable_sets: unreadable_sets(tenant, key, &uid),
         overlapping: overlapping(tenant, &deployment, &owner_tree.other_deployments),
         gate,
-        settings: Settings {
+        settings: DeploymentSettings {
             holds_autoscaler: tenant.settings.holds_autoscaler,
             has_target: tenant.nodes.is_some(),
         },
@@ -103,9 +103,9 @@ pub(super) fn observe(
 /// It controls the set, or might adopt it.
 fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool {
     match owner(&set.metadata, uid) {
-        Owner::This => true,
-        Owner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
-        Owner::Other(_) => false,
+        SetOwner::This => true,
+        SetOwner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
+        SetOwner::Other(_) => false,
     }
 }
 
@@ -120,7 +120,7 @@ fn unreadable_machines(tenant: &TenantState, key: &ObjectKey) -> BTreeMap<Name, 
 /// Sets that the deployment controls and that cannot be decoded.
 fn unreadable_sets(tenant: &TenantState, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
     let all = tenant.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
-    all.filter(|(_, meta)| owner(meta, uid) == Owner::This).map(|(set, _)| set.name).collect()
+    all.filter(|(_, meta)| owner(meta, uid) == SetOwner::This).map(|(set, _)| set.name).collect()
 }
 
 /// Nodes by the names of their Machines. A Node that is another Machine's, of this deployment or not, is nobody's here.
@@ -238,8 +238,8 @@ fn set_fact(
     deployment: &MachineDeployment,
     uid: &Uid,
     set: &MachineSet,
-    machines: Vec<MachineFact>,
-) -> SetFact {
+    machines: Vec<OwnedMachineFact>,
+) -> OwnedSetFact {
     let (meta, spec) = (&set.metadata, &set.spec);
     let owner = owner(meta, uid);
     let selector = deployment.spec.selector.as_ref();
@@ -247,7 +247,7 @@ fn set_fact(
         .and_then(|selector| selection::parse(selector).ok())
         .is_some_and(|selector| !selector.is_everything());
     let labels = meta.labels.as_ref();
-    SetFact {
+    OwnedSetFact {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         uid: uid_of(meta),
         created: created(meta),
@@ -255,7 +255,7 @@ fn set_fact(
         generation: meta.generation.unwrap_or_default(),
         observed_generation: set.status.as_ref().and_then(|status| status.observed_generation),
         // A selector that cannot be understood releases nothing.
-        is_selected: if can_select { selection::selects(selector, meta) } else { owner == Owner::This },
+        is_selected: if can_select { selection::selects(selector, meta) } else { owner == SetOwner::This },
         owner,
         wanted: number(spec.replicas),
         template: spec.template.as_ref().map(template::fact).unwrap_or_default(),
@@ -303,11 +303,11 @@ fn is_labelled_frozen(meta: &ObjectMeta) -> bool {
     label.is_some_and(|value| value == names::labels::TRUE)
 }
 
-fn owner(meta: &ObjectMeta, uid: &Uid) -> Owner {
+fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
     match controller(meta) {
-        None => Owner::Nobody,
-        Some(owner) if owner.uid == uid.as_str() => Owner::This,
-        Some(owner) => Owner::Other(format!("{} {}", owner.kind, owner.name)),
+        None => SetOwner::Nobody,
+        Some(owner) if owner.uid == uid.as_str() => SetOwner::This,
+        Some(owner) => SetOwner::Other(format!("{} {}", owner.kind, owner.name)),
     }
 }
 

@@ -9,7 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::{MachineSet, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine_deployment::{Done, NewSet, SetChange, SetKey, TakenBy};
+use machinist_core::machine_deployment::{EffectResult, ExistingSet, NewSet, SetChange, SetKey};
 use machinist_core::value::id::ObjectKey;
 use serde_json::{Map, Value, json};
 
@@ -67,12 +67,12 @@ pub(super) async fn create(
         context.control.request::<MachineSet>(request).await
     });
     match posted.await {
-        Ok(set) => Ok((Done::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
+        Ok(set) => Ok((EffectResult::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
         Err(ActError::Conflict) => {
             let found = within_deadline(api(context, observed).get_opt(wanted.name.as_str())).await?;
             // Gone again: the next pass makes it.
             let taken = found.map(|set| taken(observed, &set)).ok_or(ActError::Conflict)?;
-            Ok((Done::Taken(taken), None))
+            Ok((EffectResult::Taken(taken), None))
         }
         Err(error) => Err(error),
     }
@@ -90,9 +90,9 @@ fn post(namespace: &str, set: &MachineSet) -> Result<http::Request<Vec<u8>>, kub
     Ok(request)
 }
 
-fn taken(observed: &ObservedDeployment, set: &MachineSet) -> TakenBy {
+fn taken(observed: &ObservedDeployment, set: &MachineSet) -> ExistingSet {
     let uid = observed.view.deployment.uid.as_str();
-    TakenBy {
+    ExistingSet {
         is_own: controller(&set.metadata).is_some_and(|owner| owner.uid == uid),
         is_deleting: set.metadata.deletion_timestamp.is_some(),
         template: set.spec.template.as_ref().map(template::fact).unwrap_or_default(),

@@ -9,7 +9,7 @@ use machinist_api::{Machine, MachineSet, MachineSpec, names};
 use machinist_core::driver::error::Code;
 use machinist_core::machine::OperationFact;
 use machinist_core::machine_set::creation::names::ordinal_of;
-use machinist_core::machine_set::{ChildFact, Owner, Part};
+use machinist_core::machine_set::{ChildFact, MachineOwner, SyncedPart};
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use machinist_core::value::phase::{OperationState, OperationType};
 use serde_json::Value;
@@ -86,12 +86,12 @@ fn is_exhausted(machine: &Machine) -> bool {
     machine.provider_id().is_none() && is_creation && code == Some(Code::ResourceExhausted.name())
 }
 
-fn owner(meta: &ObjectMeta, set: &Uid) -> Owner {
+fn owner(meta: &ObjectMeta, set: &Uid) -> MachineOwner {
     let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
     match controller {
-        None => Owner::None,
-        Some(owner) if owner.uid == set.as_str() => Owner::This,
-        Some(owner) => Owner::Other(Name::new(owner.name.as_str())),
+        None => MachineOwner::None,
+        Some(owner) if owner.uid == set.as_str() => MachineOwner::This,
+        Some(owner) => MachineOwner::Other(Name::new(owner.name.as_str())),
     }
 }
 
@@ -103,15 +103,15 @@ fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> O
 }
 
 /// Where a Machine differs from what is handed down.
-fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<Part> {
+fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<SyncedPart> {
     let differs = [
         (
-            Part::NodeTemplate,
+            SyncedPart::NodeTemplate,
             node_templates_differ(has.node_template.as_ref(), wanted.node_template.as_ref()),
         ),
         // The same time in another writing is no difference: nothing is written for it.
-        (Part::Configuration, configuration(&inherited::normalized(has)) != configuration(wanted)),
-        (Part::ClassKind, has.class.kind != wanted.class.kind),
+        (SyncedPart::Configuration, configuration(&inherited::normalized(has)) != configuration(wanted)),
+        (SyncedPart::ClassKind, has.class.kind != wanted.class.kind),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()
 }

@@ -9,8 +9,8 @@ use kube::Api;
 use machinist_api::machine::LastOperation;
 use machinist_api::machine_set::{MachineSetCondition, MachineSummary};
 use machinist_api::{Machine, MachineSet, MachineSetStatus};
-use machinist_core::machine::Wake;
-use machinist_core::machine_set::{Conclusion, ConditionKind, Reason, SetStatus};
+use machinist_core::machine::Requeue;
+use machinist_core::machine_set::{SetConclusion, SetConditionKind, SetReason, SetStatus};
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use machinist_core::value::id::Uid;
 use serde::Serialize;
@@ -27,10 +27,10 @@ pub(super) async fn publish(
     context: &Context,
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     version: Option<&str>,
 ) -> Published {
-    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
     if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
@@ -55,7 +55,7 @@ pub(super) async fn publish(
 fn status_patch(
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     now: Timestamp,
 ) -> Option<Map<String, Value>> {
     let empty = MachineSetStatus::default();
@@ -96,7 +96,7 @@ fn status_patch(
 
 /// Conditions that others count; those of kinds that we do not know stay.
 fn conditions(old: &[MachineSetCondition], status: &SetStatus, now: Timestamp) -> Option<Value> {
-    let kinds = [ConditionKind::ReplicaFailure, ConditionKind::Frozen];
+    let kinds = [SetConditionKind::ReplicaFailure, SetConditionKind::Frozen];
     let is_ours =
         |condition: &&MachineSetCondition| kinds.iter().any(|kind| kind.as_str() == condition.type_);
     let wanted = status.conditions.iter().map(|condition| {
@@ -122,7 +122,7 @@ fn listed<T: Serialize>(items: &[T]) -> Value {
     if items.is_empty() { Value::Null } else { json!(items) }
 }
 
-fn last_operation(current: &MachineSetStatus, conclusion: &Conclusion, now: Timestamp) -> Option<Value> {
+fn last_operation(current: &MachineSetStatus, conclusion: &SetConclusion, now: Timestamp) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
     let last = &current.last_operation;
     let is_same = last.description.as_deref() == Some(&operation.text)
@@ -171,13 +171,13 @@ fn failed_machines(
 fn own(
     observed: &ObservedSet,
     current: &MachineSetStatus,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     now: Timestamp,
 ) -> Option<Value> {
     let old: &[Condition] =
         current.machinist.as_ref().map(|own| own.conditions.as_slice()).unwrap_or_default();
     let generation = observed.set.metadata.generation;
-    let ready = if conclusion.reason == Reason::AllAvailable { "True" } else { "False" };
+    let ready = if conclusion.reason == SetReason::AllAvailable { "True" } else { "False" };
     let mut changed = vec![condition(
         old,
         (READY, ready),

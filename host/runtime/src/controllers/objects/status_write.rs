@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource, ResourceExt};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::scheduling::retry::RetryPolicy;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ pub(crate) struct PublishResult {
     /// The version that was written.
     pub wrote: Option<String>,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
     /// The object cannot say how things stand, and there was nothing else to say.
     pub is_unsupported: bool,
     /// The gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
@@ -51,11 +51,11 @@ pub(crate) struct PublishResult {
 
 impl Published {
     /// What it makes of the end of a pass that was to end with `wake`.
-    pub(crate) fn finish(self, wake: Wake, own_status: &OwnStatus) -> PublishResult {
-        let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Wake::Gone;
+    pub(crate) fn finish(self, wake: Requeue, own_status: &OwnStatus) -> PublishResult {
+        let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Requeue::Gone;
         let is_unsupported = own_status.is_dropped() && is_silent;
         let is_frozen = matches!(self, Self::Frozen);
-        let retry = |policy| Wake::Retry { policy, hint: None };
+        let retry = |policy| Requeue::Retry { policy, hint: None };
         let (wrote, wake) = match self {
             Self::Nothing => (None, wake),
             Self::Version(version) | Self::Dropped(version) => (Some(version), wake),
@@ -88,7 +88,7 @@ pub(crate) struct StatusTarget<'a, K> {
 pub(crate) async fn send<K>(
     object: StatusTarget<'_, K>,
     mut status: Map<String, Value>,
-    wake: Wake,
+    wake: Requeue,
 ) -> Published
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -127,8 +127,8 @@ where
             debug!(error = %error, "status not written");
             Published::Failed(match wake {
                 // The next pass also does again what has just failed, which is not to be hurried.
-                Wake::Retry { .. } => RetryPolicy::SHORT,
-                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => {
+                Requeue::Retry { .. } => RetryPolicy::SHORT,
+                Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => {
                     RetryPolicy::CONFLICT
                 }
             })

@@ -14,10 +14,10 @@ use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::machine::node::sync::{NodeMeta, TaintFact};
 use machinist_core::machine::ownership::mark::Marks;
 use machinist_core::machine::{
-    ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact,
+    ClassFact, DriverFact, MachineConditionKind, MachineFact, MachineSettings, MachineView, NodeFact,
 };
 use machinist_core::scheduling::clock_skew;
-use machinist_core::scheduling::looks::Told;
+use machinist_core::scheduling::looks::ReportedVm;
 use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
 
@@ -165,7 +165,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: problems::invalid(machine),
         slips: problems::all(machine),
-        has_told_slips: reports_problem(machine, ConditionKind::Valid),
+        has_told_slips: reports_problem(machine, MachineConditionKind::Valid),
         ailment: deletion::health_problem(conditions),
         going: deletion::facts(machine, phase, operation),
         keeping: preservation::facts(machine),
@@ -178,24 +178,24 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
 }
 
 /// What the Machine's status says of its VM's being there.
-fn vm_presence(machine: &Machine) -> Told {
+fn vm_presence(machine: &Machine) -> ReportedVm {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let kind = ConditionKind::VmPresent.as_str();
+    let kind = MachineConditionKind::VmPresent.as_str();
     let condition = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == kind));
-    Told::of(condition.map(|condition| condition.reason.as_str()))
+    ReportedVm::of(condition.map(|condition| condition.reason.as_str()))
 }
 
 /// The Machine's status has this condition of ours, and it says that something is not as it should be.
-pub(crate) fn reports_problem(machine: &Machine, kind: ConditionKind) -> bool {
+pub(crate) fn reports_problem(machine: &Machine, kind: MachineConditionKind) -> bool {
     let bad = match kind {
-        ConditionKind::Contested => "True",
-        ConditionKind::Valid
-        | ConditionKind::Healthy
-        | ConditionKind::Drained
-        | ConditionKind::InPlaceUpdated
-        | ConditionKind::Preserved
-        | ConditionKind::PolicyObserved
-        | ConditionKind::VmPresent => "False",
+        MachineConditionKind::Contested => "True",
+        MachineConditionKind::Valid
+        | MachineConditionKind::Healthy
+        | MachineConditionKind::Drained
+        | MachineConditionKind::InPlaceUpdated
+        | MachineConditionKind::Preserved
+        | MachineConditionKind::PolicyObserved
+        | MachineConditionKind::VmPresent => "False",
     };
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let is_it = |condition: &Condition| condition.type_ == kind.as_str() && condition.status == bad;
@@ -305,7 +305,7 @@ fn condition_facts(conditions: &[k8s_openapi::api::core::v1::NodeCondition]) -> 
         .iter()
         .map(|condition| NodeConditionFact {
             kind: condition.type_.clone(),
-            status: health::Status::parse(&condition.status),
+            status: health::ConditionStatus::parse(&condition.status),
         })
         .collect()
 }
