@@ -7,7 +7,6 @@
 
 use jiff::Timestamp;
 
-use crate::drain;
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::{ObjectKey, ProviderId};
@@ -17,7 +16,7 @@ use crate::value::same_vm::SameVm;
 use crate::machine::conclusion::{
     MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
 };
-use crate::machine::effect::MachineEffect;
+use crate::machine::effect::EffectTrait;
 use crate::machine::facts::{MachineView, NodePresence, TargetFact};
 use crate::machine::step::rest;
 
@@ -182,7 +181,7 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
 pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
-        MachineStep::Act(effects) => effects.iter().any(harms_others),
+        MachineStep::Act(effects) => effects.iter().any(|effect| effect.is(EffectTrait::HarmsOthers)),
         MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     };
     if is_harmful { rest(MachineReason::VmContested, message, Requeue::Resync) } else { step }
@@ -196,42 +195,6 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
         reason: MachineReason::VmContested,
         message,
         wake,
-    }
-}
-
-/// Returns whether the effect disturbs other users of the VM.
-pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
-    match effect {
-        MachineEffect::InitializeVm
-        | MachineEffect::CreateVm
-        | MachineEffect::DeleteVm
-        | MachineEffect::DeleteNode { .. }
-        | MachineEffect::ReleaseFinalizer
-        | MachineEffect::DeleteMachine
-        | MachineEffect::Cordon { .. }
-        | MachineEffect::NoteReboot(_)
-        | MachineEffect::RebootVm => true,
-        MachineEffect::Drain(effect) => match effect {
-            drain::DrainEffect::LookAtPods { .. } => false,
-            drain::DrainEffect::Evict(_)
-            | drain::DrainEffect::DeletePod(_)
-            | drain::DrainEffect::DeleteAttachment { .. } => true,
-        },
-        MachineEffect::Claim
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::ProbeVm
-        | MachineEffect::RecordVm { .. }
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::ForgetToken
-        | MachineEffect::WriteMachine(_)
-        | MachineEffect::SetNodeCondition { .. }
-        | MachineEffect::NoteHooks
-        | MachineEffect::AskPolicies
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. } => false,
     }
 }
 

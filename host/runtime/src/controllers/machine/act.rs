@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
-use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
 use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
@@ -69,11 +69,11 @@ pub(super) async fn perform(
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
-            return EffectResult::call(forbidden(effect, "this process does not lead"));
+            return EffectResult::call(effect.refused("this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
         if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
-            return EffectResult::call(forbidden(effect, "dangerous work is held"));
+            return EffectResult::call(effect.refused("dangerous work is held"));
         }
         perform_allowed(tenant, context, observed, state, effect).await
     }
@@ -261,39 +261,6 @@ async fn ask<'a, T>(
 
 fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
-}
-
-/// What may not be done is not done, and fails as such.
-fn forbidden(effect: &MachineEffect, reason: &'static str) -> MachineOutcome {
-    let error = ActError::Forbidden { reason };
-    let refusal = || CallError::Refused(Refusal::ShuttingDown);
-    match effect {
-        MachineEffect::Claim => MachineOutcome::Claim(Err(error)),
-        MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Err(error)),
-        MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Err(error)),
-        MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Err(error)),
-        MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(refusal())),
-        MachineEffect::CreateVm => MachineOutcome::CreateVm(Err(refusal())),
-        MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Err(refusal())),
-        MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Err(error)),
-        MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Err(error)),
-        MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Err(error)),
-        MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Err(refusal())),
-        MachineEffect::DeleteNode { .. } => MachineOutcome::DeleteNode(Err(error)),
-        MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Err(error)),
-        MachineEffect::WriteMachine(_) => MachineOutcome::WriteMachine(Err(error)),
-        MachineEffect::DeleteMachine => MachineOutcome::DeleteMachine(Err(error)),
-        MachineEffect::Cordon { .. } => MachineOutcome::Cordon(Err(error)),
-        MachineEffect::SetNodeCondition { .. } => MachineOutcome::SetNodeCondition(Err(error)),
-        MachineEffect::NoteHooks => MachineOutcome::NoteHooks(Err(error)),
-        MachineEffect::AskPermit(_) => MachineOutcome::AskPermit(Err(error)),
-        MachineEffect::ExtendToken { .. } => MachineOutcome::ExtendToken(Err(error)),
-        MachineEffect::WriteCapacity { .. } => MachineOutcome::WriteCapacity(Err(error)),
-        MachineEffect::Drain(effect) => MachineOutcome::Drain(effect.failed(error)),
-        MachineEffect::AskPolicies => MachineOutcome::AskPolicies(Err(error)),
-        MachineEffect::NoteReboot(_) => MachineOutcome::NoteReboot(Err(error)),
-        MachineEffect::RebootVm => MachineOutcome::RebootVm(Err(refusal())),
-    }
 }
 
 async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {

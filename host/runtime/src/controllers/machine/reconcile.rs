@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine::{
-    MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason, MachineStep, Requeue,
-    invariants, step,
+    EffectTrait, MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason,
+    MachineStep, Requeue, invariants, step,
 };
 use machinist_core::safety::meltdown::Permit;
 use machinist_core::scheduling::retry::RetryPolicy;
@@ -136,7 +136,7 @@ fn may_call(
     effects: &[MachineEffect],
 ) -> bool {
     let machine = &observed.view.machine;
-    let is_call = |effect: &MachineEffect| effect.calls_driver();
+    let is_call = |effect: &MachineEffect| effect.is(EffectTrait::CallsDriver);
     let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
         (true, _) => Purpose::Deletion,
         (false, false) => Purpose::Creation,
