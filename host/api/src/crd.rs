@@ -92,21 +92,21 @@ const fn column(
 
 const AGE: Column =
     column("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.");
-const DESIRED: Column = column("Desired", "integer", ".spec.replicas", "Machines that are wanted.");
-const READY: Column = column("Ready", "integer", ".status.readyReplicas", "Machines whose Node is healthy.");
+const DESIRED: Column = column("Desired", "integer", ".spec.replicas", "Desired number of Machines.");
+const READY: Column = column("Ready", "integer", ".status.readyReplicas", "Machines with a healthy Node.");
 
 const MACHINE: Surface = Surface {
     short_name: "mc",
     columns: &[
-        column("Status", "string", ".status.currentStatus.phase", "Where the machine is in its life."),
+        column("Status", "string", ".status.currentStatus.phase", "Phase of the Machine."),
         AGE,
-        column("Node", "string", ".metadata.labels.node", "Name of the machine's Node."),
+        column("Node", "string", ".metadata.labels.node", "Name of the Machine's Node."),
         Column {
             name: "ProviderID",
             kind: "string",
             path: ".spec.providerID",
             priority: 1,
-            description: "The cloud's id of the VM.",
+            description: "The cloud's ID of the VM.",
         },
     ],
     is_scalable: false,
@@ -124,12 +124,7 @@ const MACHINE_CLASS: Surface = Surface {
 
 const MACHINE_SET: Surface = Surface {
     short_name: "mcs",
-    columns: &[
-        DESIRED,
-        column("Current", "integer", ".status.replicas", "Machines that there are."),
-        READY,
-        AGE,
-    ],
+    columns: &[DESIRED, column("Current", "integer", ".status.replicas", "Existing Machines."), READY, AGE],
     is_scalable: true,
     rules: rules::of_machine_set,
     nullable: &[],
@@ -141,7 +136,12 @@ const MACHINE_DEPLOYMENT: Surface = Surface {
         READY,
         DESIRED,
         column("Up-to-date", "integer", ".status.updatedReplicas", "Machines of the current template."),
-        column("Available", "integer", ".status.availableReplicas", "Machines that can be used."),
+        column(
+            "Available",
+            "integer",
+            ".status.availableReplicas",
+            "Machines in phase Running or Available.",
+        ),
         AGE,
     ],
     is_scalable: true,
@@ -238,7 +238,7 @@ fn show_labels(schema: &mut Value) {
             "labels": {
                 "type": "object",
                 "additionalProperties": text,
-                "description": "Labels of the Machines. The selector has to select them.",
+                "description": "Labels of the Machines. The selector must match them.",
             },
         });
     }

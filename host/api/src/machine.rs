@@ -15,18 +15,18 @@ use crate::lenient;
 use crate::own_status::OwnMachineStatus;
 use crate::word::Word;
 
-/// A physical or virtual machine that is to be a Node of a cluster.
+/// A VM that is to join a cluster as a Node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Machine {
-    /// Name, labels and so on.
+    /// Name, namespace, labels, annotations and other metadata of the object.
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What the machine is to be.
+    /// Desired state of the Machine.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachineSpec,
-    /// What the machine is.
+    /// Observed state of the Machine.
     pub status: Option<MachineStatus>,
 }
 
@@ -34,50 +34,50 @@ kind!(Machine, plural: "machines", fields: [
     "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
 ]);
 
-/// What a machine is to be. Durations are text such as `20m` or `1h30m`.
+/// Desired state of a Machine. Durations are text such as `20m` or `1h30m`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSpec {
-    /// The class of the machine, in the same namespace.
+    /// MachineClass of the Machine, in the same namespace.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "ClassReference::is_empty")]
     pub class: ClassReference,
-    /// The cloud's id of the VM. Empty until the VM is created; written by the controller.
+    /// The cloud's ID of the VM. Empty until the VM is created; set by the controller.
     #[serde(
         rename = "providerID",
         deserialize_with = "lenient::text",
         skip_serializing_if = "Option::is_none"
     )]
     pub provider_id: Option<String>,
-    /// Labels, annotations and taints to keep on the Node.
+    /// Labels, annotations and taints that the controller keeps on the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_template: Option<NodeTemplate>,
-    /// How long a graceful drain may take, from the request to delete the machine on.
+    /// Timeout for the drain, from the request to delete the Machine.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub drain_timeout: Option<String>,
-    /// How long the machine may be unhealthy before it is replaced.
+    /// Timeout for an unhealthy Machine before it is replaced.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub health_timeout: Option<String>,
-    /// How long the Node may take to join, from the creation of this object on.
+    /// Timeout for the Node to join, from the creation of the Machine.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub creation_timeout: Option<String>,
-    /// How long an update in place may take.
+    /// Timeout for an in-place update.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub in_place_update_timeout: Option<String>,
-    /// How long a preserved machine is kept.
+    /// Time for which the Machine is preserved.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub machine_preserve_timeout: Option<String>,
-    /// If true, an unhealthy machine is never failed because of the time that it is unhealthy.
+    /// If true, the health timeout does not apply: an unhealthy Machine does not become Failed by time.
     #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
     pub disable_health_timeout: Option<bool>,
-    /// How often the eviction of a pod is tried before the pod is deleted.
+    /// Attempts to evict a pod before it is deleted without eviction.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub max_evict_retries: Option<i32>,
-    /// Comma-separated types of Node conditions that must be False for the machine to be healthy.
+    /// Types of Node conditions, comma-separated, that must be False for the Machine to be healthy.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub node_conditions: Option<String>,
 }
 
-/// A reference to a class in the same namespace.
+/// Reference to a MachineClass in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClassReference {
@@ -99,47 +99,47 @@ impl ClassReference {
     }
 }
 
-/// What a machine is.
+/// Observed state of a Machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
-    /// Addresses of the VM. Filled only where there is no target cluster.
+    /// Addresses of the VM. Set only if there is no target cluster.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<NodeAddress>,
-    /// The conditions of the Node, as they are there.
+    /// Conditions of the Node, copied from it.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<NodeCondition>,
-    /// What was done last.
+    /// Last operation of the controller.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "LastOperation::is_empty")]
     pub last_operation: LastOperation,
-    /// Where the machine is in its life.
+    /// Phase of the Machine, with its times.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "CurrentStatus::is_empty")]
     pub current_status: CurrentStatus,
-    /// Notes of the driver, handed back to it with each call. Opaque to all others.
+    /// State that the driver returned last and gets back with each call. Opaque to all others.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub last_known_state: Option<String>,
-    /// What Machinist says beyond these.
+    /// Status that Machinist adds to the fields of machine-controller-manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machinist: Option<OwnMachineStatus>,
 }
 
-/// What was done last with a machine.
+/// Last operation of the controller on a Machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastOperation {
-    /// What happened, for people.
+    /// Description of the operation, for people.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Name of the code of the driver's last error, such as ResourceExhausted.
+    /// Code of the driver's last error, such as ResourceExhausted.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// When this was written.
+    /// Time at which the operation was written.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Time>,
-    /// How it goes: Processing, Failed or Successful.
+    /// State of the operation: Processing, Failed or Successful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Word<OperationState>>,
-    /// What is done: Create, Update, InPlaceUpdate, DrainNode, HealthCheck or Delete.
+    /// Type of the operation: Create, Update, InPlaceUpdate, DrainNode, HealthCheck or Delete.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Word<OperationType>>,
 }
@@ -151,21 +151,21 @@ impl LastOperation {
     }
 }
 
-/// Where a machine is in its life.
+/// Phase of a Machine, with its times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CurrentStatus {
-    /// Empty while the machine is created, then Pending, Available, Running, Terminating, Unknown, Failed,
-    /// CrashLoopBackOff, InPlaceUpdating, InPlaceUpdateSuccessful or InPlaceUpdateFailed.
+    /// Phase of the Machine: empty while its VM is created, then Pending, Available, Running, Terminating, Unknown,
+    /// Failed, CrashLoopBackOff, InPlaceUpdating, InPlaceUpdateSuccessful or InPlaceUpdateFailed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Word<Phase>>,
-    /// Whether a timeout is running. For people only.
+    /// True while a timeout is running. For people only.
     #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
     pub timeout_active: Option<bool>,
-    /// When the phase changed last. The timeouts of health and of updates in place run from here.
+    /// Time of the last change of the phase. The timeouts of health and of in-place updates start here.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Time>,
-    /// Until when the machine is preserved. Present if and only if it is.
+    /// Time until which the Machine is preserved. Absent if it is not preserved.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub preserve_expiry_time: Option<Time>,
 }
@@ -239,10 +239,10 @@ impl JsonSchema for TemplateMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeTemplate {
-    /// Labels and annotations to keep on the Node.
+    /// Labels and annotations that the controller keeps on the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<TemplateMetadata>,
-    /// Only the taints are used.
+    /// Spec of the Node. Only its taints are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<NodeSpec>,
 }

@@ -7,7 +7,7 @@ use crate::lenient;
 use crate::machine::MachineSpec;
 pub use crate::machine::{NodeTemplate, TemplateMetadata};
 
-/// What a set makes its Machines from.
+/// Template from which a MachineSet creates its Machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineTemplate {

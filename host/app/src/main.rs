@@ -127,15 +127,15 @@ fn line(flags: RunFlags, command: &clap::Command, matches: &clap::ArgMatches) ->
 
 async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
     match command {
-        PluginCommand::List(flags) => plugin::look::list::list(flags).await,
-        PluginCommand::Inspect(flags) => plugin::look::inspect::inspect(flags).await,
+        PluginCommand::List(flags) => plugin::show::list::list(flags).await,
+        PluginCommand::Inspect(flags) => plugin::show::inspect::inspect(flags).await,
         PluginCommand::Push(flags) => plugin::ship::push::push(*flags).await,
         PluginCommand::Sign(flags) => plugin::ship::sign::sign(*flags).await,
         PluginCommand::Bundle(flags) => plugin::ship::bundle::bundle(*flags).await,
         PluginCommand::Keygen(flags) => plugin::ship::sign::keygen(&flags),
         PluginCommand::Resolve(flags) => plugin::ship::resolve::resolve(flags).await,
-        PluginCommand::Logs(flags) => plugin::look::logs::logs(flags).await,
-        PluginCommand::Diff(flags) => plugin::look::diff::diff(flags).await,
+        PluginCommand::Logs(flags) => plugin::show::logs::logs(flags).await,
+        PluginCommand::Diff(flags) => plugin::show::diff::diff(flags).await,
         PluginCommand::Trial(flags) => plugin::try_out::trial::show(flags).await,
         PluginCommand::Promote(flags) => plugin::try_out::trial::promote(flags).await,
         PluginCommand::Rollback(flags) => plugin::try_out::trial::roll_back(flags).await,

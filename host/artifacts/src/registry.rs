@@ -77,12 +77,10 @@ pub struct Registry {
     limits: Limits,
 }
 
-/// A resolved reference.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The digest of the reference: of a manifest or an index.
     pub digest: ContentDigest,
-    /// The component.
     pub component: Blob,
     /// The documents that lead from the digest to the component: the manifest, and before it the index if there is one.
     pub documents: Vec<Bytes>,
@@ -95,7 +93,6 @@ pub struct Pulled {
     pub manifest: ContentDigest,
     /// Digest of the component.
     pub layer: ContentDigest,
-    /// The component.
     pub component: Bytes,
 }
 
@@ -130,7 +127,7 @@ impl Registry {
         }
     }
 
-    /// Pulls the component of a reference.
+    /// Resolves a reference and pulls its component.
     pub async fn pull(
         &self,
         reference: &Reference,

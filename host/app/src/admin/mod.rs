@@ -59,7 +59,6 @@ use scrape::Scrape;
 
 /// The sources of the pages, and the rules for access.
 pub(crate) struct AdminSources {
-    /// All metrics.
     pub(crate) registry: Arc<Registry>,
     /// Counts refused requests. Part of the metrics.
     pub(crate) refusals: Refusals,
@@ -69,7 +68,6 @@ pub(crate) struct AdminSources {
     pub(crate) plugins: Option<PluginHost>,
     /// Tells this process from others.
     pub(crate) process: String,
-    /// Serve profiles.
     pub(crate) profiling: bool,
     /// Reviews tokens of callers; `None` if only loopback has access.
     pub(crate) reviewer: Option<Reviewer>,

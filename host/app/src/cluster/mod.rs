@@ -42,7 +42,6 @@ pub(crate) async fn reach(flags: &PlaceFlags) -> Result<Cluster> {
     Ok(Cluster { client: client(config, Asks::Again)?, namespace })
 }
 
-/// The cluster alone.
 pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
     client(configured(flags)?, Asks::Again)
 }

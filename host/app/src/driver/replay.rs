@@ -33,7 +33,6 @@ pub(crate) async fn replay(flags: ReplayFlags) -> anyhow::Result<()> {
     }
 }
 
-/// A replayed recording.
 #[derive(Debug, Serialize)]
 struct Call {
     recording: PathBuf,

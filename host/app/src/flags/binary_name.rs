@@ -87,7 +87,7 @@ impl BinaryName {
         let command = Command::new(self.name()).version(env!("CARGO_PKG_VERSION")).args_override_self(true);
         // After the flags, which bring a text of their own.
         let command = RunFlags::augment_args(command).about(
-            "Machinist in the place of this binary of machine-controller-manager: its flags, its defaults",
+            "Machinist in place of this binary of machine-controller-manager, with its flags and defaults",
         );
         let defaults = self.defaults().iter();
         defaults

@@ -20,7 +20,6 @@ use super::{ElectionFlags, ProcessFlags, RunFlags, SandboxSettings};
 pub(crate) struct Checked {
     /// Where the HTTP server listens.
     pub(crate) address: SocketAddr,
-    /// Access to /debug.
     pub(crate) debug_access: DebugAccess,
     /// Whether it serves profiles.
     pub(crate) profiling: bool,

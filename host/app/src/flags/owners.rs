@@ -6,20 +6,20 @@ use machinist_core::machine_set::SetSettings;
 use super::defaults;
 use super::value::{Count, FlagValue, Problems};
 
-/// What sets and deployments do.
+/// Behaviour of MachineSets and MachineDeployments.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "MachineSets and MachineDeployments")]
 pub(crate) struct OwnerFlags {
-    /// So many Machines above what a set may have freeze it: nothing is made any more
+    /// Machines above the allowed number at which a MachineSet is frozen: no more Machines are created for it
     #[arg(long, default_value_t = Count(defaults().sets.safety_up.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) safety_up: FlagValue<Count>,
-    /// So many below that number end the freeze
+    /// Machines below the freezing number at which a frozen MachineSet is thawed
     #[arg(long, default_value_t = Count(defaults().sets.safety_down.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) safety_down: FlagValue<Count>,
-    /// So many Machines of a set in a row that have not joined in time freeze it too; 0 for any number
+    /// Machines of a MachineSet in a row that fail to join in time before it is frozen; 0 means no limit
     #[arg(long, default_value_t = Count(defaults().sets.failed_joins.unwrap_or_default()).into(), value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) machine_safety_failed_joins: FlagValue<Count>,
-    /// Ask cluster-autoscaler to leave the Nodes of a deployment alone while it is rolled
+    /// Annotate the Nodes of a MachineDeployment during its rollout so that cluster-autoscaler does not scale them down
     #[arg(long, default_value_t = defaults().holds_autoscaler.into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) autoscaler_scaledown_annotation_during_rollout: FlagValue<bool>,
 }

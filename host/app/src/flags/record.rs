@@ -6,18 +6,18 @@ use machinist_plugin_host::recording::RecordSettings;
 
 use super::value::{FlagType, FlagValue, Problems};
 
-/// Whether calls of drivers are recorded, and where to.
+/// Recording of driver calls.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recordings")]
 pub(crate) struct RecordFlags {
-    /// Record the calls of drivers into this folder: one file a call, with all that the driver saw and did, and without the
-    /// values of secrets. `machinist driver replay` plays them. Empty for none
+    /// Folder for recordings of driver calls, one file per call with the driver's inputs and actions, without the
+    /// values of secrets; empty means no recording. Replay them with `machinist driver replay`
     #[arg(long, default_value = "", value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
     pub(crate) record: String,
-    /// Record calls of these plugins only, names separated by commas. Empty for all
+    /// Plugins to record, comma-separated; empty means all
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) record_plugin: String,
-    /// How large all recordings together may be, such as 500Mi or 2Gi. Then the oldest go
+    /// Total size of all recordings, such as 500Mi or 2Gi; beyond it the oldest are deleted
     #[arg(long, default_value = "1Gi", value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) record_limit: FlagValue<Bytes>,
 }

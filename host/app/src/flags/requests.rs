@@ -5,15 +5,15 @@ use machinist_core::scheduling::request_rate::Rate;
 
 use super::value::{Count, FlagType, FlagValue, Problems};
 
-/// How fast this process may ask.
+/// Rate of requests to the API servers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestFlags {
-    /// Requests a second to each API server, in the long run. `none` for no limit: then the server paces its clients, by the
-    /// FlowSchema in deploy/flowcontrol. Leases, watches and Events do not count
+    /// Requests per second to each API server, on average; `none` means no limit: the server then limits its clients
+    /// with the FlowSchema in deploy/flowcontrol. Leases, watches and Events do not count
     #[arg(long, default_value = "none", value_name = "RATE|none", allow_hyphen_values = true)]
     pub(crate) kube_api_qps: FlagValue<PerSecond>,
-    /// Requests at once after a rest, where --kube-api-qps is a number; 0 means 10
+    /// Burst of requests to each API server if --kube-api-qps is a number; 0 means 10
     #[arg(long, default_value = "30", value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) kube_api_burst: FlagValue<Count>,
 }

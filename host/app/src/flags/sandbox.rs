@@ -7,20 +7,20 @@ use machinist_plugin_host::egress::DeniedNetworks;
 use super::record::Bytes;
 use super::value::{FlagType, FlagValue, Problems};
 
-/// How much plugins may take of the process, and who compiles them.
+/// Memory, compiler and network of plugins.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sandbox of plugins")]
 pub(crate) struct SandboxFlags {
-    /// Memory that all plugins and their compiler share, such as 600Mi, at least 128Mi. Without it: the memory limit
-    /// of the pod (of the machine where there is none) less a quarter for the controllers
+    /// Memory in bytes that all plugins and their compiler share, such as 600Mi, at least 128Mi; empty means three
+    /// quarters of the pod's memory limit, or of the machine's memory if there is no limit
     #[arg(long, default_value = "", value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) plugin_memory: FlagValue<PluginMemory>,
-    /// Compile large components with the baseline compiler first, so that they serve within seconds. Without it they
-    /// wait for the optimising compiler, and a defect of the baseline compiler concerns nobody
+    /// Compile large components with the baseline compiler first, so that they serve within seconds; false makes them
+    /// wait for the optimising compiler, and defects of the baseline compiler have no effect
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) baseline_compiler: FlagValue<bool>,
-    /// Networks and addresses that no plugin reaches whatever its grants say, with commas between, such as the public
-    /// addresses of Nodes and load balancers, and the prefix of a NAT64 of your own
+    /// Networks and addresses, comma-separated, that no plugin may reach whatever its grants, such as the public
+    /// addresses of Nodes and load balancers, and the prefix of your own NAT64
     #[arg(long, default_value = "", value_name = "NETWORKS")]
     pub(crate) denied_networks: FlagValue<DeniedNetworks>,
 }

@@ -17,7 +17,6 @@ pub(crate) const VARIABLE: &str = "MACHINIST_PROGRAM";
 /// The binary that a command line is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BinaryChoice {
-    /// `machinist`, with subcommands.
     Itself,
     Binary(BinaryName),
     /// Several are possible; the text says how to choose one.

@@ -114,7 +114,7 @@ pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::
 
 /// Inspects a component as the host does: verifies it, compiles it in a process of its own, links it, and calls
 /// `describe`. The compiled code is deleted afterwards.
-pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
+pub(crate) async fn inspect_in_sandbox(declared: Declared) -> anyhow::Result<Inspected> {
     let (host, _folder) = sandbox()?;
     let inspected = host.inspect(declared).await;
     host.shutdown().await;
@@ -123,7 +123,7 @@ pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
 
 /// Inspects a component. Fails with the host's reason if the host would refuse it.
 pub(crate) async fn may_load(declared: Declared) -> anyhow::Result<Inspected> {
-    let inspected = look(declared).await?;
+    let inspected = inspect_in_sandbox(declared).await?;
     match &inspected.refusal {
         None => Ok(inspected),
         Some(reason) => bail!("the host would refuse it: {reason}"),

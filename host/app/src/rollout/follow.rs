@@ -59,7 +59,7 @@ async fn next(
             bail!("timed out after {limit:?} waiting for the rollout to finish; it goes on by itself");
         }
         tokio::time::sleep_until(pause).await;
-        match at.look().await {
+        match at.get().await {
             Ok(deployment) => return Ok(deployment),
             Err(error) if is_missing(&error) => bail!("MachineDeployment {} was deleted", at.name),
             Err(error) if matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)) =>

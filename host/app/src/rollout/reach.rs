@@ -34,12 +34,12 @@ impl Deployment {
     }
 
     /// Reads it, without a word about what to do when that fails.
-    pub(super) async fn look(&self) -> Result<MachineDeployment, kube::Error> {
+    pub(super) async fn get(&self) -> Result<MachineDeployment, kube::Error> {
         self.api().get(&self.name).await
     }
 
     pub(super) async fn read(&self) -> Result<MachineDeployment> {
-        match self.look().await {
+        match self.get().await {
             Ok(deployment) => Ok(deployment),
             Err(error) => Err(self.unreadable(error).await),
         }

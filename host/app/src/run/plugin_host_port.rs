@@ -299,6 +299,12 @@ mod tests {
     }
 
     #[test]
+    fn the_runtime_writes_the_annotation_that_the_plugin_host_reads() {
+        use machinist_plugin_host::registry::status::STATUS_ANNOTATION;
+        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, STATUS_ANNOTATION);
+    }
+
+    #[test]
     fn a_plugin_of_the_directory_is_never_reported_on_a_configmap_of_its_name() {
         let status_of =
             |source| port_status(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());

@@ -6,7 +6,6 @@ use super::model::Forest;
 use crate::cluster::instead;
 use crate::cluster::subject::{Kind, named, split};
 
-/// The selected trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     All,

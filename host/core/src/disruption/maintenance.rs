@@ -114,7 +114,9 @@ impl Window {
 
 fn window(text: &str, zone: &impl Fn(&str) -> Option<TimeZone>) -> Result<Window, Error> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [days_text, hours_text, zone_text] = words.as_slice() else { return Err(Error::Words(reported(text))) };
+    let [days_text, hours_text, zone_text] = words.as_slice() else {
+        return Err(Error::Words(reported(text)));
+    };
     let days = days(days_text).ok_or_else(|| Error::Days(reported(days_text)))?;
     let (begin, end) = hours(hours_text).ok_or_else(|| Error::Hours(reported(hours_text)))?;
     let zone = zone(zone_text).ok_or_else(|| Error::Zone(reported(zone_text)))?;

@@ -76,7 +76,11 @@ impl DisruptionRequests {
             match Budget::parse(budget) {
                 Ok(budget) => requests.budget = Some(budget),
                 Err(error) => {
-                    requests.problem(names.budget, &reported(&error), "rollouts and expiry are held until then");
+                    requests.problem(
+                        names.budget,
+                        &reported(&error),
+                        "rollouts and expiry are held until then",
+                    );
                     requests.has_unknown_budget = true;
                 }
             }

@@ -124,6 +124,17 @@ pub struct DrainProgress {
 }
 
 impl DrainProgress {
+    /// Returns whether the effect was carried out, so that it must not be repeated.
+    pub(crate) fn has(&self, effect: &DrainEffect) -> bool {
+        match effect {
+            // An eviction changes the list of pods.
+            DrainEffect::LookAtPods { .. } => false,
+            DrainEffect::Evict(pod) => self.evictions.contains_key(pod),
+            DrainEffect::DeletePod(pod) => self.deletions.contains_key(pod),
+            DrainEffect::DeleteAttachment { name, .. } => self.attachments.contains_key(name),
+        }
+    }
+
     pub fn record(&mut self, outcome: DrainOutcome) {
         match outcome {
             DrainOutcome::Pods(result) => self.pods = Some(result),

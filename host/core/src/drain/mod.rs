@@ -29,9 +29,9 @@ mod ordinary;
 pub(crate) mod pods;
 mod report;
 mod request;
+mod requeue;
 mod stage;
 mod step;
-mod requeue;
 
 #[cfg(test)]
 mod tests;

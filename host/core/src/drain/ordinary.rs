@@ -10,12 +10,12 @@ use super::effect::{DrainEffect, DrainProgress, PodListing, ReadConsistency};
 use super::pods::pod::PodFact;
 use super::pods::state::PodState;
 use super::pods::volume::{DrainMemory, VolumeName};
-use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, moving, memory};
+use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, memory, moving};
 use super::report::{DrainEnd, DrainReport, WaitCause};
 use super::request::DrainRequest;
+use super::requeue::{PAUSE, wake};
 use super::stage::DrainStage;
 use super::step::DrainStep;
-use super::requeue::{PAUSE, wake};
 
 /// The number of pods evicted in one reconcile. The next reconcile follows within a second, and a batch uses
 /// connections that others need too.
@@ -42,7 +42,9 @@ pub(super) fn step(
     if !batch.is_empty() {
         return DrainStep::Act(batch);
     }
-    if states.is_empty() && moves.iter().all(|volume_move| volume_move.location == VolumeLocation::HereTooLong) {
+    if states.is_empty()
+        && moves.iter().all(|volume_move| volume_move.location == VolumeLocation::HereTooLong)
+    {
         return at_end(request, look, &moves, progress, now);
     }
     wait(request, &states, &moves, now)
@@ -75,8 +77,7 @@ fn next(
     };
     let is_throttled = states.iter().any(|state| state.cause == WaitCause::Throttled);
     let tried_count = progress.evictions.len() + progress.deletions.len();
-    let turns_taken =
-        states.iter().filter(|state| state.pod.has_volumes() && tried(state.pod)).count();
+    let turns_taken = states.iter().filter(|state| state.pod.has_volumes() && tried(state.pod)).count();
     let mut left = if is_throttled { 0 } else { ASKED_PER_PASS.saturating_sub(tried_count) };
     let mut turns = turns(request, states, moves, now);
     let mut turns_left = TURNS_PER_PASS.max(turns_allowed(request)).saturating_sub(turns_taken);
@@ -137,12 +138,7 @@ fn in_order_of_asking(states: &[PodState<'_>], elapsed: SignedDuration) -> Vec<u
 
 /// Returns how many more pods with volumes may be evicted: each keeps its slot until its volumes have arrived
 /// elsewhere, or until that took too long.
-fn turns(
-    request: &DrainRequest<'_>,
-    states: &[PodState<'_>],
-    moves: &[VolumeMove],
-    now: Timestamp,
-) -> usize {
+fn turns(request: &DrainRequest<'_>, states: &[PodState<'_>], moves: &[VolumeMove], now: Timestamp) -> usize {
     let detach_timeout = request.settings.detach_timeout;
     let is_ending = |state: &&PodState<'_>| {
         let deadline = state.pod.ending.map_or(now, |ending| ending.deadline);

@@ -59,8 +59,7 @@ pub(super) fn wake(
     let is_throttled = states.iter().any(|state| state.cause == WaitCause::Throttled);
     // No pod is evicted before the API server's pause is over.
     let is_idle = |state: &&PodState<'_>| is_throttled && state.cause == WaitCause::NotAsked;
-    let pods =
-        states.iter().filter(|state| !is_idle(state)).map(|state| pod(state, elapsed, now));
+    let pods = states.iter().filter(|state| !is_idle(state)).map(|state| pod(state, elapsed, now));
     let volumes = moves.iter().map(|volume_move| volume(volume_move, now));
     pods.chain(volumes).chain(stages(request, now)).chain(unlisted(request)).min().unwrap_or(FIRST)
 }

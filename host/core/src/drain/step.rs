@@ -10,8 +10,8 @@ use super::effect::{DrainEffect, DrainProgress, ReadConsistency};
 use super::pods::volume::DrainMemory;
 use super::report::{DrainEnd, DrainReport};
 use super::request::{DrainRequest, NodeState};
-use super::stage::DrainStage;
 use super::requeue::in_line;
+use super::stage::DrainStage;
 use super::{forced, ordinary};
 
 /// The next step of a drain.

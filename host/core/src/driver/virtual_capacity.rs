@@ -115,7 +115,8 @@ mod tests {
                 return;
             }
             if let Some(note) = plan.note {
-                reported.push(format!("note {:?}", note.as_ref().map(|note| note.keys().collect::<Vec<_>>())));
+                reported
+                    .push(format!("note {:?}", note.as_ref().map(|note| note.keys().collect::<Vec<_>>())));
                 noted = note;
                 continue;
             }

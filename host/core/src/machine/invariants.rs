@@ -2,7 +2,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::drain;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
 use crate::health_policy::{Mode, PolicyVerdict};
@@ -14,11 +13,11 @@ use super::conclusion::{MachineConclusion, Requeue};
 use super::creation::doubt::CreateIntent;
 use super::delete::hooks::{self, HookPoint};
 use super::delete::{is_drain_over, is_past, was_never_made};
-use super::effect::{MachineEffect, MachineProgress};
+use super::effect::{EffectTrait, MachineEffect, MachineProgress};
 use super::facts::{DriverFact, MachineView};
 use super::join::in_place;
 use super::join::policies;
-use super::ownership::{conflict  , mark};
+use super::ownership::mark;
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,7 +148,7 @@ fn held(
     effect: &MachineEffect,
     now: Timestamp,
 ) -> Result<(), MachineViolation> {
-    if is_shared(view) && conflict::harms_others(effect) {
+    if is_shared(view) && effect.is(EffectTrait::HarmsOthers) {
         return Err(MachineViolation::Contested);
     }
     if mark::held(view).is_some() && mark::is_held(effect) {
@@ -159,38 +158,7 @@ fn held(
         return Err(MachineViolation::OtherMark);
     }
     let is_deleting = view.machine.deletion.is_some();
-    let empties = match effect {
-        MachineEffect::Cordon { .. } => true,
-        MachineEffect::Drain(effect) => match effect {
-            drain::DrainEffect::ListPods { .. } => false,
-            drain::DrainEffect::Evict(_)
-            | drain::DrainEffect::DeletePod(_)
-            | drain::DrainEffect::DeleteAttachment { .. } => true,
-        },
-        MachineEffect::AddFinalizer
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::ProbeVm
-        | MachineEffect::CreateVm
-        | MachineEffect::InitializeVm
-        | MachineEffect::RecordVm { .. }
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::ForgetToken
-        | MachineEffect::DeleteVm
-        | MachineEffect::DeleteNode { .. }
-        | MachineEffect::ReleaseFinalizer
-        | MachineEffect::WriteMachine(_)
-        | MachineEffect::DeleteMachine
-        | MachineEffect::SetNodeCondition { .. }
-        | MachineEffect::AskPolicies
-        | MachineEffect::NoteReboot(_)
-        | MachineEffect::RebootVm
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. }
-        | MachineEffect::NoteHooks => false,
-    };
+    let empties = effect.is(EffectTrait::EmptiesNode);
     if empties && !is_deleting && !is_to_be_emptied(view, effect) {
         return Err(MachineViolation::DrainWithoutRequest);
     }
@@ -227,27 +195,16 @@ fn one(
     effect: &MachineEffect,
 ) -> Result<(), MachineViolation> {
     let is_deleting = view.machine.deletion.is_some();
-    if is_done(progress, effect) {
+    if progress.has(effect) {
         return Err(MachineViolation::Repeated);
     }
     if !permits(view.gate, effect.kind(&view.machine)) {
         return Err(MachineViolation::Frozen);
     }
+    if is_deleting && effect.is(EffectTrait::NotInDeletion) {
+        return Err(MachineViolation::CreateWhileDeleting);
+    }
     match effect {
-        MachineEffect::AddFinalizer
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::CreateVm
-        | MachineEffect::InitializeVm
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. }
-            if is_deleting =>
-        {
-            Err(MachineViolation::CreateWhileDeleting)
-        }
         // The id of a VM that a query finds is stored, so that the deletion finds it again; after the delete request
         // nothing is stored.
         MachineEffect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
@@ -299,28 +256,7 @@ fn one(
         MachineEffect::NoteReboot(_) | MachineEffect::RebootVm => {
             permitted(view, progress, MachineViolation::RebootWithoutPermit)
         }
-        MachineEffect::AddFinalizer
-        | MachineEffect::AskPolicies
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::ProbeVm
-        | MachineEffect::InitializeVm
-        | MachineEffect::RecordVm { .. }
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. }
-        | MachineEffect::ForgetToken
-        | MachineEffect::DeleteVm
-        | MachineEffect::DeleteNode { .. }
-        | MachineEffect::ReleaseFinalizer
-        | MachineEffect::WriteMachine(_)
-        | MachineEffect::DeleteMachine
-        | MachineEffect::Cordon { .. }
-        | MachineEffect::SetNodeCondition { .. }
-        | MachineEffect::NoteHooks
-        | MachineEffect::Drain(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -393,46 +329,6 @@ fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
         None => !offers_status,
     };
     is_ordered && is_unseen
-}
-
-fn is_done(progress: &MachineProgress, effect: &MachineEffect) -> bool {
-    match effect {
-        MachineEffect::AddFinalizer => progress.claim.is_some(),
-        MachineEffect::EnsureToken => progress.token.is_some(),
-        MachineEffect::NoteIntent => progress.intent.is_some(),
-        MachineEffect::CloseIntent => progress.close_intent.is_some(),
-        MachineEffect::ProbeVm => progress.probe.is_some(),
-        MachineEffect::CreateVm => progress.create.is_some(),
-        MachineEffect::InitializeVm => progress.initialize.is_some(),
-        MachineEffect::RecordVm { .. } => progress.record.is_some(),
-        MachineEffect::SyncNode { .. } => progress.sync_node.is_some(),
-        MachineEffect::ForgetToken => progress.forget_token.is_some(),
-        MachineEffect::DeleteVm => progress.delete_vm.is_some(),
-        MachineEffect::DeleteNode { .. } => progress.delete_node.is_some(),
-        MachineEffect::ReleaseFinalizer => progress.release.is_some(),
-        MachineEffect::WriteMachine(_) => progress.write_machine.is_some(),
-        MachineEffect::DeleteMachine => progress.delete_machine.is_some(),
-        MachineEffect::Cordon { .. } => progress.cordon.is_some(),
-        MachineEffect::SetNodeCondition { .. } => progress.node_condition.is_some(),
-        MachineEffect::NoteHooks => progress.note_hooks.is_some(),
-        MachineEffect::AskPolicies => progress.opinions.is_some(),
-        MachineEffect::NoteReboot(_) => progress.note_reboot.is_some(),
-        MachineEffect::RebootVm => progress.reboot.is_some(),
-        MachineEffect::Drain(effect) => is_drain_done(&progress.drain, effect),
-        MachineEffect::AskPermit(_) => progress.permit.is_some(),
-        MachineEffect::ExtendToken { .. } => progress.extend_token.is_some(),
-        MachineEffect::WriteCapacity { .. } => progress.capacity.is_some(),
-    }
-}
-
-fn is_drain_done(progress: &drain::DrainProgress, effect: &drain::DrainEffect) -> bool {
-    match effect {
-        // An eviction changes the list of pods.
-        drain::DrainEffect::ListPods { .. } => false,
-        drain::DrainEffect::Evict(pod) => progress.evictions.contains_key(pod),
-        drain::DrainEffect::DeletePod(pod) => progress.deletions.contains_key(pod),
-        drain::DrainEffect::DeleteAttachment { name, .. } => progress.attachments.contains_key(name),
-    }
 }
 
 /// Returns the rule that the end of a reconcile breaks, if any.

@@ -47,7 +47,9 @@ pub use conclusion::{
 };
 pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use delete::note::{DeletionNote, DeletionStage};
-pub use effect::{MachineEffect, MachineOutcome, MachineProgress, MetaChange, NodeConditionWrite};
+pub use effect::{
+    EffectTrait, MachineEffect, MachineOutcome, MachineProgress, MetaChange, NodeConditionWrite,
+};
 pub use facts::{
     ClassFact, DeleteRequestFact, DeletionFact, DriverFact, MachineFact, MachineNames, MachineSettings,
     MachineView, NodeConditionText, NodeFact, NodePresence, OperationFact, PreservationFact,

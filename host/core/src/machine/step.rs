@@ -15,8 +15,8 @@ use super::creation::create;
 use super::effect::MachineProgress;
 use super::facts::{MachineFact, MachineView};
 use super::join::policies;
-use super::ownership::{conflict  , mark, unproven};
-use super::{delete, join, problems  };
+use super::ownership::{conflict, mark, unproven};
+use super::{delete, join, problems};
 
 /// The retry of a failed write to an API server: soon, since most of these pass, and at most a minute apart, since
 /// nothing announces the server's return.

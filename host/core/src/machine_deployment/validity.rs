@@ -33,7 +33,7 @@ pub(super) fn validity(view: &DeploymentView) -> Result<ValidSpec, InvalidSpec> 
             problems.push("spec.selector is missing: set it to labels of spec.template".to_owned());
         }
         DeploymentSelectorFact::Invalid(error) => {
-            problems.push(format!("spec.selector cannot be understood: {error}"))
+            problems.push(format!("spec.selector cannot be understood: {error}"));
         }
         DeploymentSelectorFact::Misses => problems.push(
             "spec.selector does not select the labels of spec.template.metadata: make one fit the other"
@@ -68,7 +68,8 @@ pub(super) fn unusual_settings(view: &DeploymentView, valid: ValidSpec) -> Vec<S
             "progressDeadlineSeconds {seconds} is no deadline: set it to 1 or more, or remove it"
         ));
     }
-    unusual.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
+    unusual
+        .extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
     unusual.extend(DisruptionRequests::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
         let names: Vec<&str> = view.overlapping.iter().map(crate::value::id::Name::as_str).collect();

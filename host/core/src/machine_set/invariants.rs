@@ -169,7 +169,9 @@ fn one(
     };
     match effect {
         SetEffect::ListMachines | SetEffect::GetSet | SetEffect::GetMachine { .. } => Ok(()),
-        SetEffect::AddFinalizer | SetEffect::WriteSet(_) if is_deleting => Err(SetViolation::WithoutFinalizer),
+        SetEffect::AddFinalizer | SetEffect::WriteSet(_) if is_deleting => {
+            Err(SetViolation::WithoutFinalizer)
+        }
         SetEffect::AddFinalizer | SetEffect::WriteSet(_) => Ok(()),
         SetEffect::ReleaseFinalizer if !is_deleting => Err(SetViolation::SetStays),
         SetEffect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(SetViolation::OwnersUnknown),
@@ -227,7 +229,8 @@ fn deletion(
     now: Timestamp,
 ) -> Result<(), SetViolation> {
     let is_deleting = view.set.deletion.is_some();
-    let owners_are_known = adoption::owners_are_known(view, progress) && !names::is_unwritten(view, progress, now);
+    let owners_are_known =
+        adoption::owners_are_known(view, progress) && !names::is_unwritten(view, progress, now);
     if is_in_doubt(view, progress) || (!is_deleting && !owners_are_known) {
         return Err(SetViolation::OwnersUnknown);
     }
@@ -236,10 +239,16 @@ fn deletion(
         DeleteReason::SetDeleted => Err(SetViolation::SetStays),
         DeleteReason::Surplus => Ok(()),
         DeleteReason::Marked if deletion_choice::is_marked(view, machine) => Ok(()),
-        DeleteReason::Failed | DeleteReason::Unhealthy if !deletion_choice::is_deletion_permitted(view, machine) => {
+        DeleteReason::Failed | DeleteReason::Unhealthy
+            if !deletion_choice::is_deletion_permitted(view, machine) =>
+        {
             Err(SetViolation::NotLetGo)
         }
-        DeleteReason::Failed | DeleteReason::Unhealthy if deletion_choice::is_given_up(machine, progress, now) => Ok(()),
+        DeleteReason::Failed | DeleteReason::Unhealthy
+            if deletion_choice::is_given_up(machine, progress, now) =>
+        {
+            Ok(())
+        }
         DeleteReason::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
         DeleteReason::Marked | DeleteReason::Failed | DeleteReason::Unhealthy | DeleteReason::Exhausted => {
             Err(SetViolation::HealthyDeleted)

@@ -176,8 +176,10 @@ fn reason_without_errors(
         return (SetReason::UnreadableMachine, message);
     }
     let living = members::living(view, progress);
-    let is_held =
-        |machine: &&&ChildFact| deletion_choice::is_given_up(machine, progress, now) && !deletion_choice::is_deletion_permitted(view, machine);
+    let is_held = |machine: &&&ChildFact| {
+        deletion_choice::is_given_up(machine, progress, now)
+            && !deletion_choice::is_deletion_permitted(view, machine)
+    };
     if let Some(machine) = living.iter().find(is_held) {
         let message = format!(
             "failed Machines such as {} go when their deployment lets them: its condition Ready says what it waits for",

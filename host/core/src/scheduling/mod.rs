@@ -17,7 +17,7 @@ pub mod call_room;
 pub mod clock_skew;
 pub mod gate;
 pub mod lease;
-pub mod vm_checks;
 pub mod queue;
 pub mod request_rate;
 pub mod retry;
+pub mod vm_checks;

@@ -368,7 +368,10 @@ mod tests {
 
         fn remove(&mut self, key: u8) {
             self.waiting.retain(|(waiting, ..)| *waiting != key);
-            self.running.iter_mut().filter(|(running, _)| *running == key).for_each(|(_, request)| *request = None);
+            self.running
+                .iter_mut()
+                .filter(|(running, _)| *running == key)
+                .for_each(|(_, request)| *request = None);
         }
     }
 

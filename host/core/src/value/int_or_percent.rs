@@ -37,7 +37,8 @@ impl IntOrPercent {
                 u32::try_from(*number).map(Self::Int).map_err(|_| Error(number.to_string()))
             }
             RawIntOrPercent::Text(text) => {
-                let wrong = || Error(format!("{:?}", text.chars().take(SHOWN_CHARACTERS).collect::<String>()));
+                let wrong =
+                    || Error(format!("{:?}", text.chars().take(SHOWN_CHARACTERS).collect::<String>()));
                 let parsed = match text.trim().strip_suffix('%') {
                     Some(share) => digits(share).map(Self::Percent),
                     None => digits(text.trim()).map(Self::Int),

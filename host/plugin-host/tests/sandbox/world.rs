@@ -44,6 +44,8 @@ pub(crate) fn settings() -> HostSettings {
 }
 
 pub(crate) fn settings_in(cache: &Path) -> HostSettings {
+    // As the binary does at its start; whichever test is first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = HostSettings::new(cache, CacheKey::Bytes(KEY), compiler(), Vec::<OsString>::new());
     HostSettings { loopback_registries: LoopbackRegistries::Allowed, ..settings }
 }

@@ -1,4 +1,4 @@
-//! What a drain knows without asking anyone. Synchronous: nothing is awaited here.
+//! Facts of a drain without IO. Synchronous: nothing is awaited here.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -9,8 +9,8 @@ use machinist_core::value::id::{Name, NodeName, Uid};
 
 use super::caches::{DrainCaches, volume_of};
 
-/// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone. `memory` is
-/// what an earlier pass stored.
+/// Returns the facts of the drain of a Machine's Node. `node` is the cached Node of that name; `None`: it is gone.
+/// `memory` is that of an earlier reconcile.
 pub(crate) fn facts(
     caches: Option<&DrainCaches>,
     name: Option<&NodeName>,
@@ -80,7 +80,7 @@ fn is_kept(machine: &Machine) -> bool {
     status.is_some_and(|status| status.current_status.preserve_expiry_time.is_some())
 }
 
-/// Its Node is drained for an update in place.
+/// Returns whether its Node is drained for an in-place update.
 fn is_selected(machine: &Machine) -> bool {
     let conditions = machine.status.iter().flat_map(|status| &status.conditions);
     conditions.into_iter().any(|condition| {

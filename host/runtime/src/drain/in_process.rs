@@ -1,4 +1,4 @@
-//! What drains have to remember, for API servers whose CRDs drop `status.machinist`.
+//! The memory of drains, for API servers whose CRDs drop `status.machinist`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -48,7 +48,7 @@ pub(crate) use caches::{DrainCaches, DrainCachesFeed, trim_attachment, trim_budg
 pub(crate) use drain_slots::DrainSlot;
 pub(crate) use facts::{concerns, facts, volumes_differ};
 
-/// Whose drain it is.
+/// The Machine of a drain.
 pub(crate) struct Drainer<'a> {
     pub(crate) machine: &'a ObjectKey,
     pub(crate) volumes: VolumeDriver<'a>,
@@ -56,7 +56,7 @@ pub(crate) struct Drainer<'a> {
     pub(crate) has_slot: bool,
 }
 
-/// The driver that knows what the cloud calls a volume.
+/// The driver that knows the cloud's ids of volumes.
 pub(crate) struct VolumeDriver<'a> {
     pub(crate) drivers: &'a dyn Drivers,
     /// The provider in the Machine's class.
@@ -67,10 +67,11 @@ pub(crate) struct VolumeDriver<'a> {
 
 /// Does it. Leadership and the gate are the caller's.
 ///
-/// A look begins a turn, which comes with its outcome and which the pass keeps as long as its drain has something to do: a drain that finds all turns taken is told
-/// to come back, so that it holds up nobody, and is woken when it is its turn. What is forced stands in no line.
+/// Listing pods takes a drain slot, which is returned with the outcome and which the reconcile keeps while its drain
+/// has something to do. A drain without a free slot is queued: its reconcile ends, and its Machine is requeued when a
+/// slot is free. A forced drain is not queued.
 ///
-/// Promises: at most one request deadline for each effect and the wait for room before it, which those who have a turn share.
+/// Promises: at most one request deadline for each effect after the wait for a permit, which drains with a slot share.
 pub(crate) async fn perform(
     context: &Context,
     caches: Option<&DrainCaches>,
@@ -121,7 +122,7 @@ async fn perform_effect(
             match &result {
                 Ok(()) => info!(pod = %pod, "pod evicted"),
                 Err(EvictError::Failed(ActError::Throttled { after })) => {
-                    caches.request_limit.pause(now, *after)
+                    caches.request_limit.pause(now, *after);
                 }
                 Err(EvictError::Budget { after: Some(after) }) => caches.blocked.refused(pod, *after, now),
                 Err(
@@ -157,7 +158,7 @@ async fn delete_attachment(client: &Client, name: &Name, uid: &Uid) -> Result<()
     delete_at_once(&api, name.as_str(), uid).await
 }
 
-/// Only the object that was seen. That it is gone, or another of its name is there, is success.
+/// Deletes only the object that was read. If it is gone, or another one has its name, that is success.
 async fn delete_at_once<K>(api: &Api<K>, name: &str, uid: &Uid) -> Result<(), ActError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,

@@ -1,4 +1,4 @@
-//! Pods as a drain reads them: a fraction of what an API server sends, so that a thousand looks at a time stay small.
+//! Pods as a drain reads them: a fraction of the fields, so that a thousand lists at a time stay small.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use machinist_core::value::id::{ObjectKey, Uid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// What Kubernetes gives a pod that does not say.
+/// Kubernetes' default for a pod.
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// One page of pods.
@@ -93,7 +93,7 @@ struct RawCondition {
 }
 
 impl RawPod {
-    /// Names of its claims: those that it names, and those made for it.
+    /// Returns the names of its PersistentVolumeClaims: named ones, and those of ephemeral volumes.
     pub(super) fn claims(&self) -> Vec<String> {
         let volumes = self.spec.volumes.iter().flatten();
         volumes

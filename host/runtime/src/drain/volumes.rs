@@ -1,4 +1,4 @@
-//! From a pod's claims to the volumes behind them, and to what clouds call those.
+//! From a pod's PersistentVolumeClaims to volumes, and to the cloud's ids of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -17,16 +17,16 @@ use super::VolumeDriver;
 use super::caches::DrainCaches;
 use super::raw::RawPod;
 
-/// Claims looked up at the same time for one Node.
+/// PersistentVolumeClaims read at the same time for one Node.
 const CONCURRENT_LOOKUPS: usize = 8;
 
-/// Nodes whose volumes are remembered. More than are drained at a time; what a drain that broke off has left goes first.
+/// Nodes whose volumes are remembered: more than are drained at a time. Those of aborted drains are forgotten first.
 const NODES_REMEMBERED: usize = 4_000;
 
-/// A pod, by uid, and a claim of it: what is behind that stays the same for as long as the pod lives.
+/// A pod, by uid, and a PersistentVolumeClaim of it: its volume stays the same for the life of the pod.
 type PodClaim = (String, String);
 
-/// What is known of the volumes on Nodes that are drained.
+/// Known volumes of Nodes that are drained.
 #[derive(Default)]
 pub(super) struct VolumeCache {
     nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, PvcFact>>>,
@@ -51,14 +51,14 @@ impl VolumeCache {
     }
 }
 
-/// One look's questions about volumes.
+/// Finds the volumes for one list of pods.
 pub(super) struct Volumes<'a> {
     caches: &'a DrainCaches,
     client: &'a Client,
     driver: &'a VolumeDriver<'a>,
 }
 
-/// A claim and what is behind it.
+/// A PersistentVolumeClaim and its volume.
 struct BoundClaim {
     claim: PodClaim,
     volume: Option<VolumeName>,
@@ -72,8 +72,8 @@ impl<'a> Volumes<'a> {
 
     /// The claims of each pod, by the pod's uid.
     ///
-    /// Fails when the API server does not say what is behind a claim: a volume that is not known to be in use would look
-    /// like one that nobody uses any more.
+    /// Fails if the API server does not answer for a claim: a volume that is not known to be in use would count as
+    /// unused.
     pub(super) async fn resolve(
         &self,
         node: &NodeName,
@@ -115,7 +115,7 @@ impl<'a> Volumes<'a> {
         Ok(of_pods)
     }
 
-    /// What is not there, or not bound, has no volume. That may change.
+    /// Finds the volume of a claim. A missing or unbound claim has no volume yet.
     async fn find(&self, claim: PodClaim, namespace: String) -> Result<BoundClaim, ActError> {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), &namespace);
         let object = within_deadline(claims.get_opt(&claim.1)).await?;
@@ -126,7 +126,8 @@ impl<'a> Volumes<'a> {
         Ok(BoundClaim { claim, volume: Some(VolumeName::new(name)), source })
     }
 
-    /// Asks the driver what its cloud calls the volumes. True when it has answered: what it does not know then is not its.
+    /// Gets the cloud's ids of the volumes from the driver. Returns true if it has answered: a volume without an id is
+    /// then not its own.
     ///
     /// A driver that cannot be asked is no reason not to drain: the handle that a volume's spec tells is known anyway.
     async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, PvcFact)>, bool) {

@@ -1,4 +1,4 @@
-//! Drivers whose calls are written into a book and counted, and for which passes wait without their places.
+//! Drivers whose calls are recorded in the history and counted, and during which reconciles hold no slot.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::machine_query::history::{Call, CallHistory, Success};
 use crate::metrics::Metrics;
 use crate::ports::Drivers;
 
-/// Drivers whose calls are written into a book and counted.
+/// Drivers whose calls are recorded and counted.
 pub(crate) struct CallRecorder {
     drivers: Arc<dyn Drivers>,
     history: Arc<CallHistory>,

@@ -1,7 +1,7 @@
 //! How the creates of this process ended, in clouds that keep no idempotency keys.
 //!
-//! The note on the Machine outlives the process and tells that a create was begun. Only the process that made the call knows how
-//! it ended, and on which clock.
+//! The note on the Machine outlives the process and shows that a create was begun. Only the process that made the call
+//! knows how it ended, and on which clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

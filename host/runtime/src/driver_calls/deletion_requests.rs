@@ -1,4 +1,4 @@
-//! Orders to remove VMs that this process has given, so that what follows is a look and not the order again.
+//! VMs whose deletion this process has requested, so that a probe follows and not the same request again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,8 @@ use machinist_core::driver::{Deletion, DriverResult, Vm, is_not_found};
 use machinist_core::machine::DeleteRequestFact;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 
-/// Orders, and how long their VMs took to go. Lost with the process, after which the order is given once more.
+/// Deletion requests, and how long their VMs took to disappear. Lost with the process, after which each request is sent
+/// once more.
 #[derive(Debug, Default)]
 pub(crate) struct DeletionRequests(Mutex<DeletionRecords>);
 
@@ -19,7 +20,7 @@ struct DeletionRecords {
     last_duration: BTreeMap<Name, SignedDuration>,
 }
 
-/// Classes whose time is remembered. Beyond that all are learned again.
+/// Classes in memory. Beyond that all are learned again.
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
@@ -28,7 +29,7 @@ impl DeletionRequests {
         self.lock().requests.get(machine).filter(|(of, _)| of == uid).map(|(_, order)| *order)
     }
 
-    /// How long the last removal of a VM of this class took.
+    /// Returns how long the last deletion of a VM of this class took.
     pub(crate) fn last_duration(&self, class: &Name) -> Option<SignedDuration> {
         self.lock().last_duration.get(class).copied()
     }
@@ -58,7 +59,7 @@ impl DeletionRequests {
         }
     }
 
-    /// The driver has answered a look that was begun at this time.
+    /// Notes the answer to a probe that began at this time.
     pub(crate) fn probed(
         &self,
         machine: &ObjectKey,

@@ -1,7 +1,7 @@
 //! Drivers that are called only by a leader: a call ends when leadership does.
 //!
-//! Another process may lead once the Lease has run out, which is seconds after this one has given up. Calls that went on beyond
-//! that would make and remove VMs behind its back.
+//! Another process may lead once the Lease has expired, seconds after this process has lost leadership. Longer calls
+//! would create and delete VMs behind the new leader's back.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Health policies: which are about a Machine, what they are asked, and what they answered.
+//! Health policies: their scopes, the questions to them, and their answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::cache::fields::{node_name_of, phase_of};
 use crate::client::field_manager::REBOOTS;
 use crate::ports::HealthPolicies;
 
-/// The caches that questions to policies are made from.
+/// The caches for questions to policies.
 pub(crate) struct PolicyCaches<'a> {
     pub(crate) machines: &'a StoreReader<Machine>,
     pub(crate) nodes: Option<&'a StoreReader<Node>>,
@@ -36,7 +36,7 @@ pub(crate) struct Policies {
     counts: Arc<Mutex<Option<DomainCounts>>>,
 }
 
-/// What one pass has to ask.
+/// The question of one reconcile.
 #[derive(Debug)]
 pub(crate) struct PolicyQuery {
     question: PolicyQuestion,
@@ -50,7 +50,7 @@ struct DomainCounts {
     domains: BTreeMap<Option<FailureDomain>, (u32, u32)>,
 }
 
-/// All Machines are counted at most this often: policies weigh minutes, and a count goes over every Machine.
+/// All Machines are counted at most this often: policies decide within minutes, and a count visits every Machine.
 const COUNTS_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 impl Policies {
@@ -63,7 +63,7 @@ impl Policies {
         self.cache().forget(machine);
     }
 
-    /// What is known, and what has to be asked. Nothing is asked here.
+    /// Returns the known opinions, and the open question. Calls no policy.
     pub(crate) fn observe(
         &self,
         caches: &PolicyCaches<'_>,
@@ -73,7 +73,8 @@ impl Policies {
         now: Timestamp,
     ) -> (PoliciesFact, Option<PolicyQuery>) {
         let reboots = reboots(machine);
-        let mut fact = PoliciesFact { reboots, is_reported: reports_policy(machine), ..PoliciesFact::default() };
+        let mut fact =
+            PoliciesFact { reboots, is_reported: reports_policy(machine), ..PoliciesFact::default() };
         let all = self.port.policies();
         if all.is_empty() {
             return (fact, None);
@@ -142,7 +143,7 @@ impl Policies {
         }
         let counted = counts.as_ref().and_then(|counts| counts.domains.get(&name)).copied();
         let (machines, silent) = counted.unwrap_or_default();
-        // The count may be older than this Machine's own news.
+        // The count may be older than this Machine's own state.
         let is_silent = !node.is_some_and(is_ready);
         DomainFact { name, machines: machines.max(1), silent: silent.max(u32::from(is_silent)) }
     }
@@ -237,7 +238,7 @@ fn condition(condition: &NodeCondition) -> ConditionFact {
     }
 }
 
-/// When its VM was started anew, by its annotation.
+/// Returns the times of a VM's reboots, by the Machine's annotation.
 pub(crate) fn reboots(machine: &Machine) -> Reboots {
     let annotations = machine.metadata.annotations.as_ref();
     Reboots::parse(annotations.and_then(|all| all.get(REBOOTS)).map(String::as_str))
@@ -260,7 +261,7 @@ fn asked(policy: &PolicyFact) -> Option<Asked> {
     }
 }
 
-/// What a policy says that cannot be asked.
+/// Returns the opinion of a policy that cannot be called.
 fn unknown_opinion(policy: &PolicyFact, now: Timestamp) -> Opinion {
     let reason = match &policy.standing {
         ServingState::Serving { .. } => "it is not asked".to_owned(),

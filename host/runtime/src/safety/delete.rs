@@ -18,7 +18,7 @@ use crate::events::About;
 use super::SafetyWatch;
 use super::listing::{ClassAccess, ListError, class_access};
 
-/// What has come of an order.
+/// The result of a deletion request.
 pub(super) enum DeletionResult {
     /// The cloud takes the VM away, or it is gone.
     Accepted,
@@ -33,14 +33,14 @@ pub(super) enum DeletionResult {
     Failed {
         /// For the next call.
         state: Option<String>,
-        /// Until then.
         pause: SignedDuration,
     },
     /// Leadership or the gate forbids it: nothing was done.
     Forbidden,
 }
 
-/// Orders it, with an Event on the class and a line for the audit. Assumes that the API server was just asked for Machines.
+/// Deletes the VM, with an Event on the class and a line in the audit log. Assumes that the API server has just listed
+/// the Machines.
 pub(super) async fn delete_vm(
     watch: &SafetyWatch,
     class: &MachineClass,
@@ -175,7 +175,7 @@ fn pause(
     policy.delay(candidate.failures.saturating_add(1), watch.context.jitter()).max(hint)
 }
 
-/// On the class, since there is no Machine to tell it on.
+/// Reports on the class, since there is no Machine.
 pub(super) fn report_on_class(
     watch: &SafetyWatch,
     class: &MachineClass,

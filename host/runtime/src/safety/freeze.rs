@@ -1,4 +1,4 @@
-//! Asks the API servers whether they are there, and the operator whether all is to be held.
+//! Probes the API servers and the freeze request of operators, and sets the gate.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::metrics::QueueName;
 use super::SafetyWatch;
 use super::mark_claim::{Holder, MarkClaim};
 
-/// An operator who asks to hold everything is heard within this time.
+/// A freeze request of an operator is noticed within this time.
 const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long one answer may take at most.
@@ -51,7 +51,8 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
     let mut claim = MarkClaim::default();
     let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
-        // From before the look: who begins to lead meanwhile looks again, for the claim, before anything is done.
+        // Read before the probe: a process that begins to lead meanwhile probes again, for the mark, before anything is
+        // done.
         let is_leading = *leads.borrow_and_update();
         let began = now();
         let (holder, look) =
@@ -162,7 +163,7 @@ struct FreezeRequest {
 }
 
 impl FreezeRequest {
-    /// What cannot be read stays as it was.
+    /// If it cannot be read, it stays as it was.
     async fn look(&mut self, watch: &SafetyWatch) -> bool {
         let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
         match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
@@ -177,7 +178,7 @@ impl FreezeRequest {
     }
 }
 
-/// As objects hold times.
+/// Rounds as objects store times.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
@@ -235,7 +236,7 @@ fn report(watch: &SafetyWatch, change: FreezeChange) {
     }
 }
 
-/// What asked for it; else the Lease, since that is where operators look for who works.
+/// Returns the object of the Event: the freeze request; else the Lease, since operators find the leader there.
 fn about(watch: &SafetyWatch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),

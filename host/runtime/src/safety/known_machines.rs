@@ -1,4 +1,4 @@
-//! Memory of Machines that are gone: by that a VM without a Machine is told from one of another control plane.
+//! Memory of deleted Machines: it separates VMs without a Machine from those of another control plane.
 
 use std::collections::BTreeMap;
 

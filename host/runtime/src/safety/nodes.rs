@@ -1,4 +1,4 @@
-//! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
+//! The loop that finds Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
 
 use std::sync::Arc;
 
@@ -26,16 +26,17 @@ use super::SafetyWatch;
 use super::machines_by_node::{MachineEntry, MachinesByNode};
 use super::owners::{Cached, live_machines, named};
 
-/// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
+/// The pause between two checks, while there is anything to watch: short enough that the autoscaler soon sees a Node
+/// that gets its Machine.
 const PERIOD: SignedDuration = SignedDuration::from_secs(30);
 
 /// Where Events about objects without a namespace belong.
 const NODE_EVENTS: &str = "default";
 
-/// Between the two looks that must agree.
+/// The time between the two checks that must agree.
 const SPACING: SignedDuration = SignedDuration::from_mins(1);
 
-/// Looks for as long as it is not aborted.
+/// Runs until it is aborted.
 pub(super) async fn watch_nodes(watch: SafetyWatch) {
     let rule = UnmanagedRule { minimum_age: watch.tenant.settings.creation_timeout, spacing: SPACING };
     let mut strays = UnmanagedNodes::default();
@@ -139,7 +140,7 @@ async fn release_nodes(watch: &SafetyWatch, nodes: &[(&NodeName, NodeAction)]) {
     }
 }
 
-/// What is done to a Node that no Machine answers for.
+/// The action on a Node without a Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeAction {
     /// It is marked, and our finalizer comes off.
@@ -164,7 +165,7 @@ impl NodeAction {
         }
     }
 
-    /// With an Event on the Node, a line for the audit, and a count.
+    /// Reports the action: an Event on the Node, a line in the audit log, and a count.
     fn report(self, watch: &SafetyWatch, node: &Node) {
         let (action, reason, message) = match self {
             Self::Mark => (
@@ -212,7 +213,8 @@ fn cached(watch: &SafetyWatch, name: &NodeName) -> Option<std::sync::Arc<Node>> 
     watch.tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))
 }
 
-/// On the version that was seen, since the list of finalizers is written whole. What fails is seen again at the next look.
+/// In the version that was read, since the list of finalizers is written whole. A failure is repeated at the next
+/// check.
 async fn patch(watch: &SafetyWatch, node: &Node, mut change: Value) -> bool {
     let Some(target) = watch.context.target.clone() else { return false };
     if let Some(change) = change.as_object_mut() {

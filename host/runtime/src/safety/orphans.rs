@@ -1,4 +1,4 @@
-//! The loop that looks for VMs without a Machine.
+//! The loop that finds VMs without a Machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -34,28 +34,28 @@ use super::listing::{ListError, list};
 use super::marks;
 use super::owners::{self, Cached, named};
 
-/// Listings at the same time: accounts have a pace, and passes go first.
+/// Listings at the same time: accounts have rate limits, and reconciles come first.
 const CONCURRENT_LISTINGS: usize = 4;
 
 /// VMs that one round deletes at most. A mistake that gets past everything else stays small until somebody sees it.
 const DELETIONS_PER_ROUND: usize = 10;
 
-/// Orders at the same time.
+/// Deletions at the same time.
 const CONCURRENT_DELETIONS: usize = 4;
 
-/// A VM whose deletion was accepted may take so long to leave listings before it is ordered away again.
+/// How long a VM whose deletion was accepted may stay in listings before its deletion is requested again.
 const DELETION_TIME: SignedDuration = SignedDuration::from_mins(5);
 
-/// How often a second VM that stays is told.
+/// How often a remaining second VM is reported.
 const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
-/// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
+/// The pause after a Machine was deleted or a driver found several VMs, for the cloud to complete its work.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// Rounds are never closer together.
 const MIN_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-/// Looks for as long as it is not aborted.
+/// Runs until it is aborted.
 pub(super) async fn watch_orphans(watch: SafetyWatch) {
     let rule = rule(watch.tenant.settings.orphan_vms_period, &watch);
     let mut search = Search {
@@ -137,17 +137,17 @@ fn rule(period: SignedDuration, watch: &SafetyWatch) -> OrphanRule {
     }
 }
 
-/// Three listings fit into a period, so that what one round finds the next can delete.
+/// Three listings fit into a period, so that the next round can delete the findings of this one.
 fn spacing(period: SignedDuration) -> SignedDuration {
     period / 3
 }
 
-/// What is known of one class's listings.
+/// The state of one class's listings.
 #[derive(Default)]
 struct ClassState {
     trust: Trust,
     failures: u32,
-    /// What failed last, so that it is told once.
+    /// The last failure, so that it is reported once.
     problem: Option<String>,
     due: Option<Timestamp>,
     listed_at: Option<Timestamp>,
@@ -162,7 +162,7 @@ struct Search {
     rule: OrphanRule,
     sightings: Sightings,
     classes: BTreeMap<ClassName, ClassState>,
-    /// VMs of Machines that have another one: the class that showed it, and when it was told last.
+    /// VMs of Machines that have another one: the class whose listing showed it, and the last report.
     reported: BTreeMap<(ProviderId, Name), (ClassName, Timestamp)>,
     is_suspicious: bool,
     /// Machines that were there at some time.
@@ -178,7 +178,7 @@ impl Search {
         }
     }
 
-    /// Something points to an orphan: all classes that can be listed are, but not over and over while Machines come and go.
+    /// Lists all classes soon after a sign of an orphan, but not again and again while Machines come and go.
     fn hurry(&mut self) {
         let now = self.watch.context.clock.now();
         for class in self.classes.values_mut().filter(|class| class.failures == 0) {
@@ -194,7 +194,8 @@ impl Search {
         let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let classes =
             self.classes.values().filter_map(|class| class.due).min().unwrap_or_else(|| later(period));
-        // A short period is meant; beyond that no order of a cloud makes rounds follow each other without a pause.
+        // A short period is intended; beyond that no retry-after of a cloud makes rounds follow each other without a
+        // pause.
         classes.max(later(MIN_PAUSE.min(self.rule.spacing).max(SignedDuration::from_millis(100))))
     }
 
@@ -318,9 +319,8 @@ impl Search {
         state.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
     }
 
-    /// What the listings say of the VMs. The cache is enough to see that a VM has its Machine, and to go on watching one that has
-    /// none. Before anybody is told of it, and before it is deleted, the API server itself is asked for Machines, after the
-    /// listings.
+    /// Evaluates the listings. The cache is enough to see that a VM has its Machine, and to keep watching one without.
+    /// Before such a VM is reported or deleted, the Machines are listed from the API server, after the listings of VMs.
     async fn judge(
         &mut self,
         listings: &[ClassListing],
@@ -352,7 +352,7 @@ impl Search {
         Ok(self.sightings.look(listings, classes, |vm| standing(vm, &live), &self.rule, now))
     }
 
-    /// Somebody would be told of a VM, or it would be deleted.
+    /// Returns whether a VM would be reported or deleted.
     fn needs_proof(&self, findings: &Findings) -> bool {
         let now = self.watch.context.clock.now();
         let is_reported = |second: &SecondVm| !self.is_report_due(second, now);
@@ -388,7 +388,7 @@ impl Search {
     /// A second VM costs money every day, so it is told every day.
     fn is_report_due(&self, second: &SecondVm, now: Timestamp) -> bool {
         let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
-        // By a clock that was set back it was told in the future.
+        // After a clock was set back, the last report is in the future.
         reported.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= REPORT_INTERVAL)
     }
 
@@ -440,7 +440,7 @@ impl Search {
     ) {
         let now = self.watch.context.clock.now();
         let is_listed = |class: &ClassName| listed.iter().any(|listing| listing.class == *class);
-        // What a class has shown whose turn it is not stays its own, though another one shows it now.
+        // A VM that another class's listing has shown stays with that class until its next listing.
         let others = self.classes.iter().filter(|(class, _)| !is_listed(class));
         let others: BTreeSet<ProviderId> =
             others.flat_map(|(_, state)| state.foreign.vms().iter().cloned()).collect();

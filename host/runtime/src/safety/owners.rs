@@ -20,7 +20,7 @@ use super::SafetyWatch;
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
 
-/// The Machines of the cache at one moment, in the order of their names: they are of one namespace.
+/// The cached Machines at one moment, in the order of their names: they are of one namespace.
 pub(super) type Cached = [(ObjectKey, Arc<Machine>)];
 
 /// The Machine of that name.
@@ -43,8 +43,8 @@ pub(super) async fn live(watch: &SafetyWatch) -> Result<VmOwners, ActError> {
     Ok(VmOwners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
 }
 
-/// A Machine as far as it can own a VM or a Node. Read without its schema, so that one that nobody understands still owns its
-/// VM, and without the rest, which is most of what is sent.
+/// A Machine as far as it can own a VM or a Node. Decoded without its schema, so that an invalid one still owns its VM,
+/// and without most of its fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct LiveMachine {
     #[serde(default)]
@@ -78,7 +78,6 @@ struct PageMeta {
 }
 
 impl LiveMachine {
-    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.metadata.name
     }

@@ -15,10 +15,10 @@ use serde_json::json;
 use crate::args::{KeygenFlags, SignFlags};
 use crate::plugin::cluster::{config_maps, explained};
 use crate::plugin::file::{Component, Texts, may_load};
-use crate::plugin::look::inspect::from_anywhere;
 use crate::plugin::ship::bundle::Signing;
 use crate::plugin::ship::ownership::MANAGER;
 use crate::plugin::ship::registry::{Artifact, signing_key};
+use crate::plugin::show::inspect::from_anywhere;
 
 pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let key = signing_key(&flags.key)?;

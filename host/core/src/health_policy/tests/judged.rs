@@ -153,7 +153,7 @@ fn no_machine_is_called_sick_unless_somebody_who_decides_says_so() {
                     assert_eq!(judged.judge, Judge::BuiltIn);
                 }
                 Health::Healthy => {
-                    assert!(knows && enforcing.iter().all(|o| o.verdict == PolicyVerdict::Healthy))
+                    assert!(knows && enforcing.iter().all(|o| o.verdict == PolicyVerdict::Healthy));
                 }
                 Health::Unhealthy { action, .. } => {
                     let sick =

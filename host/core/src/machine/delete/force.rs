@@ -39,7 +39,8 @@ pub(crate) fn has_health_problem(view: &MachineView, now: Timestamp) -> bool {
     if matches!(view.gate, Gate::Frozen { .. }) {
         return false;
     }
-    let lasts = |since: Option<Timestamp>| since.is_some_and(|since| elapsed(since, now) > HEALTH_PROBLEM_TIMEOUT);
+    let lasts =
+        |since: Option<Timestamp>| since.is_some_and(|since| elapsed(since, now) > HEALTH_PROBLEM_TIMEOUT);
     let HealthProblem { not_ready_since, read_only_since } =
         view.node().map_or(view.machine.health_problem, |node| node.health_problem);
     let seen_not_ready = not_ready_since

@@ -33,9 +33,9 @@ use crate::value::phase::{OperationState, OperationType, Phase};
 use super::conclusion::{
     LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
 };
-use super::effect::{MachineEffect, MachineProgress};
+use super::effect::{EffectTrait, MachineEffect, MachineProgress};
 use super::facts::{ClassFact, DriverFact, MachineView};
-use super::ownership::{conflict  , mark};
+use super::ownership::{conflict, mark};
 use super::step::rest;
 use note::DeletionNote;
 
@@ -112,7 +112,7 @@ fn begin(step: MachineStep) -> MachineStep {
         wake: Requeue::Now,
     };
     let conclusion = match step {
-        MachineStep::Act(effects) if effects.iter().all(precedes_status) => {
+        MachineStep::Act(effects) if effects.iter().all(|effect| effect.is(EffectTrait::BeforeStatus)) => {
             return MachineStep::Act(effects);
         }
         MachineStep::Act(_) => begun,
@@ -130,44 +130,6 @@ fn begin(step: MachineStep) -> MachineStep {
         ..conclusion.status
     };
     MachineStep::Finish(MachineConclusion { status, ..conclusion })
-}
-
-fn precedes_status(effect: &MachineEffect) -> bool {
-    match effect {
-        // The next reconcile finds out that no pod is left.
-        MachineEffect::Drain(drain_effect) => !is_last_list(drain_effect),
-        MachineEffect::SetNodeCondition { .. }
-        | MachineEffect::Cordon { .. }
-        | MachineEffect::ForgetToken
-        | MachineEffect::ReleaseFinalizer => true,
-        MachineEffect::AddFinalizer
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::ProbeVm
-        | MachineEffect::CreateVm
-        | MachineEffect::InitializeVm
-        | MachineEffect::RecordVm { .. }
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::DeleteVm
-        | MachineEffect::DeleteNode { .. }
-        | MachineEffect::WriteMachine(_)
-        | MachineEffect::DeleteMachine
-        | MachineEffect::AskPolicies
-        | MachineEffect::NoteReboot(_)
-        | MachineEffect::RebootVm
-        | MachineEffect::NoteHooks
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. } => false,
-    }
-}
-
-fn is_last_list(effect: &crate::drain::DrainEffect) -> bool {
-    matches!(
-        effect,
-        crate::drain::DrainEffect::ListPods { read: crate::drain::ReadConsistency::Latest, .. }
-    )
 }
 
 /// A VM must be deleted even if the pinned driver version is gone. Every reconcile reports which version deletes it.

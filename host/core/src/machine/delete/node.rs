@@ -39,7 +39,13 @@ pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Optio
         {
             Continue(())
         }
-        Err(_) if force.is_some() || machine.deletion_facts.is_vm_declared_gone || was_delete_requested(view) => Continue(()),
+        Err(_)
+            if force.is_some()
+                || machine.deletion_facts.is_vm_declared_gone
+                || was_delete_requested(view) =>
+        {
+            Continue(())
+        }
         Err(error) => stop(finish(
             reason_of(error, MachineReason::CloudUnreachable),
             vm::with_advice(view, error),

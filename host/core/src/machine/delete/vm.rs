@@ -102,8 +102,8 @@ impl VmRemoval<'_> {
     /// block it for an hour, and a Node that joins meanwhile, or loses its mark, is drained once more.
     fn hooks_are_done(&self) -> StageFlow {
         let Some(wait) = hooks::wait(self.view, HookPoint::Vm, self.now) else { return Continue(()) };
-        let message =
-            wait.message("the removal of the VM", self.view.machine.deletion_facts.bad_hook_timeout.as_deref());
+        let message = wait
+            .message("the removal of the VM", self.view.machine.deletion_facts.bad_hook_timeout.as_deref());
         let wake = match (&self.progress.note_hooks, hooks::is_unnoted(self.view)) {
             (None, true) => return act(MachineEffect::NoteHooks),
             (Some(Err(error)), _) => retry_write(error),
@@ -171,11 +171,19 @@ impl VmRemoval<'_> {
     /// Returns the delete request that this process has sent. One in the future is of a clock that was set back, and
     /// does not count.
     fn delete_request(&self) -> Option<DeleteRequestFact> {
-        self.view.machine.deletion_facts.delete_request.filter(|delete_request| delete_request.at <= self.now && delete_request.asked <= self.now)
+        self.view
+            .machine
+            .deletion_facts
+            .delete_request
+            .filter(|delete_request| delete_request.at <= self.now && delete_request.asked <= self.now)
     }
 
     /// Queries the VM after an earlier delete request, not before the query is due, whatever wakes the Machine.
-    fn after_earlier_request(&self, driver: &DriverFacts, delete_request: DeleteRequestFact) -> StageFlow<VmGone> {
+    fn after_earlier_request(
+        &self,
+        driver: &DriverFacts,
+        delete_request: DeleteRequestFact,
+    ) -> StageFlow<VmGone> {
         let Some(query) = &self.progress.probe else {
             let is_early = elapsed(delete_request.asked, self.now) < self.pause(driver, delete_request.asked);
             return if is_early { self.terminating(driver, None) } else { act(MachineEffect::ProbeVm) };
@@ -269,7 +277,11 @@ impl VmRemoval<'_> {
 
     fn terminating(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         let has_asked = self.progress.delete_vm.is_some() || self.progress.probe.is_some();
-        let asked = self.delete_request().map(|delete_request| delete_request.asked).filter(|_| !has_asked).unwrap_or(self.now);
+        let asked = self
+            .delete_request()
+            .map(|delete_request| delete_request.asked)
+            .filter(|_| !has_asked)
+            .unwrap_or(self.now);
         let left = self.pause(driver, asked).saturating_sub(elapsed(asked, self.now));
         let conclusion = finish(
             MachineReason::VmTerminating,

@@ -18,9 +18,9 @@ use super::super::conclusion::{
 };
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::{operation, rest};
+use super::conclusion_part::{ConclusionPart, TaskResult};
 use super::copied_conditions;
 use super::draining::{DrainState, empty};
-use super::conclusion_part::{ConclusionPart, TaskResult};
 use super::timers::{NodeWait, timed};
 use crate::machine::delete::drain_progress::reported;
 use crate::machine::facts::{MachineView, NodeFact};

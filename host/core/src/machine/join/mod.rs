@@ -18,19 +18,19 @@
 //! | `part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
 
 mod absent;
+mod conclusion_part;
 mod draining;
 mod health;
+mod healthy_condition;
 pub mod in_place;
-mod vm_check;
 mod nameless;
 pub(super) mod permit;
 pub(crate) mod policies;
 pub mod preserve;
 pub(crate) mod reboot;
-mod conclusion_part;
-mod healthy_condition;
 mod timers;
 mod upkeep;
+mod vm_check;
 
 use std::collections::BTreeSet;
 
@@ -208,7 +208,8 @@ pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact])
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
     // Programs that update Nodes in place read the reason of that condition from the Machine.
-    let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|reported| &reported.reason);
+    let is_other_stage =
+        machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|reported| &reported.reason);
     let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }
 }

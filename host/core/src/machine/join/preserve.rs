@@ -21,8 +21,8 @@ use super::super::conclusion::{
 };
 use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::operation;
-use super::draining::{DrainState, empty};
 use super::conclusion_part::{ConclusionPart, TaskResult, wake_at};
+use super::draining::{DrainState, empty};
 use crate::machine::delete::drain_progress::reported;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineView, NodeFact};
@@ -73,7 +73,10 @@ fn node_request<'a>(view: &MachineView, node: &'a NodeFact) -> &'a str {
 }
 
 fn node_decides(view: &MachineView, node: &NodeFact) -> bool {
-    preservation::node_decides(Some(node_request(view, node)), view.machine.preservation.applied_node_request.as_deref())
+    preservation::node_decides(
+        Some(node_request(view, node)),
+        view.machine.preservation.applied_node_request.as_deref(),
+    )
 }
 
 fn request<'a>(
@@ -177,8 +180,9 @@ pub(super) fn on_machine(
         changes.insert(names.preserve.to_owned(), instead);
     }
     if let Some(node) = deciding {
-        let applied =
-            Some(node_request(view, node)).filter(|request| !request.is_empty() && !forgets).map(str::to_owned);
+        let applied = Some(node_request(view, node))
+            .filter(|request| !request.is_empty() && !forgets)
+            .map(str::to_owned);
         if applied != preserved.applied_node_request {
             changes.insert(names.node_preserve_applied.to_owned(), applied);
         }
@@ -421,7 +425,10 @@ pub(super) fn conclude(
                 conclusion.status.conditions.iter().any(|own| own.kind == MachineConditionKind::Preserved);
             let has_failed = phase == Phase::Failed;
             let is_drained = has_failed && view.machine.preservation.is_drained;
-            if !is_reported && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
+            if !is_reported
+                && !is_drained
+                && has_failed
+                && node.is_some_and(|node| self::is_drained(view, node))
             {
                 let message = format!("{DRAINED_TEXT} {}", kept(reason, until));
                 conclusion.status.conditions.push(condition(ConditionStatus::True, DRAINED, message));

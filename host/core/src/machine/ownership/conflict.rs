@@ -7,7 +7,6 @@
 
 use jiff::Timestamp;
 
-use crate::drain;
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::{ObjectKey, ProviderId};
@@ -17,7 +16,7 @@ use crate::value::same_vm::SameVm;
 use crate::machine::conclusion::{
     MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
 };
-use crate::machine::effect::MachineEffect;
+use crate::machine::effect::EffectTrait;
 use crate::machine::facts::{MachineView, NodePresence, TargetFact};
 use crate::machine::step::rest;
 
@@ -113,7 +112,8 @@ pub fn owner_of(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachi
 /// label, which names a Machine that does not name the Node. A Node of another VM with the label of `own` contradicts
 /// itself, and proves nothing.
 pub fn is_anothers(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> bool {
-    let is_marked = |naming_machine: &NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
+    let is_marked =
+        |naming_machine: &NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
     match owner_of(node, own, others) {
         NodeOwner::Own(_) => false,
         NodeOwner::Foreign(_) => !is_marked(own),
@@ -132,7 +132,8 @@ fn owner<'a>(node: &NodeOwnership, all: &[&'a NamingMachine]) -> Option<&'a Nami
         return Some(only);
     }
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
-    let is_marked = |naming_machine: &&&NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
+    let is_marked =
+        |naming_machine: &&&NamingMachine| node.mark.as_deref() == Some(naming_machine.key.name.as_str());
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
     }
@@ -182,7 +183,7 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
 pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
-        MachineStep::Act(effects) => effects.iter().any(harms_others),
+        MachineStep::Act(effects) => effects.iter().any(|effect| effect.is(EffectTrait::HarmsOthers)),
         MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     };
     if is_harmful { rest(MachineReason::VmContested, message, Requeue::Resync) } else { step }
@@ -199,42 +200,6 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
     }
 }
 
-/// Returns whether the effect disturbs other users of the VM.
-pub(crate) fn harms_others(effect: &MachineEffect) -> bool {
-    match effect {
-        MachineEffect::InitializeVm
-        | MachineEffect::CreateVm
-        | MachineEffect::DeleteVm
-        | MachineEffect::DeleteNode { .. }
-        | MachineEffect::ReleaseFinalizer
-        | MachineEffect::DeleteMachine
-        | MachineEffect::Cordon { .. }
-        | MachineEffect::NoteReboot(_)
-        | MachineEffect::RebootVm => true,
-        MachineEffect::Drain(effect) => match effect {
-            drain::DrainEffect::ListPods { .. } => false,
-            drain::DrainEffect::Evict(_)
-            | drain::DrainEffect::DeletePod(_)
-            | drain::DrainEffect::DeleteAttachment { .. } => true,
-        },
-        MachineEffect::AddFinalizer
-        | MachineEffect::EnsureToken
-        | MachineEffect::NoteIntent
-        | MachineEffect::CloseIntent
-        | MachineEffect::ProbeVm
-        | MachineEffect::RecordVm { .. }
-        | MachineEffect::SyncNode { .. }
-        | MachineEffect::ForgetToken
-        | MachineEffect::WriteMachine(_)
-        | MachineEffect::SetNodeCondition { .. }
-        | MachineEffect::NoteHooks
-        | MachineEffect::AskPolicies
-        | MachineEffect::AskPermit(_)
-        | MachineEffect::ExtendToken { .. }
-        | MachineEffect::WriteCapacity { .. } => false,
-    }
-}
-
 /// Adds condition `Contested` to each Machine of a conflict, the owner included, and clears it when the conflict is
 /// over.
 pub(crate) fn reported(view: &MachineView, step: MachineStep) -> MachineStep {
@@ -248,7 +213,8 @@ pub(crate) fn reported(view: &MachineView, step: MachineStep) -> MachineStep {
 fn condition(view: &MachineView) -> Option<MachineCondition> {
     let kind = MachineConditionKind::Contested;
     let conflict = &view.conflict;
-    let on_vm: Vec<ObjectKey> = conflict.vm_users.iter().chain(&conflict.vm_users_in_deletion).cloned().collect();
+    let on_vm: Vec<ObjectKey> =
+        conflict.vm_users.iter().chain(&conflict.vm_users_in_deletion).cloned().collect();
     if let Some(vm) = view.machine.provider_id.as_ref().filter(|_| !on_vm.is_empty()) {
         let message = held(view).unwrap_or_else(|| {
             format!("VM {vm} is that of {} as well, all of which are being deleted", names(&on_vm))

@@ -9,9 +9,8 @@ use crate::scheduling::gate::{FreezeReason, Gate, permits};
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
-use super::conflict;
 use crate::machine::conclusion::{MachineConclusion, MachineReason, MachineStep, Requeue, StatusChange};
-use crate::machine::effect::MachineEffect;
+use crate::machine::effect::{EffectTrait, MachineEffect};
 use crate::machine::facts::{ClassFact, MachineView};
 use crate::machine::step::rest;
 
@@ -106,7 +105,7 @@ pub(crate) fn waiting(message: String) -> MachineConclusion {
 
 /// Returns true for effects that harm the VM or its pods, and for calls to the cloud with the wrong mark.
 pub(crate) fn is_held(effect: &MachineEffect) -> bool {
-    conflict::harms_others(effect)
+    effect.is(EffectTrait::HarmsOthers)
         || matches!(
             effect,
             MachineEffect::ProbeVm | MachineEffect::RecordVm { .. } | MachineEffect::AskPermit(_)

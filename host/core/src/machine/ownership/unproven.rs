@@ -6,8 +6,8 @@
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
-use crate::scheduling::vm_checks::VM_NOT_PROVEN;
 use crate::scheduling::retry::RetryPolicy;
+use crate::scheduling::vm_checks::VM_NOT_PROVEN;
 use crate::value::phase::Phase;
 
 use crate::machine::conclusion::{

@@ -63,7 +63,8 @@ impl World {
         let not_found = || -> CallError { guest(Code::NotFound) };
         let now = self.case.now;
         if *effect == MachineEffect::DeleteVm && self.remembers {
-            self.case.view.machine.deletion_facts.delete_request = Some(DeleteRequestFact { first: now, at: now, asked: now });
+            self.case.view.machine.deletion_facts.delete_request =
+                Some(DeleteRequestFact { first: now, at: now, asked: now });
         }
         match effect {
             MachineEffect::AddFinalizer => {
@@ -94,7 +95,7 @@ impl World {
                 self.case.view.target = TargetFact::Cluster(NodePresence::Present(node()));
             }
             MachineEffect::DeleteNode { .. } => {
-                self.case.view.target = TargetFact::Cluster(NodePresence::Absent)
+                self.case.view.target = TargetFact::Cluster(NodePresence::Absent);
             }
             MachineEffect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
             MachineEffect::EnsureToken

@@ -49,7 +49,10 @@ fn a_vm_is_created_only_for_a_machine_that_is_held() {
         batch(&creating(), [], &[MachineEffect::CreateVm]),
         Err(MachineViolation::CreateWithoutFinalizer)
     );
-    assert_eq!(batch(&creating(), [MachineOutcome::AddFinalizer(Ok(()))], &[MachineEffect::CreateVm]), Ok(()));
+    assert_eq!(
+        batch(&creating(), [MachineOutcome::AddFinalizer(Ok(()))], &[MachineEffect::CreateVm]),
+        Ok(())
+    );
 }
 
 #[test]

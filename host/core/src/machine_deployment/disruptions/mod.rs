@@ -96,8 +96,14 @@ pub(super) fn decide<'a>(
     match group.new.as_ref().filter(|_| group.has_only_new()) {
         _ if numbers.count_updated_first => {}
         Some(new) => {
-            let target =
-                replace::step(view, new, (bounds, numbers.targets.get(new)), &mut ledger, &mut disruptions, now);
+            let target = replace::step(
+                view,
+                new,
+                (bounds, numbers.targets.get(new)),
+                &mut ledger,
+                &mut disruptions,
+                now,
+            );
             numbers.targets.set(new, target);
         }
         None => {

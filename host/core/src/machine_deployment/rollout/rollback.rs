@@ -48,7 +48,8 @@ pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, requested: i64
 }
 
 fn not_found(view: &DeploymentView, requested: i64, kept: &BTreeMap<i64, &OwnedSetFact>) -> String {
-    let which = if requested == 0 { "an earlier revision".to_owned() } else { format!("revision {requested}") };
+    let which =
+        if requested == 0 { "an earlier revision".to_owned() } else { format!("revision {requested}") };
     let limit = view.deployment.spec.revision_history_limit;
     let limit = limit.map_or(String::new(), |limit| format!(" (spec.revisionHistoryLimit is {limit})"));
     if kept.is_empty() {

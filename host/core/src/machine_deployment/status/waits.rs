@@ -48,7 +48,11 @@ pub(crate) fn report(
 }
 
 /// Adds the report about Machines that are replaced one by one. Its reason counts if nothing else is reported.
-pub(crate) fn with_disruptions(mut reported: WaitReport, disruptions: &DisruptionPlan, is_all: bool) -> WaitReport {
+pub(crate) fn with_disruptions(
+    mut reported: WaitReport,
+    disruptions: &DisruptionPlan,
+    is_all: bool,
+) -> WaitReport {
     if disruptions.message.is_empty() {
         return reported;
     }
@@ -60,7 +64,8 @@ pub(crate) fn with_disruptions(mut reported: WaitReport, disruptions: &Disruptio
             | DeploymentReason::WaitingForDeletion
             | DeploymentReason::WaitingForSet
     );
-    let reason = disruptions.reported.or(disruptions.holds_rollout.then_some(DeploymentReason::WaitingForBudget));
+    let reason =
+        disruptions.reported.or(disruptions.holds_rollout.then_some(DeploymentReason::WaitingForBudget));
     if let Some(reason) = reason.filter(|_| is_plain && is_all) {
         reported.reason = reason;
         reported.can_be_late = false;
@@ -129,7 +134,9 @@ fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (Depl
             let why = if old == 0 { String::new() } else { format!("; {why}") };
             (DeploymentReason::WaitingForMachines, format!("{}{why}", unavailable(new)))
         }
-        Some(_) | None if !deleting.is_empty() => (DeploymentReason::WaitingForDeletion, leaving(&deleting, 0)),
+        Some(_) | None if !deleting.is_empty() => {
+            (DeploymentReason::WaitingForDeletion, leaving(&deleting, 0))
+        }
         Some(_) | None => {
             let message = format!(
                 "{} of all Machines are available, of which {fewest} must stay: goes on",

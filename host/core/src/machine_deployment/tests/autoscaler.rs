@@ -140,7 +140,10 @@ fn a_machine_of_another_deployment_is_not_marked() {
     let mut foreign = set("z", 1, &[Running]);
     foreign.owner = crate::machine_deployment::SetOwner::Other("MachineDeployment others".into());
     let reported = lowered(vec![three(), foreign], 3, "z0~1970-01-01T00:01:00Z").reported();
-    assert!(!reported.contains("mark") && reported.contains("\"z0\" is no Machine of this deployment"), "{reported}");
+    assert!(
+        !reported.contains("mark") && reported.contains("\"z0\" is no Machine of this deployment"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -71,7 +71,11 @@ fn failed_machines_are_let_go_as_far_as_the_budget_allows() {
         .annotated("taken", "a0~1970-01-01T00:16:40Z");
     assert!(noted.reported().ends_with("then after 1h\n"), "{}", noted.reported());
     let later = noted.with(|view| view.sets[0].machines[0].is_deleting = true).at(4_600);
-    assert!(later.reported().starts_with("write-deployment taken=a1~1970-01-01T01:16:40Z\n"), "{}", later.reported());
+    assert!(
+        later.reported().starts_with("write-deployment taken=a1~1970-01-01T01:16:40Z\n"),
+        "{}",
+        later.reported()
+    );
 }
 
 #[test]
@@ -80,7 +84,11 @@ fn who_was_let_go_and_has_not_gone_counts_for_longer() {
         .annotated("budget", "1/1h")
         .annotated("taken", "a0~1970-01-01T00:00:00Z")
         .at(4_000);
-    assert!(noted.reported().starts_with("write-deployment taken=a0~1970-01-01T01:06:40Z\n"), "{}", noted.reported());
+    assert!(
+        noted.reported().starts_with("write-deployment taken=a0~1970-01-01T01:06:40Z\n"),
+        "{}",
+        noted.reported()
+    );
 }
 
 #[test]
@@ -140,7 +148,11 @@ fn a_replacement_is_made_before_a_failed_machine_goes() {
         .marked(2)
         .set_wants(3)
         .with(|view| view.sets[0].machines[2].is_deleting = true);
-    assert!(deleting.reported().starts_with("write-deployment -replacing -taken\n"), "{}", deleting.reported());
+    assert!(
+        deleting.reported().starts_with("write-deployment -replacing -taken\n"),
+        "{}",
+        deleting.reported()
+    );
 }
 
 #[test]
@@ -321,7 +333,10 @@ fn old_machines_are_replaced_one_by_one_where_there_may_be_one_more() {
     let reported = old(0, 1).reported();
     let replaced = reported.split("replacing=").nth(1).unwrap();
     assert!(!replaced.lines().next().unwrap().contains(','), "{reported}");
-    assert!(reported.contains("write-set workers-a 3→4") && reported.contains("ReplacingMachines"), "{reported}");
+    assert!(
+        reported.contains("write-set workers-a 3→4") && reported.contains("ReplacingMachines"),
+        "{reported}"
+    );
     let two = old(0, 2).reported();
     assert!(two.contains("write-set workers-a 3→5"), "{two}");
 }

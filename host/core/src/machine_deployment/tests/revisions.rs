@@ -177,7 +177,10 @@ fn sets_beyond_the_limit_go_once_the_rollout_is_over() {
     busy[2].status.available = 2;
     assert!(!limited(busy, 0).reported().contains("delete-set"));
     let reported = limited(three(), -1).reported();
-    assert!(!reported.contains("delete-set") && reported.contains("revisionHistoryLimit -1 keeps all"), "{reported}");
+    assert!(
+        !reported.contains("delete-set") && reported.contains("revisionHistoryLimit -1 keeps all"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -339,5 +339,8 @@ fn a_set_that_cannot_be_decoded_holds_everything() {
 fn what_cannot_be_understood_is_told_beside_what_goes_on() {
     let problem = "annotation effective-creation-timeout is no duration";
     let reported = running().with(|view| view.deployment.spec.problems = vec![problem.into()]).reported();
-    assert!(reported.starts_with("InvalidOption: 3 of 3 Machines") && reported.contains(problem), "{reported}");
+    assert!(
+        reported.starts_with("InvalidOption: 3 of 3 Machines") && reported.contains(problem),
+        "{reported}"
+    );
 }

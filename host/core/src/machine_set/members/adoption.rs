@@ -40,11 +40,7 @@ pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) 
 }
 
 /// Returns the next batch, or `None` when everything is done or was tried.
-pub(crate) fn next(
-    view: &SetView,
-    progress: &SetProgress,
-    errors: &mut SetErrors,
-) -> Option<Vec<SetEffect>> {
+pub(crate) fn next(view: &SetView, progress: &SetProgress, errors: &mut SetErrors) -> Option<Vec<SetEffect>> {
     let machines = members::all(view, progress);
     let strays = machines.iter().filter(|machine| is_stray(view, machine));
     let releases = strays
@@ -63,8 +59,9 @@ pub(crate) fn next(
                     .map(|machine| SetEffect::Adopt(MachineRef::of(machine)));
                 effects.extend(adoptions.take(BURST.saturating_sub(progress.adopted.len())));
             }
-            Some(Ok(_)) => errors
-                .unseen("the set was deleted or replaced: nothing is adopted until the caches show it"),
+            Some(Ok(_)) => {
+                errors.unseen("the set was deleted or replaced: nothing is adopted until the caches show it")
+            }
             Some(Err(error)) => errors.write("look at the set before it adopts Machines", error),
         }
     }

@@ -21,11 +21,7 @@ pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
 }
 
 /// Returns the next batch, one in each reconcile, so that a change of a thousand Machines does not delay other keys.
-pub(crate) fn next(
-    view: &SetView,
-    progress: &SetProgress,
-    errors: &mut SetErrors,
-) -> Option<Vec<SetEffect>> {
+pub(crate) fn next(view: &SetView, progress: &SetProgress, errors: &mut SetErrors) -> Option<Vec<SetEffect>> {
     for result in progress.synced.values() {
         if let Err(error) = result {
             errors.write("hand down a change of the template to a Machine", error);

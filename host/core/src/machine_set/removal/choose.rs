@@ -32,7 +32,9 @@ pub(crate) fn plan<'a>(
     let others = machines.iter().skip(surplus).filter_map(|machine| {
         if deletion_choice::is_marked(view, machine) {
             Some((*machine, DeleteReason::Marked))
-        } else if deletion_choice::is_given_up(machine, progress, now) && deletion_choice::is_deletion_permitted(view, machine) {
+        } else if deletion_choice::is_given_up(machine, progress, now)
+            && deletion_choice::is_deletion_permitted(view, machine)
+        {
             Some((*machine, deletion_choice::why_failed(machine)))
         } else if capacity::is_to_move(view, machine, now) {
             Some((*machine, DeleteReason::Exhausted))

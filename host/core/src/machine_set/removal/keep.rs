@@ -33,11 +33,7 @@ pub(crate) fn count(view: &SetView, progress: &SetProgress) -> usize {
 }
 
 /// Returns the next batch, from the state before this reconcile.
-pub(crate) fn next(
-    view: &SetView,
-    progress: &SetProgress,
-    errors: &mut SetErrors,
-) -> Option<Vec<SetEffect>> {
+pub(crate) fn next(view: &SetView, progress: &SetProgress, errors: &mut SetErrors) -> Option<Vec<SetEffect>> {
     for (_, result) in progress.kept.values() {
         if let Err(error) = result {
             errors.write("write the wish to keep a Machine", error);

@@ -128,14 +128,22 @@ fn claims() {
 
 #[test]
 fn the_set_itself() {
-    caught(&set(1, []).with(|view| view.set.has_finalizer = false), &[create(0)], SetViolation::WithoutFinalizer);
+    caught(
+        &set(1, []).with(|view| view.set.has_finalizer = false),
+        &[create(0)],
+        SetViolation::WithoutFinalizer,
+    );
     caught(&set(1, []).with(deleted), &[create(0)], SetViolation::WithoutFinalizer);
     caught(&set(1, []).with(deleted), &[SetEffect::AddFinalizer], SetViolation::WithoutFinalizer);
     caught(&set(-1, []), &[SetEffect::AddFinalizer], SetViolation::InvalidSet);
     caught(&set(0, []), &[SetEffect::ReleaseFinalizer], SetViolation::SetStays);
     let release = [SetEffect::ReleaseFinalizer];
     caught(&set(0, running(1)).with(deleted), &release, SetViolation::ReleaseBeforeMachines);
-    caught(&set(1, []).with(|view| view.set.is_scale_up_disabled = true), &[create(0)], SetViolation::Blocked);
+    caught(
+        &set(1, []).with(|view| view.set.is_scale_up_disabled = true),
+        &[create(0)],
+        SetViolation::Blocked,
+    );
     caught(
         &set(9, running(1)).with(|view| {
             view.set.is_frozen = true;

@@ -172,7 +172,8 @@ impl World {
     /// Simulates the Machine's own reconciles. They read the same cache.
     fn live(&mut self, name: &Name) {
         let machine = self.machines[name].clone();
-        let is_seen = self.cache.get(name).is_some_and(|seen| seen.is_terminating() == machine.is_terminating());
+        let is_seen =
+            self.cache.get(name).is_some_and(|seen| seen.is_terminating() == machine.is_terminating());
         match (machine.is_deleting, machine.phase) {
             (true, Phase::Terminating) if is_seen && self.may_be_gone(&machine) && self.chance.one_in(3) => {
                 self.machines.remove(name);
@@ -406,8 +407,9 @@ impl World {
             return Err(ActError::Conflict);
         }
         self.write(machine.with(|machine| machine.is_deleting = true));
-        let is_living =
-            |machine: &ChildFact| self.machines.values().any(|own| own.uid == machine.uid && !own.is_terminating());
+        let is_living = |machine: &ChildFact| {
+            self.machines.values().any(|own| own.uid == machine.uid && !own.is_terminating())
+        };
         let behind_its_back = view
             .machines
             .iter()

@@ -268,10 +268,7 @@ impl Meltdown {
         if question == PermitRequest::NameTaken {
             let is_there = |key: &ObjectKey| {
                 let state = self.members.get(key).map(|member| member.state);
-                matches!(
-                    state,
-                    Some(MemberState::Failed | MemberState::Away | MemberState::Doubtful { .. })
-                )
+                matches!(state, Some(MemberState::Failed | MemberState::Away | MemberState::Doubtful { .. }))
             };
             let answer = match &member.group {
                 Some(group) => self.renewals.ask(group, key, is_there, now),

@@ -261,7 +261,14 @@ impl Process {
     }
 
     /// One turn of a process's loop, whose write takes `latency`.
-    fn turn(&mut self, server: &mut Server, action: LeaseAction, delivery: Fate, now: &mut i64, latency: i64) {
+    fn turn(
+        &mut self,
+        server: &mut Server,
+        action: LeaseAction,
+        delivery: Fate,
+        now: &mut i64,
+        latency: i64,
+    ) {
         let sent_at = self.clock(*now);
         let lease = match action {
             LeaseAction::Acquire { transitions } => self.election.claim(transitions, sent_at),

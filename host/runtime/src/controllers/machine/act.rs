@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
-use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
 use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
@@ -29,7 +29,7 @@ use super::token::{self, BootstrapToken};
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
-/// What came of an effect.
+/// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct EffectResult {
     pub(super) outcome: MachineOutcome,
     /// The version that it wrote.
@@ -69,11 +69,11 @@ pub(super) async fn perform(
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
-            return EffectResult::call(forbidden(effect, "this process does not lead"));
+            return EffectResult::call(effect.refused("this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
         if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
-            return EffectResult::call(forbidden(effect, "dangerous work is held"));
+            return EffectResult::call(effect.refused("dangerous work is held"));
         }
         perform_allowed(tenant, context, observed, state, effect).await
     }
@@ -146,7 +146,8 @@ async fn perform_allowed(
         }
         MachineEffect::InitializeVm => {
             let answer = ask(request(UserData::Sent), |mut request| {
-                // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
+                // The driver finds the VM by its id also in the reconcile that created it, however late reads of the
+                // cloud are.
                 request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
                 tenant.drivers.initialize(request)
             });
@@ -175,7 +176,7 @@ async fn perform_allowed(
         }
         MachineEffect::DeleteVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
-            // From its answer on: a look that was begun before says nothing of it.
+            // From its answer on: a probe that began before says nothing about it.
             let machine = &observed.view.machine;
             tenant.deletion_requests.requested(&machine.key, &machine.uid, &answer, context.clock.now());
             if answer.is_ok() {
@@ -262,39 +263,6 @@ fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
 }
 
-/// What may not be done is not done, and fails as such.
-fn forbidden(effect: &MachineEffect, reason: &'static str) -> MachineOutcome {
-    let error = ActError::Forbidden { reason };
-    let refusal = || CallError::Refused(Refusal::ShuttingDown);
-    match effect {
-        MachineEffect::AddFinalizer => MachineOutcome::AddFinalizer(Err(error)),
-        MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Err(error)),
-        MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Err(error)),
-        MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Err(error)),
-        MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(refusal())),
-        MachineEffect::CreateVm => MachineOutcome::CreateVm(Err(refusal())),
-        MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Err(refusal())),
-        MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Err(error)),
-        MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Err(error)),
-        MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Err(error)),
-        MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Err(refusal())),
-        MachineEffect::DeleteNode { .. } => MachineOutcome::DeleteNode(Err(error)),
-        MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Err(error)),
-        MachineEffect::WriteMachine(_) => MachineOutcome::WriteMachine(Err(error)),
-        MachineEffect::DeleteMachine => MachineOutcome::DeleteMachine(Err(error)),
-        MachineEffect::Cordon { .. } => MachineOutcome::Cordon(Err(error)),
-        MachineEffect::SetNodeCondition { .. } => MachineOutcome::SetNodeCondition(Err(error)),
-        MachineEffect::NoteHooks => MachineOutcome::NoteHooks(Err(error)),
-        MachineEffect::AskPermit(_) => MachineOutcome::AskPermit(Err(error)),
-        MachineEffect::ExtendToken { .. } => MachineOutcome::ExtendToken(Err(error)),
-        MachineEffect::WriteCapacity { .. } => MachineOutcome::WriteCapacity(Err(error)),
-        MachineEffect::Drain(effect) => MachineOutcome::Drain(effect.failed(error)),
-        MachineEffect::AskPolicies => MachineOutcome::AskPolicies(Err(error)),
-        MachineEffect::NoteReboot(_) => MachineOutcome::NoteReboot(Err(error)),
-        MachineEffect::RebootVm => MachineOutcome::RebootVm(Err(refusal())),
-    }
-}
-
 async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
@@ -305,8 +273,8 @@ async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Val
     Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
 }
 
-/// The list of finalizers is written whole, so it must be the list that was seen. That the write succeeds also proves
-/// that nobody put our finalizer on before: this pass is the first.
+/// The list of finalizers is written whole, so it must be the list that was read. A successful write also proves that
+/// nobody added our finalizer before: this reconcile is the first.
 async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
@@ -362,7 +330,7 @@ async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutco
     patch_machine(context, observed, metadata.patch()).await
 }
 
-/// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
+/// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
 async fn record_vm(
     context: &Context,
     observed: &ObservedMachine,
@@ -397,7 +365,7 @@ async fn write_machine(context: &Context, observed: &ObservedMachine, change: &M
     patch_machine(context, observed, metadata.patch()).await
 }
 
-/// Only this Machine, not a later one of its name. Its finalizer keeps it until all that it stands for is gone.
+/// Only this Machine, not a later one of its name. Its finalizer keeps it until its VM and Node are gone.
 async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
@@ -415,12 +383,12 @@ async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> Writ
     let metadata = Metadata::of(meta).in_version(meta).with("finalizers", json!(finalizers));
     match patch_machine(context, observed, metadata.patch()).await {
         Err(ActError::Gone) => Ok(None),
-        // The object goes with its last finalizer, so there is no version to wait for.
+        // The object is deleted with its last finalizer, so there is no version to wait for.
         other => other.map(|_| None),
     }
 }
 
-/// Deleting what is gone is success.
+/// Deleting a missing object is success.
 pub(super) fn gone_is_done<T>(result: Result<T, ActError>) -> Result<(), ActError> {
     match result {
         Ok(_) | Err(ActError::Gone) => Ok(()),

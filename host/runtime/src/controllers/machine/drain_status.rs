@@ -1,4 +1,4 @@
-//! What a drain keeps in `status.machinist`, to and from.
+//! The memory of a drain, to and from `status.machinist`.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};

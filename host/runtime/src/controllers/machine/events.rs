@@ -1,4 +1,4 @@
-//! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
+//! Events about a Machine: actions, and changes of its state.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_core::driver::write_error::ActError;
@@ -68,7 +68,7 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConc
     }];
     let phase = observed.view.machine.phase;
     if let Some(next) = conclusion.status.phase.filter(|next| *next != phase && has_reason) {
-        // The reason is the same as before, so it would not be told.
+        // The reason is the same as before, so this is not reported otherwise.
         let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
         events.push(normal(observed, "phase", "PhaseChanged", message));
     }
@@ -79,7 +79,7 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConc
     }
     let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
     events.extend(changed.map(|condition| {
-        // What the state says already is not told again by the condition that is about the same.
+        // The state's Event reports the same, so the condition does not repeat it.
         let is_implied = condition.reason == reason || is_implied(condition);
         Event { is_implied, ..of_condition(observed, condition) }
     }));
@@ -116,7 +116,7 @@ fn of_condition(observed: &ObservedMachine, condition: &MachineCondition) -> Eve
     };
     Event {
         severity: if is_bad { Severity::Warning } else { Severity::Normal },
-        // Messages count down and list what is left; Events are for what is new.
+        // Messages count down and list remaining pods; an Event is only for a new status.
         same: Some(format!("{:?}", condition.status)),
         ..normal(observed, condition.kind.as_str(), condition.reason, condition.message.clone())
     }

@@ -1,4 +1,4 @@
-//! Which points of a Machine's life a pass has come to, for metrics and Events.
+//! Points of a Machine's life that a reconcile has reached, for metrics and Events.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
@@ -31,7 +31,7 @@ pub(super) fn of_outcome(
     None
 }
 
-/// By how a pass concludes.
+/// Returns the milestones of a conclusion.
 pub(super) fn of_conclusion(
     observed: &ObservedMachine,
     conclusion: &MachineConclusion,
@@ -56,7 +56,7 @@ pub(super) fn of_conclusion(
     reached
 }
 
-/// When the drain began that has come to its end, unless an earlier pass has seen that end.
+/// Returns the beginning of a drain that has ended, unless an earlier reconcile has seen its end.
 fn drain_began(observed: &ObservedMachine) -> Option<Timestamp> {
     let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let kind = MachineConditionKind::Drained.as_str();

@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -26,7 +26,7 @@ use super::facts::observe::ObservedMachine;
 use super::status_message::status_message;
 use super::vm_status;
 
-/// `written` is the version that the pass itself has written last.
+/// `written` is the last version that this reconcile has written.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedMachine,
@@ -37,7 +37,7 @@ pub(super) async fn publish(
     if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
-    // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
+    // Again, since a reconcile may have waited for its cloud for minutes after it took the facts.
     if !permits(context.gate_state.borrow().gate, conclusion.status.kind()) {
         return Published::Frozen;
     }
@@ -58,7 +58,7 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
+/// A merge patch of the differences; `None` without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedMachine,
     conclusion: &MachineConclusion,
@@ -118,7 +118,7 @@ fn current_status(
         value.insert("timeoutActive".into(), json!(active));
     }
     if let Some(until) = preserve {
-        // The drain of what is to be kept counts from here.
+        // The drain of a preserved Machine counts from here.
         if until.is_some() {
             value.insert("lastUpdateTime".into(), time(now));
         }
@@ -259,7 +259,7 @@ fn own(
     Some(value)
 }
 
-/// What the next passes of a drain must know, when this one has something to say of it.
+/// Returns the memory of a drain, if this reconcile changes or reports it.
 fn drain(
     old: &OwnMachineStatus,
     conclusion: &MachineConclusion,

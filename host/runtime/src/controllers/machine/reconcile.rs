@@ -1,12 +1,12 @@
-//! One pass over a Machine: observe once, then ask the core and act until it concludes.
+//! One reconcile of a Machine: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine::{
-    MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason, MachineStep, Requeue,
-    invariants, step,
+    EffectTrait, MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason,
+    MachineStep, Requeue, invariants, step,
 };
 use machinist_core::safety::meltdown::Permit;
 use machinist_core::scheduling::retry::RetryPolicy;
@@ -30,19 +30,19 @@ use super::facts::observe::{ObservedMachine, observe};
 use super::milestones;
 use super::publish;
 
-/// A batch follows a batch only with new outcomes, so a pass is short. More than this is a bug, not a slow cloud.
+/// A batch follows a batch only with new outcomes, so a reconcile is short. More than this is a bug, not a slow cloud.
 const BATCHES_PER_RECONCILE: usize = 16;
 
-/// The facts about earlier passes that no object tells.
+/// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryFacts {
-    /// Failed passes in a row until now.
+    /// Failed reconciles in a row so far.
     pub(crate) failures: u32,
-    /// The cloud account of the Machine has answered a moment ago, and this one does not fail by itself.
+    /// True if the cloud account of the Machine has answered a moment ago, and this Machine does not fail alone.
     pub(crate) account_answers: bool,
 }
 
-/// Runs a pass. `jitter` spreads retries.
+/// Reconciles a Machine. `jitter` spreads retries.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -89,7 +89,7 @@ pub(crate) async fn run(
                         context.orphans_are_likely.notify_one();
                     }
                     let action = events::of_action(&observed, effect, &done.outcome);
-                    // A pass may wait for its cloud for minutes after this.
+                    // A reconcile may wait for its cloud for minutes after this.
                     state.events.extend(action.map(|action| Event { at: Some(now), ..action }));
                     state.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
                     state.cloud = account_signal(&done.outcome).or(state.cloud);
@@ -111,7 +111,7 @@ pub(crate) async fn run(
                 }
                 let reboots = matches!(progress.note_reboot, Some(Ok(())));
                 let (report, is_frozen) = finish(context, &observed, conclusion, state, jitter).await;
-                // A permit that was used is held until the cache shows what became of it.
+                // A used permit is kept until the cache shows the result.
                 let is_unused = holds_permit && (!fails || is_frozen) && !reboots;
                 let wakes = if is_unused { tenant.meltdown().give_back(key) } else { Vec::new() };
                 return Report { wakes, ..report };
@@ -123,12 +123,12 @@ pub(crate) async fn run(
     state.report(&observed, wake)
 }
 
-/// A Machine that finds no room to call its driver is woken when there is some. This is for a call that gets lost.
+/// A Machine without a call slot is requeued when one is free. This is for a message that gets lost.
 const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
 
-/// Whether there is room for the calls of these effects. A creation asks before its first effect: between its note that
-/// a VM may come and the call nothing may wait. What else has begun goes on, but for deletions, which begin again as
-/// they please.
+/// Returns whether there is a call slot for these effects. A creation asks before its first effect: nothing may wait
+/// between its note of a create and the call. Any other reconcile that has begun continues; deletions can begin again
+/// at any time.
 fn may_call(
     slots: &MachineCallSlots,
     observed: &ObservedMachine,
@@ -136,7 +136,7 @@ fn may_call(
     effects: &[MachineEffect],
 ) -> bool {
     let machine = &observed.view.machine;
-    let is_call = |effect: &MachineEffect| effect.calls_driver();
+    let is_call = |effect: &MachineEffect| effect.is(EffectTrait::CallsDriver);
     let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
         (true, _) => Purpose::Deletion,
         (false, false) => Purpose::Creation,
@@ -151,7 +151,7 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// What a pass carries from batch to batch beside the outcomes.
+/// The state of a reconcile from batch to batch, beside the outcomes.
 #[derive(Default)]
 pub(super) struct ReconcileState {
     pub(super) token: Option<String>,
@@ -205,7 +205,7 @@ impl ReconcileState {
         Report { wrote: self.wrote, events: self.events, milestones, cloud, ended, ..Report::only(wake) }
     }
 
-    /// The last version of such an object that the pass has written.
+    /// Returns the last version of an object of this kind that the reconcile has written.
     pub(super) fn wrote_last(&self, kind: Kind) -> Option<&str> {
         let last = self.wrote.iter().rev().find(|(wrote, _)| *wrote == kind);
         last.map(|(_, version)| version.as_str())
@@ -226,7 +226,7 @@ impl ReconcileState {
     }
 }
 
-/// With whether the gate held the conclusion back.
+/// Returns the report, and whether the gate blocked the conclusion.
 async fn finish(
     context: &Context,
     observed: &ObservedMachine,

@@ -1,4 +1,4 @@
-//! What `lastOperation.description` says for each note of the core.
+//! `lastOperation.description` for each note of the core.
 
 use machinist_api::compat::{Deleting, StatusMessage};
 use machinist_core::machine::{DeletionNote, OperationNote};
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// All that a deletion may say. A name here that the enum does not have does not compile, and one that is missing shows in
+    /// Returns all notes of a deletion. A name that the enum does not have does not compile, and a missing one shows in
     /// the match of `deleting`.
     fn all() -> Vec<DeletionNote> {
         let error = || "E".to_owned();

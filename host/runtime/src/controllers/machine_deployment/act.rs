@@ -85,7 +85,7 @@ async fn write_deployment(
     let api = deployments(context, observed);
     let name = meta.name.as_deref().unwrap_or_default();
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
-        // The object goes with its last finalizer, so there is no version to wait for.
+        // The object is deleted with its last finalizer, so there is no version to wait for.
         Ok(_) | Err(ActError::Gone) if change.finalizer == Some(false) => Ok(None),
         Ok(patched) => Ok(Some((Kind::Deployment, patched.resource_version().unwrap_or_default()))),
         Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What a pass has to tell of its deployment: what it did, and that something else holds than before.
+//! Events about a deployment: actions, and changes of its state.
 
 use machinist_core::machine::Requeue;
 use machinist_core::machine_deployment::{DeploymentConclusion, DeploymentEvent, DeploymentReason};

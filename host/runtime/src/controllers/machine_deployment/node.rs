@@ -22,11 +22,11 @@ use super::members;
 use super::names::YES;
 use super::observe::ObservedDeployment;
 
-/// How often a kubelet may be faster than one write; the next pass tries again.
+/// How often a kubelet may be faster than one write; the next reconcile tries again.
 const ATTEMPTS: usize = 3;
 
-/// Writes what differs, over the version that was looked at. Kubelets write their Nodes all the time: that anything else has changed
-/// than what the decision was about is no conflict.
+/// Writes the differences to the version that was read. Kubelets write their Nodes all the time: a change that does not
+/// concern the decision is no conflict.
 pub(super) async fn write(
     context: &Context,
     observed: &ObservedDeployment,

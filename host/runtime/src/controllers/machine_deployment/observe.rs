@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,11 +28,12 @@ use super::names::{NAMES, ORPHAN};
 use super::status::number;
 use super::{OwnerTree, members, selector, status, template};
 
-/// The facts of a pass, and the objects that they were taken from: writes are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: writes are built from these, without reading
+/// again.
 pub(super) struct ObservedDeployment {
     pub(super) view: DeploymentView,
     pub(super) deployment: Arc<MachineDeployment>,
-    /// Its template as its sets get it: without what cannot be understood.
+    /// Its template as its sets get it: without invalid settings.
     pub(super) template: MachineTemplate,
     pub(super) sets: BTreeMap<Name, Arc<MachineSet>>,
     pub(super) machines: BTreeMap<Name, Arc<Machine>>,
@@ -66,7 +67,7 @@ pub(super) fn observe(
     let nodes = nodes(tenant, &owner_tree.shared_nodes, &machines, &unreadable);
     let mut by_set: BTreeMap<Uid, Vec<OwnedMachineFact>> = BTreeMap::new();
     for (name, machine) in &machines {
-        // By what the cache shows, which may be ahead of the indexes.
+        // By the cache, which may be ahead of the indexes.
         if let Some(set) = controller(&machine.metadata).filter(|_| !unreadable.contains_key(name)) {
             let node = nodes.get(machine.metadata.name.as_deref().unwrap_or_default());
             let fact = members::machine(machine, node.map(AsRef::as_ref));
@@ -150,8 +151,8 @@ fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// The template as sets get it, and what is wrong with what is left out. The annotation goes to sets as it is, which
-/// look at it themselves before it reaches a Machine.
+/// Returns the template for sets, and a problem for each invalid setting. Sets get the annotation unchanged, and check
+/// it before a Machine gets it.
 fn inherited_template(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
     let template = &deployment.spec.template;
     let (spec, mut problems) =
@@ -217,7 +218,7 @@ fn zone(name: &str) -> Option<TimeZone> {
     if name == "UTC" { Some(TimeZone::UTC) } else { TimeZone::get(name).ok() }
 }
 
-/// Other deployments that select Machines of this one's template, or whose template this one selects.
+/// Returns other deployments that select Machines of this one's template, or vice versa.
 fn overlapping(
     tenant: &TenantState,
     deployment: &MachineDeployment,
@@ -311,7 +312,7 @@ fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
     }
 }
 
-/// Who controls the object.
+/// Returns the controller of the object.
 pub(super) fn controller(
     meta: &ObjectMeta,
 ) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {

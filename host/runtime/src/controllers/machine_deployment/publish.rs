@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use jiff::Timestamp;
 use machinist_api::MachineDeployment;
@@ -23,7 +23,7 @@ use super::status::kind;
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";
 
-/// `written` is the version that the pass itself has written last.
+/// `written` is the last version that this reconcile has written.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedDeployment,
@@ -58,7 +58,7 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs, empty when nothing does. Times alone are no difference.
+/// A merge patch of the differences, empty without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedDeployment,
     conclusion: &DeploymentConclusion,
@@ -94,7 +94,7 @@ fn numbers(status: &DeploymentStatus) -> Map<String, Value> {
     put("availableReplicas", json!(status.available));
     put("preservedFailedReplicas", json!(status.preserved_failed));
     put("unavailableReplicas", json!(status.unavailable));
-    // What is not known yet is left as it is.
+    // An unknown field stays as it is.
     if let Some(generation) = status.observed_generation {
         put("observedGeneration", json!(generation));
     }

@@ -1,4 +1,4 @@
-//! One pass over a deployment: observe once, then ask the core and act until it concludes.
+//! One reconcile of a deployment: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
 use machinist_core::driver::write_error::ActError;
@@ -19,10 +19,9 @@ use crate::message::Report;
 use super::observe::{ObservedDeployment, observe};
 use super::{OwnerTree, act, events, publish};
 
-/// A pass plans once and does what it has planned: a handful of batches. More than this is a bug.
+/// A reconcile plans once and carries the plan out in a handful of batches. More than this is a bug.
 const BATCHES_PER_RECONCILE: usize = 16;
 
-/// Runs a pass.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,

@@ -1,4 +1,4 @@
-//! What the selectors of a deployment and its sets ask for.
+//! Selectors of a deployment and its sets.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Optio
     equal.or(among)
 }
 
-/// The labels that must be equal, for whoever is to be selected.
+/// Returns the labels that an object must have to be selected.
 pub(super) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
     selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default()
 }

@@ -70,7 +70,7 @@ pub(super) async fn create(
         Ok(set) => Ok((EffectResult::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
         Err(ActError::Conflict) => {
             let found = within_deadline(api(context, observed).get_opt(wanted.name.as_str())).await?;
-            // Gone again: the next pass makes it.
+            // Gone again: the next reconcile creates it.
             let taken = found.map(|set| taken(observed, &set)).ok_or(ActError::Conflict)?;
             Ok((EffectResult::Taken(taken), None))
         }
@@ -128,7 +128,7 @@ fn made_of(observed: &ObservedDeployment, wanted: &NewSet) -> MachineSet {
     }
 }
 
-/// Whoever is being deleted, or is another one of the name, adopts nothing, whatever the cache says.
+/// Adopts a set, unless the deployment is being deleted or replaced on the server, whatever the cache says.
 pub(super) async fn adopt(context: &Context, seen: &ObservedDeployment, key: &SetKey) -> WriteOutcome {
     let set = observed(seen, key)?;
     let name = seen.view.deployment.key.name.as_str();
@@ -166,7 +166,6 @@ async fn own(
     patch(context, seen, meta, metadata.patch()).await
 }
 
-/// Writes what differs.
 pub(super) async fn write(
     context: &Context,
     seen: &ObservedDeployment,
@@ -235,7 +234,8 @@ async fn patch(
     Ok(Some((Kind::Set, patched.resource_version().unwrap_or_default())))
 }
 
-/// Only this set. One that was superfluous must still be as it was seen; with its deployment it goes in any case.
+/// Deletes only this set. A surplus set must be unchanged since it was read; a set of a deleted deployment is deleted
+/// in any case.
 pub(super) async fn delete(
     tenant: &TenantState,
     context: &Context,
@@ -248,7 +248,7 @@ pub(super) async fn delete(
     let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: version };
     let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     match within_deadline(api(context, seen).delete(key.name.as_str(), &params)).await {
-        // The answer of a deletion that ended at once tells no version of its end: its event tells it.
+        // The answer to a deletion that completed at once has no version; its event has it.
         Ok(answer) => {
             let remaining = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
             if remaining.is_none() {

@@ -30,11 +30,12 @@ use super::body;
 use super::listing::list;
 use super::observe::{self, ObservedSet};
 
-/// How long the server may try to make a Machine: what it has not begun by then it does not begin any more. Below the time
-/// after which the next pass, or the next leader, believes that nothing arrives any more ([`machinist_core::scheduling::barrier::LANDING`]).
+/// How long the server may take to create a Machine: it does not begin after this. Shorter than the time after which
+/// the next reconcile, or the next leader, assumes that nothing arrives any more
+/// ([`machinist_core::scheduling::barrier::LANDING`]).
 const CREATION_SECONDS: u32 = 10;
 
-/// What came of an effect.
+/// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct SetEffectResult {
     pub(super) outcome: SetOutcome,
     /// The version that it wrote.
@@ -56,14 +57,14 @@ impl SetEffectResult {
     }
 }
 
-/// What the effects of one pass are built from.
+/// The surroundings of the effects of one reconcile.
 pub(super) struct EffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedSet,
     /// The Machines as they are known best.
     pub(super) machines: &'a BTreeMap<Uid, Arc<Machine>>,
-    /// The set as this pass has written it, or as it was observed.
+    /// The set as this reconcile has written it, or as it was observed.
     pub(super) set: &'a ObjectMeta,
 }
 
@@ -91,7 +92,9 @@ fn refused(effect: &SetEffect, reason: &'static str) -> SetOutcome {
 
 async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
-        SetEffect::AddFinalizer => SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::AddFinalizer),
+        SetEffect::AddFinalizer => {
+            SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::AddFinalizer)
+        }
         SetEffect::ReleaseFinalizer => {
             SetEffectResult::write(effect_context.remove_finalizer().await, SetOutcome::ReleaseFinalizer)
         }
@@ -109,10 +112,9 @@ async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect)
             Err(error) => SetEffectResult::of(SetOutcome::ListMachines(Err(error))),
         },
         SetEffect::GetSet => SetEffectResult::of(SetOutcome::GetSet(effect_context.get_set().await)),
-        SetEffect::GetMachine { name } => SetEffectResult::of(SetOutcome::GetMachine(
-            name.clone(),
-            effect_context.get_machine(name).await,
-        )),
+        SetEffect::GetMachine { name } => {
+            SetEffectResult::of(SetOutcome::GetMachine(name.clone(), effect_context.get_machine(name).await))
+        }
         SetEffect::Adopt(machine) => {
             let wrote = effect_context.set_owner(machine, true).await;
             SetEffectResult::write(wrote, |result| SetOutcome::Adopt(machine.uid.clone(), result))
@@ -193,13 +195,13 @@ impl EffectContext<'_> {
         let others: Vec<&String> = finalizers.filter(|name| *name != names::finalizers::MACHINE).collect();
         let metadata = Metadata::of(self.set).in_version(self.set).with("finalizers", json!(others));
         match self.patch_set(metadata.patch()).await {
-            // The object goes with its last finalizer, so there is no version to wait for.
+            // The object is deleted with its last finalizer, so there is no version to wait for.
             Ok(_) | Err(ActError::Gone) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// On the version that was observed: what is closed is never opened again by a pass that has not seen it.
+    /// In the version that was observed: a reconcile never reopens an ordinal that it has not seen closed.
     async fn write_set(&self, change: &MetaChange) -> WriteOutcome {
         let metadata = Metadata::of(self.set)
             .in_version(self.set)
@@ -226,7 +228,8 @@ impl EffectContext<'_> {
         Ok(if is_own { NameTakenBy::This } else { NameTakenBy::Other })
     }
 
-    /// Puts the set on the owners of a Machine, or takes it off. The list is written whole, so it must be the one that was seen.
+    /// Adds the set to the owners of a Machine, or removes it. The list is written whole, so it must be the list that
+    /// was read.
     async fn set_owner(&self, machine: &MachineRef, owns: bool) -> WriteOutcome {
         let object = self.machines.get(&machine.uid).ok_or(ActError::Gone)?;
         let owners = serde_json::to_value(&object.metadata.owner_references).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a set writes: the Machines that it makes, and what it hands down to those that are there.
+//! Objects that a set writes: new Machines, and patches of existing ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use crate::controllers::objects::{inherited, merge};
 
 use super::machine_fact::{configuration, node_template};
 
-/// The template as Machines get it: a creation time-out that was found out for the deployment wins, and nobody gets a VM that is
-/// there already.
+/// Returns the template for Machines: a creation time-out that was measured for the deployment wins, and no Machine
+/// gets an existing VM.
 ///
 /// Leaves out values that cannot be parsed, and reports them.
 pub(super) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
@@ -50,7 +50,7 @@ pub(super) fn owner_reference(set: &MachineSet) -> Value {
     })
 }
 
-/// A Machine that is to be made. It carries all that its first pass would otherwise write.
+/// Returns a new Machine. It has everything that its first reconcile would otherwise write.
 pub(super) fn machine(
     set: &MachineSet,
     template: &MachineTemplate,
@@ -117,7 +117,7 @@ pub(super) fn sync(machine: &Machine, template: &MachineTemplate, parts: &BTreeS
     Value::Object(spec)
 }
 
-/// As it stands on the Machine, with all that is to be taken away.
+/// Returns the node template of the Machine, with every field that a patch may have to remove.
 fn raw_template(spec: &MachineSpec) -> Value {
     serde_json::to_value(&spec.node_template).unwrap_or_default()
 }

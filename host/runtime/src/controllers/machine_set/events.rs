@@ -1,4 +1,4 @@
-//! What a pass has to tell of its set.
+//! Events about a set.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
@@ -16,7 +16,7 @@ use super::observe::ObservedSet;
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
 
-/// What the effects of a pass come to.
+/// The actions of a reconcile.
 #[derive(Default)]
 pub(super) struct Actions {
     made: Vec<String>,
@@ -31,7 +31,7 @@ impl Actions {
     pub(super) fn note(&mut self, effect: &SetEffect, outcome: &SetOutcome) {
         match (effect, outcome) {
             (SetEffect::Create { name, .. }, SetOutcome::Create(_, _, Ok(()))) => {
-                self.made.push(name.to_string())
+                self.made.push(name.to_string());
             }
             (SetEffect::Delete(machine, why), SetOutcome::Delete(_, _, Ok(()))) => {
                 self.deleted.push(machine.name.to_string());

@@ -20,8 +20,8 @@ use crate::controllers::objects::selection::labels_of;
 use crate::controllers::objects::{inherited, merge};
 use crate::controllers::state::TenantState;
 
-/// A Machine whose metadata is all that can be read: as it was when it could be, and as its metadata says. The facts of
-/// its Node are left out, and nothing is handed down to it.
+/// Returns a Machine of which only the metadata can be decoded: the last copy, with that metadata. The facts of its
+/// Node are left out, and it gets no settings of its set.
 pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let name = meta.name.as_deref().unwrap_or_default();
@@ -31,7 +31,7 @@ pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     Machine { metadata: meta.clone(), spec, status }
 }
 
-/// The facts of one Machine. `template` is what the set hands down, see [`super::body::inherited`].
+/// Returns the facts of one Machine. `template` is that of [`super::body::machine_template`].
 pub(super) fn fact(
     tenant: &TenantState,
     shared: &SharedNodes,
@@ -77,7 +77,7 @@ pub(super) fn fact(
     }
 }
 
-/// The cloud said last that it has no capacity for it, and has made no VM.
+/// Returns whether the cloud reported last that it has no capacity for it, and no VM exists.
 fn is_exhausted(machine: &Machine) -> bool {
     let last = machine.status.as_ref().map(|status| &status.last_operation);
     let is_creation = last.and_then(operation_of)
@@ -95,7 +95,7 @@ fn owner(meta: &ObjectMeta, set: &Uid) -> MachineOwner {
     }
 }
 
-/// What the Node's annotation wishes; empty for nothing, `None` without a Node. One that is another Machine's is none.
+/// Returns the wish in the Node's annotation; empty for none, `None` without a Node of its own.
 fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<String> {
     let node = own_node(tenant, shared, machine)?;
     let annotations = node.metadata.annotations.as_ref();
@@ -116,7 +116,7 @@ fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<SyncedPart> {
     differs.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()
 }
 
-/// Templates are kept as they were written: an empty one is as good as none.
+/// Templates are stored as they were written: an empty one is equal to none.
 fn node_templates_differ(has: Option<&NodeTemplate>, wanted: Option<&NodeTemplate>) -> bool {
     // Most are equal as they are, and looking further costs.
     if has == wanted {

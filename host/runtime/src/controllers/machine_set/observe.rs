@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::driver_calls::driver_choice::DriverChoice;
 
 use super::{Members, body, machine_fact as child};
 
-/// Labels and annotations that a set's pass writes.
+/// Labels and annotations that a set's reconcile writes.
 static NAMES: SetNames = SetNames {
     freeze: names::labels::FREEZE,
     freeze_value: names::labels::TRUE,
@@ -38,14 +38,15 @@ static NAMES: SetNames = SetNames {
     failed_joins: names::annotations::FAILED_JOINS,
 };
 
-/// Who deletes an object with this finalizer wants what it owns to stay.
+/// The finalizer of a deletion that orphans dependents.
 const ORPHAN: &str = "orphan";
 
-/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
+/// again.
 pub(super) struct ObservedSet {
     pub(super) view: SetView,
     pub(super) set: Arc<MachineSet>,
-    /// What it hands down.
+    /// The template that its Machines get.
     pub(super) template: Option<MachineTemplate>,
     /// The Machines of the view.
     pub(super) machines: BTreeMap<Uid, Arc<Machine>>,
@@ -80,7 +81,7 @@ pub(super) fn observe(
         );
     }
     machines.retain(|_, machine| !tenant.deleted.contains(machine.metadata.uid.as_deref()));
-    // The copy of a Machine that cannot be decoded says what was, also of its owner.
+    // The copy of a Machine that cannot be decoded is older, its owner included.
     let undecoded: BTreeMap<ObjectKey, Arc<ObjectMeta>> = tenant.machines.unreadable().into_iter().collect();
     machines.retain(|key, _| !undecoded.contains_key(key));
     let unreadable = unreadable(tenant, key, &set, undecoded);
@@ -247,7 +248,8 @@ fn deployment_of(tenant: &TenantState, key: &ObjectKey, set: &MachineSet) -> Opt
     (deployment.metadata.uid.as_ref() == Some(&owner.uid)).then_some(deployment)
 }
 
-/// Which failed Machines it lets go. Whoever runs deployments elsewhere may let nobody go, so that nobody waits for it.
+/// Returns the failed Machines that the deployment permits to delete. If deployments are reconciled elsewhere, all of
+/// them: nobody may answer there.
 fn permits(tenant: &TenantState, deployment: &MachineDeployment) -> Permits {
     let annotations =
         deployment.metadata.annotations.as_ref().filter(|_| tenant.settings.controllers.deployments);

@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::controllers::objects::status_write::{Published, StatusTarget, send};
 
 use super::observe::ObservedSet;
 
-/// `version` is that of the set as this pass has written it, or as it was observed.
+/// `version` is that of the set as this reconcile has written it, or as it was observed.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedSet,
@@ -51,7 +51,7 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
+/// A merge patch of the differences; `None` without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,

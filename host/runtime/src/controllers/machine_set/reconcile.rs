@@ -1,4 +1,4 @@
-//! One pass over a set: observe once, then ask the core and act until it concludes.
+//! One reconcile of a set: observe once, then ask the core and act until it concludes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::{Members, publish};
 /// Seven batches make a hundred Machines, and each question before that takes a few. More than this is a bug.
 const BATCHES_PER_RECONCILE: usize = 32;
 
-/// Runs a pass. `members` are the Machines that the set may control.
+/// Reconciles a set. `members` are the Machines that it may control.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     };
     let mut progress = SetProgress::default();
     let mut state = SetReconcileState::of(&observed);
-    // One moment for the whole pass: who goes must not change between its batches.
+    // One time for the whole reconcile: the choice of Machines to delete must not change between its batches.
     let now = context.clock.now();
     for _ in 0..BATCHES_PER_RECONCILE {
         match step(&observed.view, &progress, now) {
@@ -88,9 +88,9 @@ pub(crate) async fn run(
     state.report(&observed, &progress, wake, Vec::new())
 }
 
-/// What a pass carries from batch to batch beside the outcomes.
+/// The state of a reconcile from batch to batch, beside the outcomes.
 struct SetReconcileState {
-    /// The set's metadata, in the version that this pass has written last.
+    /// The set's metadata, in the last version that this reconcile has written.
     set: ObjectMeta,
     machines: BTreeMap<Uid, Arc<Machine>>,
     wrote: Vec<(Kind, String)>,

@@ -59,8 +59,9 @@ fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for
 #[test]
 fn a_driver_that_wants_to_be_asked_at_once_or_next_year_is_asked_within_reason() {
     for ask_again in [SignedDuration::ZERO, SignedDuration::from_hours(24 * 365)] {
-        let text =
-            creating().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).report();
+        let text = creating()
+            .on(MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again)))))
+            .report();
         let last = text.lines().last().unwrap();
         let expected = if ask_again.is_zero() { "again after 1s" } else { "again after 1h0m0s" };
         assert_eq!(last, expected);
@@ -132,7 +133,8 @@ fn a_create_that_failed_for_certain_is_closed_and_tried_again_by_its_code() {
     }
     let refused = without_keys().on(MachineOutcome::CreateVm(Err(refused()))).report();
     assert!(refused.contains("act close-intent\nDriverNotReady: "), "{refused}");
-    let unsent = without_keys().on(MachineOutcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).report();
+    let unsent =
+        without_keys().on(MachineOutcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).report();
     assert!(unsent.contains("act close-intent\nDriverBroken: "), "{unsent}");
 }
 
@@ -234,12 +236,15 @@ fn a_create_whose_vm_is_not_stored_is_looked_for_and_one_that_was_at_work_for_lo
     let made =
         |age| noted(IntendedCall::Made(ended(10, age), CallResult::Created("sim://7".into()))).at(10 + age);
     assert!(
-        made(2).report().contains("CreationUnresolved: CreateMachine made VM sim://7, whose id is not stored"),
+        made(2)
+            .report()
+            .contains("CreationUnresolved: CreateMachine made VM sim://7, whose id is not stored"),
         "{}",
         made(2).report()
     );
     assert!(made(8).report().contains("act create-vm"));
-    let at_work = |age| noted(IntendedCall::Made(ended(10, age), CallResult::InProgress)).at(10 + age).report();
+    let at_work =
+        |age| noted(IntendedCall::Made(ended(10, age), CallResult::InProgress)).at(10 + age).report();
     assert!(at_work(100).ends_with("looks after 15s\n"), "{}", at_work(100));
     assert!(at_work(308).contains("act create-vm"), "{}", at_work(308));
 }

@@ -251,7 +251,8 @@ fn a_node_that_an_outage_may_hide_is_waited_for_where_there_is_a_vm_and_nobody_f
     for reason in [FreezeReason::TargetClusterUnreachable, FreezeReason::CatchingUp] {
         let text = unseen().with(frozen(reason)).report();
         assert!(text.contains("DrainFailed") && !text.contains("delete-vm"), "{text}");
-        let forced = unseen().with(frozen(reason)).with(|view| view.machine.deletion_facts.is_forced = true).report();
+        let forced =
+            unseen().with(frozen(reason)).with(|view| view.machine.deletion_facts.is_forced = true).report();
         assert!(forced.contains("act delete-vm"), "{forced}");
         let late = unseen().with(frozen(reason)).at(99 + 7_200 + 1).report();
         assert!(late.contains("act delete-vm"), "{late}");

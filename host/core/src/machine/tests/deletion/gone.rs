@@ -254,7 +254,8 @@ fn looks_are_close_together_after_hooks_however_long_those_took() {
     let noted = |hooks: &'static [&'static str]| {
         move |view: &mut crate::machine::MachineView| {
             view.machine.deletion_facts.pre_terminate_since = Some(seconds(100));
-            view.machine.deletion_facts.pre_terminate_hooks = hooks.iter().map(|hook| (*hook).to_owned()).collect();
+            view.machine.deletion_facts.pre_terminate_hooks =
+                hooks.iter().map(|hook| (*hook).to_owned()).collect();
             view.settings.deletion_hook_timeout = SignedDuration::from_secs(790);
         }
     };

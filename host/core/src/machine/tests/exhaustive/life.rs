@@ -66,7 +66,9 @@ fn updates_in_place_are_sound_in_every_situation() {
         Some(words::SUCCESSFUL),
         Some(words::FAILED),
     ];
-    let cases = each(&cases, &reported, |case, reported| change_node(case, |node| node.in_place = reported.map(text)));
+    let cases = each(&cases, &reported, |case, reported| {
+        change_node(case, |node| node.in_place = reported.map(text))
+    });
     let labelled = |cases: &[Case], name: &'static str, values: &[Option<&'static str>]| {
         each(cases, values, |case, value| {
             change_node(case, |node| {
@@ -96,14 +98,17 @@ fn preservation_is_sound_in_every_situation() {
     });
     let wishes =
         [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false"), Some("what")];
-    let cases = each_view(&cases, &wishes, |view, request| view.machine.preservation.request = request.map(str::to_owned));
+    let cases = each_view(&cases, &wishes, |view, request| {
+        view.machine.preservation.request = request.map(str::to_owned)
+    });
     let cases = each_view(&cases, &[None, Some(seconds(100)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
     });
     let cases = each_view(&cases, &[None, Some("now")], |view, applied| {
         view.machine.preservation.applied_node_request = applied.map(str::to_owned);
     });
-    let cases = each_view(&cases, &BOTH, |view, is_drained| view.machine.preservation.is_drained = is_drained);
+    let cases =
+        each_view(&cases, &BOTH, |view, is_drained| view.machine.preservation.is_drained = is_drained);
     let cases = gates(&cases);
     let without = each(&cases, &BOTH, |case, has_target| {
         *case = if has_target { case.clone().without_node() } else { case.clone().without_target() };
@@ -127,7 +132,9 @@ fn preservation_is_sound_in_every_situation() {
 fn preservation_during_creation_is_sound_in_every_situation() {
     let cases = gates(&times(&provider_ids(&finalizers(&phases(&[creating()])))));
     let wishes = [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false")];
-    let cases = each_view(&cases, &wishes, |view, request| view.machine.preservation.request = request.map(str::to_owned));
+    let cases = each_view(&cases, &wishes, |view, request| {
+        view.machine.preservation.request = request.map(str::to_owned)
+    });
     let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
     });

@@ -11,7 +11,7 @@
 
 pub(crate) mod health;
 pub(crate) mod join;
-pub(crate) mod vm_checks;
 pub(crate) mod policies;
 pub(crate) mod preservation;
 pub(crate) mod replacing;
+pub(crate) mod vm_checks;

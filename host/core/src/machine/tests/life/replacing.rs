@@ -78,7 +78,8 @@ fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_
             again after 2m0s
         "#]],
     );
-    let silent = late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).report();
+    let silent =
+        late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).report();
     assert!(
         silent.contains("failing it is held, see condition Ready") && !silent.contains("it fails at"),
         "{silent}"

@@ -150,8 +150,9 @@ fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its
     assert!(fails(&proven), "{proven}");
     let held = unproven(unknown()).on(refused()).report();
     assert!(held.contains("act probe-vm\nReplacementHeld: failing it is held: ") && !fails(&held), "{held}");
-    let without_driver =
-        unproven(unknown()).with(crate::machine::tests::facts::capabilities(|can| can.status = false)).report();
+    let without_driver = unproven(unknown())
+        .with(crate::machine::tests::facts::capabilities(|can| can.status = false))
+        .report();
     assert!(without_driver.contains("ReplacementHeld") && !fails(&without_driver), "{without_driver}");
     let unavailable = unproven(unknown()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).report();
     assert!(unavailable.contains("ReplacementHeld") && !fails(&unavailable), "{unavailable}");

@@ -66,7 +66,8 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                         && vm(one.provider_id.as_ref().map(crate::value::id::ProviderId::as_str))
                             == vm(of_node)
                 };
-                let proven: Vec<&NamingMachine> = naming_machines.iter().filter(|one| is_proven(one)).collect();
+                let proven: Vec<&NamingMachine> =
+                    naming_machines.iter().filter(|one| is_proven(one)).collect();
                 if let [only] = proven.as_slice() {
                     assert_eq!(owners, [*only], "{node:?}");
                 }
@@ -267,7 +268,8 @@ fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
 
 #[test]
 fn a_slip_is_told_while_it_is_there_and_taken_back() {
-    let invalid = running().with(|view| view.machine.validation_problems = vec!["spec.maxEvictRetries is odd".into()]);
+    let invalid =
+        running().with(|view| view.machine.validation_problems = vec!["spec.maxEvictRetries is odd".into()]);
     let (_, reported) = ends(&invalid);
     let (_, message) = reported.iter().find(|(reason, _)| reason == "NotUnderstood").unwrap();
     assert!(message.contains("maxEvictRetries is odd: mend it"), "{message}");

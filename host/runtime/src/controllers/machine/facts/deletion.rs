@@ -1,4 +1,4 @@
-//! What a Machine says about its own deletion.
+//! Facts about the deletion of a Machine, from its own fields.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::NodeCondition;
@@ -35,7 +35,7 @@ pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<Operation
     }
 }
 
-/// The Machine's own limit for hooks, or what is wrong with it.
+/// Returns the Machine's own limit for hooks, or why it is invalid.
 pub(crate) fn hook_timeout(machine: &Machine) -> Option<Result<SignedDuration, String>> {
     let key = annotations::DELETION_HOOK_TIMEOUT;
     let text = annotation(machine, key)?;
@@ -58,8 +58,8 @@ fn hooks(machine: &Machine, prefix: &str) -> Vec<String> {
     keys.filter(|key| key.strip_prefix(prefix).is_some_and(|name| !name.is_empty())).cloned().collect()
 }
 
-/// How far somebody had come, by the one text that is read: it tells that the removal of a VM has begun, which no object of
-/// a cluster does. Any text but a deletion's says nothing.
+/// Returns how far another controller had come, by the one description that is read: no object of a cluster shows that
+/// the deletion of a VM has begun. Descriptions of other operations do not count.
 fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> Option<DeletionStage> {
     let is_deletion = operation.is_some_and(|last| last.kind == OperationType::Delete);
     let description = machine.status.as_ref()?.last_operation.description.as_deref()?;

@@ -1,4 +1,4 @@
-//! Which Node is the Machine's, and who else claims it or its VM.
+//! The Node of a Machine, and the other Machines that name it or its VM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::observe::{node_fact, reports_problem};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedNodes(pub(crate) BTreeMap<NodeName, Vec<ObjectKey>>);
 
-/// The Node that a Machine's label names, for its owners: only if it is the Machine's, by the rule that holds for the
+/// Returns the Node that a Machine's label names, for its owners: only if it is the Machine's, by the rule for the
 /// Machine itself.
 pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<Arc<Node>> {
     let name = node_name_of(machine)?;
@@ -44,7 +44,7 @@ pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Mac
     }
 }
 
-/// What a Machine claims, and whether it is its own.
+/// The Node of a Machine, if it is its own, and the Machines that compete for it.
 pub(crate) struct NodeMatch {
     pub(crate) target: TargetFact,
     /// The Node, when it is the Machine's.
@@ -97,7 +97,7 @@ pub(crate) fn of(
     }
 }
 
-/// A Node that a Machine may have, and what is to be thought of that.
+/// A Node that may be a Machine's, and its owner.
 struct NodeCandidate {
     node: Arc<Node>,
     whose: NodeOwner,
@@ -150,8 +150,8 @@ fn conflicts_over_vm(
     }
 }
 
-/// The Node of a Machine whose label leads to none: it is known by the VM, or, for one that has lost its label, by the mark that it
-/// carries.
+/// Finds the Node of a Machine whose label leads to none: by the VM, or, for a Machine that has lost its label, by the
+/// Node's label with the Machine's name.
 fn unnamed(tenant: &TenantState, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node>> {
     let nodes = tenant.nodes.as_ref()?;
     let get = |name: &String| nodes.get(&ObjectKey::new("", name.as_str()));
@@ -173,8 +173,8 @@ fn unnamed(tenant: &TenantState, machine: &Machine, fact: &MachineFact) -> Optio
     tenant.node_index.marked(own_name).iter().filter_map(get).find(marked)
 }
 
-/// With the Machine that has marked the Node, whose label may be gone, and for a Machine without a label with those that name the
-/// Node which was found for it.
+/// Adds the Machine that has labelled the Node, although its own label may be gone, and for a Machine without a label
+/// those that name the Node found for it.
 fn with_hidden(
     tenant: &TenantState,
     (own, node_name): (&ObjectKey, Option<&NodeName>),
@@ -223,7 +223,8 @@ fn provider_id(node: &Node) -> Option<ProviderId> {
     id.filter(|id| !id.is_empty()).map(ProviderId::new)
 }
 
-/// A Node of its name was its own: it runs, or has run. What is being deleted does not tell.
+/// Returns whether a Node of its name was its own: it runs, or has run. A Machine that is being deleted does not show
+/// it.
 fn has_joined(machine: &Machine) -> bool {
     let last = machine.status.as_ref().and_then(|status| operation_of(&status.last_operation));
     match phase_of(machine) {

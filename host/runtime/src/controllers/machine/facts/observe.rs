@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::sync::Arc;
 
@@ -37,16 +37,16 @@ use super::{deletion, preservation, problems};
 use crate::controllers::machine::drain_status;
 use crate::controllers::machine::reconcile::RetryFacts;
 
-/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
+/// again.
 pub(crate) struct ObservedMachine {
     pub(crate) view: MachineView,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Option<Arc<MachineClass>>,
     pub(crate) choice: DriverChoice,
-    /// The class's Secrets.
     pub(crate) secrets: ClassSecrets,
     pub(crate) node: Option<Arc<Node>>,
-    /// What its policies have to be asked.
+    /// The question to its policies, if one is due.
     pub(crate) policy_query: Option<PolicyQuery>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn observe(
     let name = name.as_ref().or(fact.node_name.as_ref());
     let memory = match own {
         Some(own) => drain_status::memory(own),
-        // Where CRDs drop what is ours, this process is all that remembers.
+        // Where CRDs drop `status.machinist`, only this process remembers.
         None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
     let drain = drain::facts(tenant.drains.as_deref(), name, node.as_deref(), memory, now);
@@ -231,7 +231,7 @@ pub(crate) fn class_fact(
     choice: &DriverChoice,
 ) -> ClassFact {
     let name = ClassName::new(key.name.as_str());
-    // An older copy may still serve deletions. No VM is made by it.
+    // An older copy may still serve deletions. No VM is created from it.
     if tenant.classes.is_unreadable(key) {
         let message = "it cannot be decoded, and the log says why: correct it".into();
         return ClassFact::Invalid { name, message };
@@ -310,13 +310,13 @@ fn condition_facts(conditions: &[k8s_openapi::api::core::v1::NodeCondition]) -> 
         .collect()
 }
 
-/// The annotation is JSON of a nodeTemplate, as others write it too. What cannot be read counts as never applied.
+/// The annotation is JSON of a nodeTemplate, as others write it too. An invalid value counts as never applied.
 fn last_applied(text: &str) -> Option<NodeMeta> {
     serde_json::from_str::<NodeTemplate>(text).ok().as_ref().map(node_meta)
 }
 
-/// Annotation over spec over flag. What cannot be parsed, or is negative, is reported by `invalid` and counts as unset here: a
-/// slip of the pen must not be a time-out that is over.
+/// Annotation over spec over flag. An invalid or negative value is reported by `invalid` and counts as unset here: a
+/// typo must not be a time-out that is over.
 fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
     let parsed = |text: Option<&str>| {
         text.and_then(|text| duration::parse(text).ok()).filter(|time| *time >= SignedDuration::ZERO)
@@ -355,7 +355,7 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
     }
 }
 
-/// The time-outs that hold for a Machine.
+/// Returns the time-outs of a Machine.
 pub(crate) fn timeouts(flags: &Settings, machine: &Machine) -> Timeouts {
     let settings = settings(flags, machine);
     Timeouts {

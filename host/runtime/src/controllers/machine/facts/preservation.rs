@@ -1,4 +1,4 @@
-//! Facts about what a Machine and its Node are to carry: preservation, updates in place, capacity, limits.
+//! Facts about preservation, in-place updates, capacity and limits.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, MachineClass, names};
@@ -78,14 +78,13 @@ pub(crate) fn virtual_capacity(class: Option<&MachineClass>) -> Quantities {
     wanted.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()
 }
 
-/// What was applied of virtual capacity. What cannot be read counts as never applied.
+/// Returns the virtual capacity that was applied last. An invalid value counts as never applied.
 pub(crate) fn last_applied_capacity(node: &Node) -> Option<Quantities> {
     let annotations = node.metadata.annotations.as_ref()?;
     let text = annotations.get(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY)?;
     serde_json::from_str(text).ok()
 }
 
-/// The Node's capacity.
 pub(crate) fn capacity(node: &Node) -> Quantities {
     let capacity = node.status.as_ref().and_then(|status| status.capacity.as_ref());
     capacity.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()

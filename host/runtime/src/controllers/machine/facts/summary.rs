@@ -1,4 +1,4 @@
-//! How a Machine stands, for the others of its deployment and zone.
+//! The state of a Machine, for the others of its deployment and zone.
 
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{Machine, names};
@@ -16,7 +16,7 @@ use crate::plugins::policies::reboots;
 pub(crate) fn member(tenant: &TenantState, key: &ObjectKey, machine: &Machine) -> MemberFact {
     let node =
         node_name_of(machine).and_then(|name| tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str())));
-    // A Node of another VM tells nothing of this one.
+    // A Node of another VM says nothing about this one.
     let node = node.filter(|node| is_of(node, machine));
     MemberFact {
         group: group(key, machine),
@@ -77,7 +77,8 @@ fn state(tenant: &TenantState, machine: &Machine, node: Option<&Node>) -> Member
     }
 }
 
-/// Nothing is heard of the Node: its kubelet has not reported for so long that its Ready is Unknown, or has never said.
+/// Returns whether the Node is silent: its kubelet has not reported for so long that Ready is Unknown, or has never
+/// reported.
 fn is_silent(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     let ready = conditions.into_iter().flatten().find(|condition| condition.type_ == READY);

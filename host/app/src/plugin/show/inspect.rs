@@ -14,10 +14,10 @@ use machinist_plugin_host::{SourceId, shown_json};
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, raw};
-use crate::plugin::file::{Texts, declared, look, read_packed};
-use crate::plugin::look::view::View;
+use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
 use crate::plugin::ship::registry::Artifact;
 use crate::plugin::ship::signature::SignatureView;
+use crate::plugin::show::view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
@@ -39,7 +39,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
-    let inspected = look(declared.clone()).await?;
+    let inspected = inspect_in_sandbox(declared.clone()).await?;
     let mut view = View::of(&inspected, &grants, terms.as_ref(), warnings);
     if flags.configmap.is_some() {
         view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_deref()));

@@ -6,10 +6,10 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::args::DiffFlags;
 use crate::plugin::cluster::config_maps;
-use crate::plugin::file::{Texts, declared, look, read_packed};
-use crate::plugin::look::inspect::{from_anywhere, pulled};
-use crate::plugin::look::view::View;
+use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
 use crate::plugin::ship::registry::Artifact;
+use crate::plugin::show::inspect::{from_anywhere, pulled};
+use crate::plugin::show::view::View;
 
 pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
     let (old, new) = (seen(&flags, &flags.old).await?, seen(&flags, &flags.new).await?);
@@ -48,7 +48,7 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
-    let inspected = look(declared).await?;
+    let inspected = inspect_in_sandbox(declared).await?;
     if inspected.outside.is_none() {
         let reason = inspected.refusal.unwrap_or_else(|| "no reason is known".to_owned());
         bail!("failed to compare {what}, which is no component: {reason}");
