@@ -537,7 +537,7 @@ impl Drop for Held {
 }
 
 fn kind(failure: &GuestFailure) -> &'static str {
-    match breakage {
+    match failure {
         GuestFailure::Limit { limit, .. } => limit.name(),
         GuestFailure::Trap { .. } => "trap",
         GuestFailure::Contract { .. } => "contract",

@@ -113,7 +113,7 @@ pub enum EvictError {
 /// The outcomes of the drain's effects in this reconcile.
 #[derive(Clone, Debug, Default)]
 pub struct DrainProgress {
-    /// Of the last `LookAtPods`.
+    /// Of the last `ListPods`.
     pub pods: Option<Result<PodListing, ActError>>,
     /// Of `Evict`, by pod.
     pub evictions: BTreeMap<PodRef, Result<(), EvictError>>,
@@ -128,7 +128,7 @@ impl DrainProgress {
     pub(crate) fn has(&self, effect: &DrainEffect) -> bool {
         match effect {
             // An eviction changes the list of pods.
-            DrainEffect::LookAtPods { .. } => false,
+            DrainEffect::ListPods { .. } => false,
             DrainEffect::Evict(pod) => self.evictions.contains_key(pod),
             DrainEffect::DeletePod(pod) => self.deletions.contains_key(pod),
             DrainEffect::DeleteAttachment { name, .. } => self.attachments.contains_key(name),

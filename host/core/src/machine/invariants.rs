@@ -290,7 +290,7 @@ fn create(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineV
 }
 
 fn names_a_vm<T>(vm_check: &Result<T, CallError>) -> bool {
-    match query {
+    match vm_check {
         Ok(_) => true,
         Err(CallError::Guest(DriverError { code: Code::Uninitialized, provider_id, .. })) => {
             provider_id.is_some()

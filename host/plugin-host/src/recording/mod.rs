@@ -334,7 +334,7 @@ fn level_name(level: Level) -> &'static str {
 }
 
 fn broken(answer: Option<serde_json::Value>, failure: &GuestFailure) -> End {
-    match (answer, breakage) {
+    match (answer, failure) {
         (Some(answer), GuestFailure::Contract { detail }) => {
             End::Answered { answer, breaks: Some(detail.clone()) }
         }
@@ -350,7 +350,7 @@ fn broken(answer: Option<serde_json::Value>, failure: &GuestFailure) -> End {
 
 fn end_of(answer: Option<serde_json::Value>, error: Option<&CallError>) -> End {
     match (answer, error) {
-        (answer, Some(CallError::Broken(Broken { breakage, .. }))) => broken(answer, breakage),
+        (answer, Some(CallError::Broken(Broken { failure, .. }))) => broken(answer, failure),
         (_, Some(CallError::Refused(refusal))) => End::Refused { detail: refusal.to_string() },
         (Some(answer), None | Some(CallError::Guest(_))) => End::Answered { answer, breaks: None },
         // An answer of the host's own, such as "offers no reboot".

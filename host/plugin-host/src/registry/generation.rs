@@ -173,9 +173,9 @@ impl<P, A> Generation<P, A> {
                 self.health().worked(function, class, now);
                 None
             }
-            Some(CallError::Broken(Broken { breakage, .. })) => {
+            Some(CallError::Broken(Broken { failure, .. })) => {
                 self.counts.broken.fetch_add(1, Ordering::Relaxed);
-                if is_fault(breakage) { self.health().broke(function, class, rule, now) } else { None }
+                if is_fault(failure) { self.health().broke(function, class, rule, now) } else { None }
             }
             Some(CallError::Refused(_)) => None,
         }
@@ -188,7 +188,7 @@ impl<P, A> Generation<P, A> {
 
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
 pub(crate) fn is_fault(failure: &GuestFailure) -> bool {
-    match breakage {
+    match failure {
         // Others may hold the memory of the host.
         GuestFailure::Limit {
             limit: Limit::Deadline | Limit::CallsInFlight | Limit::MemoryBudget, ..

@@ -259,5 +259,5 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
 }
 
 fn fact(policy: &PluginName, terms: &Terms, standing: PolicyStanding) -> PolicyFact {
-    PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), standing }
+    PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), state: standing }
 }

@@ -66,7 +66,7 @@ fn count(answers: &[Result<machinist_core::driver::Creation, CallError>]) -> (us
         matches!(
             error,
             CallError::Broken(Broken {
-                breakage: GuestFailure::Limit { limit: Limit::MemoryBudget, .. },
+                failure: GuestFailure::Limit { limit: Limit::MemoryBudget, .. },
                 ..
             })
         )

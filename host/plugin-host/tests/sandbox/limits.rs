@@ -64,13 +64,13 @@ async fn a_panic_is_a_trap_with_its_message() {
     let (world, _) = world().await;
     let error =
         world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
-    let CallError::Broken(Broken { breakage: GuestFailure::Trap { detail }, .. }) = &error else {
+    let CallError::Broken(Broken { failure: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
     };
     assert!(detail.contains("unreachable") && detail.contains("out of cheese"), "{detail}");
     let error = world.create("hostile", r#"{"do":"exit","status":3}"#).await.expect_err("exits");
     assert!(
-        matches!(&error, CallError::Broken(Broken { breakage: GuestFailure::Trap { .. }, .. })),
+        matches!(&error, CallError::Broken(Broken { failure: GuestFailure::Trap { .. }, .. })),
         "{error:?}"
     );
 }

@@ -160,7 +160,7 @@ async fn check_limit(what: &str, expected: Limit) {
     for _ in 0..2 {
         let error = ask(&world, "odd", question()).await.expect_err("breaks");
         assert!(
-            matches!(&error, CallError::Broken(Broken { breakage: GuestFailure::Limit { limit, .. }, .. }) if *limit == expected),
+            matches!(&error, CallError::Broken(Broken { failure: GuestFailure::Limit { limit, .. }, .. }) if *limit == expected),
             "{what}: {error:?}"
         );
         let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
@@ -203,7 +203,7 @@ async fn a_panic_is_a_trap_with_its_message() {
     let world = World::new();
     world.ready(odd(r#"{"do": "trap"}"#)).await;
     let error = ask(&world, "odd", question()).await.expect_err("traps");
-    let CallError::Broken(Broken { breakage: GuestFailure::Trap { detail }, .. }) = &error else {
+    let CallError::Broken(Broken { failure: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
     };
     assert!(detail.contains("out of cheese"), "{detail}");
@@ -253,7 +253,7 @@ async fn a_run_of_broken_calls_is_a_quarantine() {
 async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
     let world = World::new();
     let generation = |world: &World| match &world.host.policies()[..] {
-        [fact] => match &fact.standing {
+        [fact] => match &fact.state {
             ServingState::Serving { generation } => *generation,
             ServingState::NotServing { reason } => panic!("{reason}"),
         },
@@ -324,12 +324,12 @@ async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(fact.scope.covers(&question().machine));
-    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     assert!(reason.contains("is rejected"), "{reason}");
 
     world.ready(odd("{}").data("policy.yaml", "mode: observe")).await;
     assert_eq!(world.host.policies()[0].mode, Mode::Observe);
-    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].state, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -369,13 +369,13 @@ async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
     world.host.declare(index.0.clone()).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
     world.host.declare(second.0.clone()).await;
     world.ready(index).await;
     assert!(ask(&world, "ladder", question()).await.is_ok());
-    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].state, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -401,7 +401,7 @@ async fn broken(map: Map) -> (Mode, bool, String, String) {
     world.rejected(map).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     let covers = fact.scope.covers(&question().machine);
     (fact.mode, covers, reason.clone(), world.report(&id).warnings.join("; "))
 }

@@ -95,7 +95,7 @@ impl Policies {
             domain: self.domain(caches, machine, node, now),
         };
         let (can_be_asked, cannot): (Vec<_>, Vec<_>) =
-            about.into_iter().partition(|policy| matches!(policy.standing, ServingState::Serving { .. }));
+            about.into_iter().partition(|policy| matches!(policy.state, ServingState::Serving { .. }));
         fact.opinions = cannot.into_iter().map(|policy| unknown_opinion(policy, now)).collect();
         let asked: Vec<Asked> = can_be_asked.into_iter().filter_map(asked).collect();
         let cache = self.cache();
@@ -253,7 +253,7 @@ fn reports_policy(machine: &Machine) -> bool {
 }
 
 fn asked(policy: &PolicyFact) -> Option<Asked> {
-    match &policy.standing {
+    match &policy.state {
         ServingState::Serving { generation } => {
             Some(Asked { policy: policy.policy.clone(), generation: *generation, mode: policy.mode })
         }
@@ -263,7 +263,7 @@ fn asked(policy: &PolicyFact) -> Option<Asked> {
 
 /// Returns the opinion of a policy that cannot be called.
 fn unknown_opinion(policy: &PolicyFact, now: Timestamp) -> Opinion {
-    let reason = match &policy.standing {
+    let reason = match &policy.state {
         ServingState::Serving { .. } => "it is not asked".to_owned(),
         ServingState::NotServing { reason } => reason.clone(),
     };

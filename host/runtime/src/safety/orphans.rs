@@ -14,7 +14,7 @@ use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
 use machinist_core::safety::listing::{ListingTrust, Trust};
 use machinist_core::safety::orphans::{
-    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, standing,
+    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, ownership,
 };
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};
@@ -336,7 +336,7 @@ impl Search {
         } else {
             owners::cached(machines).with_kin(kin()).with_nodes(nodes())
         };
-        let whose = |vm: &Listed| if is_owned(vm) { VmOwnership::Owned } else { standing(vm, &cached) };
+        let whose = |vm: &Listed| if is_owned(vm) { VmOwnership::Owned } else { ownership(vm, &cached) };
         let mut sightings = self.sightings.clone();
         let now = self.watch.context.clock.now();
         let findings = sightings.look(listings, classes, whose, &self.rule, now);
@@ -349,7 +349,7 @@ impl Search {
             return Ok(Findings::default());
         }
         let now = self.watch.context.clock.now();
-        Ok(self.sightings.look(listings, classes, |vm| standing(vm, &live), &self.rule, now))
+        Ok(self.sightings.look(listings, classes, |vm| ownership(vm, &live), &self.rule, now))
     }
 
     /// Returns whether a VM would be reported or deleted.

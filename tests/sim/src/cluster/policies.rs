@@ -81,7 +81,7 @@ impl HealthPolicies for Policies {
             policy: plan.name.as_str().into(),
             mode: plan.mode,
             scope: Scope::default(),
-            standing: standing.clone(),
+            state: standing.clone(),
         };
         self.lock().policies.iter().map(fact).collect()
     }

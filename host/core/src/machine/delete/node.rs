@@ -69,7 +69,7 @@ fn recorded(progress: &MachineProgress, effect: MachineEffect) -> StageFlow {
 }
 
 fn unknown_node(view: &MachineView, vm_check: &DriverResult<driver::Vm>) -> Option<MachineEffect> {
-    let found = match query {
+    let found = match vm_check {
         Ok(vm) => FoundVm::of(vm),
         Err(error) => found_in(error)?,
     };

@@ -60,8 +60,8 @@ macro_rules! machine_effects {
             fn traits(&self) -> &'static [EffectTrait] {
                 match self {
                     $(Self::$variant { .. } => &[$(EffectTrait::$trait),*],)+
-                    Self::Drain(DrainEffect::LookAtPods { read: ReadConsistency::Latest, .. }) => &[],
-                    Self::Drain(DrainEffect::LookAtPods { .. }) => &[EffectTrait::BeforeStatus],
+                    Self::Drain(DrainEffect::ListPods { read: ReadConsistency::Latest, .. }) => &[],
+                    Self::Drain(DrainEffect::ListPods { .. }) => &[EffectTrait::BeforeStatus],
                     Self::Drain(
                         DrainEffect::Evict(_) | DrainEffect::DeletePod(_) | DrainEffect::DeleteAttachment { .. },
                     ) => &[EffectTrait::BeforeStatus, EffectTrait::HarmsOthers, EffectTrait::EmptiesNode],

@@ -154,7 +154,7 @@ pub(super) fn node(
     let stage = NodeUpdateStage::of(node);
     let outcome = outcome(view, node);
     if let Some(held) = held(view, node, stage, outcome.as_ref()) {
-        return TaskResult::Say(held);
+        return TaskResult::Report(held);
     }
     if let Some(next) = next(view, node, stage, outcome.as_ref()) {
         return said(node, next, outcome.as_ref(), progress, may_say);
@@ -217,7 +217,7 @@ fn stopped(view: &MachineView) -> TaskResult {
         Some(_) | None => return TaskResult::nothing(),
     };
     let condition = Some(condition(ConditionStatus::False, "Stopped", message.to_owned()));
-    TaskResult::Say(ConclusionPart { condition, ..ConclusionPart::default() })
+    TaskResult::Report(ConclusionPart { condition, ..ConclusionPart::default() })
 }
 
 /// Phases in which a Machine may be taken out of service for an update.
@@ -290,7 +290,7 @@ fn emptied(
     let since = thaw::counts_from(since, view.thawed_at);
     match empty(view, node, since, progress, now) {
         DrainState::Act(effects) => TaskResult::Act(effects),
-        DrainState::Waits(report, wake) => TaskResult::Say(leaving(view, report, wake, now)),
+        DrainState::Waits(report, wake) => TaskResult::Report(leaving(view, report, wake, now)),
         DrainState::Done(_) => said(node, NodeUpdateStage::Drained, None, progress, may_say),
     }
 }

@@ -165,7 +165,7 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, no
 fn first_act(turns: &[TaskResult]) -> Option<MachineStep> {
     turns.iter().find_map(|turn| match turn {
         TaskResult::Act(effects) => Some(MachineStep::Act(effects.clone())),
-        TaskResult::Say(_) => None,
+        TaskResult::Report(_) => None,
     })
 }
 
@@ -190,7 +190,7 @@ fn concluded(
     let parts: Vec<ConclusionPart> = turns
         .into_iter()
         .filter_map(|turn| match turn {
-            TaskResult::Say(part) => Some(part),
+            TaskResult::Report(part) => Some(part),
             TaskResult::Act(_) => None,
         })
         .collect();

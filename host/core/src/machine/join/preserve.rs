@@ -237,7 +237,7 @@ pub(super) fn says(view: &MachineView, node: &NodeFact, now: Timestamp) -> bool 
     let none = MachineProgress::default();
     let is_act = |turn| match turn {
         TaskResult::Act(effects) => matches!(effects.as_slice(), [MachineEffect::SetNodeCondition { .. }]),
-        TaskResult::Say(_) => false,
+        TaskResult::Report(_) => false,
     };
     is_act(self::node(view, node, &none, now))
 }
@@ -253,7 +253,7 @@ fn emptied(
     if let Gate::Frozen { reason: frozen, .. } = view.gate
         && !permits(view.gate, EffectKind::EmptyNode)
     {
-        return TaskResult::Say(drain_held(until, frozen));
+        return TaskResult::Report(drain_held(until, frozen));
     }
     let since = thaw::counts_from(view.machine.phase_since.unwrap_or(now), view.thawed_at);
     match empty(view, node, since, progress, now) {
@@ -262,7 +262,7 @@ fn emptied(
             let part = ConclusionPart { wake: Some(wake), ..leaving(view, &report, until, now) };
             let has_failed = report.end == Some(DrainEnd::ForcedInPart) || !report.failures.is_empty();
             if !has_failed {
-                return TaskResult::Say(part);
+                return TaskResult::Report(part);
             }
             let message = format!(
                 "Preserved node could not be drained. Machine preserved until {}.",
@@ -270,8 +270,8 @@ fn emptied(
             );
             match said(node, ConditionStatus::False, reason, message, progress) {
                 TaskResult::Act(effects) => TaskResult::Act(effects),
-                TaskResult::Say(written) => {
-                    TaskResult::Say(ConclusionPart { write_failure: written.write_failure, ..part })
+                TaskResult::Report(written) => {
+                    TaskResult::Report(ConclusionPart { write_failure: written.write_failure, ..part })
                 }
             }
         }
@@ -279,8 +279,8 @@ fn emptied(
             let message = drained_until(until);
             match said(node, ConditionStatus::True, reason, message, progress) {
                 TaskResult::Act(effects) => TaskResult::Act(effects),
-                TaskResult::Say(written) if written.write_failure.is_some() => TaskResult::Say(written),
-                TaskResult::Say(_) => TaskResult::Say(ConclusionPart {
+                TaskResult::Report(written) if written.write_failure.is_some() => TaskResult::Report(written),
+                TaskResult::Report(_) => TaskResult::Report(ConclusionPart {
                     condition: Some(MachineCondition {
                         kind: MachineConditionKind::Preserved,
                         status: ConditionStatus::True,

@@ -150,7 +150,7 @@ pub(super) fn machine(
     };
     match &progress.write_machine {
         None if annotations.is_empty() && labels.is_empty() => {
-            TaskResult::Say(ConclusionPart { wake, ..ConclusionPart::default() })
+            TaskResult::Report(ConclusionPart { wake, ..ConclusionPart::default() })
         }
         None => TaskResult::act(MachineEffect::WriteMachine(MetaChange { labels, annotations })),
         Some(result) => TaskResult::written("write labels and annotations of the Machine", result),

@@ -29,26 +29,35 @@ pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestam
         .and_then(|missed| missed.checked_add(second).ok())
         .map_or(check.next, |at| at.min(check.next));
     if now < at {
-        return TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() });
+        return TaskResult::Report(ConclusionPart {
+            wake: Some(wake_at(at, now)),
+            ..ConclusionPart::default()
+        });
     }
     let next = check.next.max(now).checked_add(check.interval).unwrap_or(Timestamp::MAX);
     let wake = Some(wake_at(next, now));
     match &progress.probe {
         None => TaskResult::act(MachineEffect::ProbeVm),
-        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, check) }),
+        Some(Ok(vm)) => TaskResult::Report(ConclusionPart { wake, ..found(view, vm, check) }),
         Some(Err(error)) if is_not_found(error) => match check.missed {
-            Some(missed) if now.duration_since(missed) >= second => TaskResult::Say(ConclusionPart {
+            Some(missed) if now.duration_since(missed) >= second => TaskResult::Report(ConclusionPart {
                 wake,
                 condition: Some(gone(view, second)),
                 ..ConclusionPart::default()
             }),
             Some(missed) => {
                 let at = missed.checked_add(second).unwrap_or(Timestamp::MAX);
-                TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() })
+                TaskResult::Report(ConclusionPart {
+                    wake: Some(wake_at(at, now)),
+                    ..ConclusionPart::default()
+                })
             }
             None => {
                 let at = now.checked_add(second).unwrap_or(Timestamp::MAX);
-                TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() })
+                TaskResult::Report(ConclusionPart {
+                    wake: Some(wake_at(at, now)),
+                    ..ConclusionPart::default()
+                })
             }
         },
         Some(Err(error)) if error.code() == Code::Uninitialized => {
@@ -57,7 +66,7 @@ pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestam
         // The next query shows any other error.
         Some(Err(error)) => {
             let condition = unproven::refusal(error).map(unproven::condition);
-            TaskResult::Say(ConclusionPart { wake, condition, ..ConclusionPart::default() })
+            TaskResult::Report(ConclusionPart { wake, condition, ..ConclusionPart::default() })
         }
     }
 }
@@ -76,7 +85,7 @@ fn unfinished(
         None if can && is_own && permits(view.gate, EffectKind::Initialize) => {
             TaskResult::act(MachineEffect::InitializeVm)
         }
-        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, check) }),
+        Some(Ok(vm)) => TaskResult::Report(ConclusionPart { wake, ..found(view, vm, check) }),
         Some(Err(error)) if error.code() != Code::Unimplemented => {
             let condition = MachineCondition {
                 kind: MachineConditionKind::VmPresent,
@@ -84,9 +93,13 @@ fn unfinished(
                 reason: "InitializationFailed",
                 message: error.to_string(),
             };
-            TaskResult::Say(ConclusionPart { wake, condition: Some(condition), ..ConclusionPart::default() })
+            TaskResult::Report(ConclusionPart {
+                wake,
+                condition: Some(condition),
+                ..ConclusionPart::default()
+            })
         }
-        None | Some(Err(_)) => TaskResult::Say(ConclusionPart { wake, ..ConclusionPart::default() }),
+        None | Some(Err(_)) => TaskResult::Report(ConclusionPart { wake, ..ConclusionPart::default() }),
     }
 }
 

@@ -153,7 +153,7 @@ async fn attack_odd_texts_in_every_field() {
                 assert!(
                     matches!(
                         error,
-                        CallError::Broken(Broken { breakage: GuestFailure::Contract { .. }, .. })
+                        CallError::Broken(Broken { failure: GuestFailure::Contract { .. }, .. })
                     ),
                     "{plan}: {error:?}"
                 );

@@ -34,14 +34,14 @@ impl Panel {
         state.facts.retain(|fact| fact.policy.as_str() != name);
         let generation = state.says.len() as u64 + state.asked.len() as u64 + 1;
         let standing = ServingState::Serving { generation };
-        state.facts.push(PolicyFact { policy: name.into(), mode, scope: Scope::default(), standing });
+        state.facts.push(PolicyFact { policy: name.into(), mode, scope: Scope::default(), state: standing });
         state.says.insert(name.into(), says);
     }
 
     /// It is being loaded, and decides.
     pub(crate) fn seat_later(&self, name: &str) {
         let standing = ServingState::NotServing { reason: format!("plugin {name} is being loaded") };
-        let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), standing };
+        let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), state: standing };
         self.0.lock().unwrap().facts.push(fact);
     }
 

@@ -78,11 +78,11 @@ fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_
             again after 2m0s
         "#]],
     );
-    let silent =
+    let report =
         late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).report();
     assert!(
-        silent.contains("failing it is held, see condition Ready") && !silent.contains("it fails at"),
-        "{silent}"
+        report.contains("failing it is held, see condition Ready") && !report.contains("it fails at"),
+        "{report}"
     );
     assert!(!fails(&late().on(silent()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))));
     let stopped = MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));

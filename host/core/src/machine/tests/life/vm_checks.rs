@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Address, Vm, VmState};
 use crate::machine::{MachineOutcome, NodePresence, TargetFact};
-use crate::scheduling::checks::VmCheckFact;
+use crate::scheduling::vm_checks::VmCheckFact;
 
 use crate::machine::tests::facts::{guest, unhealthy_node, vm};
 use crate::machine::tests::{Case, check, pending, running, seconds, unknown};

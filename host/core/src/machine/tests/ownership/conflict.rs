@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::machine::node::health::HealthProblem;
-use crate::machine::ownership::conflict::{NamingMachine, NodeOwner, NodeOwnership, is_anothers, whose};
+use crate::machine::ownership::conflict::{NamingMachine, NodeOwner, NodeOwnership, is_anothers, owner_of};
 use crate::machine::{
     MachineEffect, MachineOutcome, MachineProgress, MachineStep, NodePresence, TargetFact, invariants,
     invariants::MachineViolation, step,

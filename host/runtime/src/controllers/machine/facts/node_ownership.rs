@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::machine::ownership::conflict::{
-    NamingMachine, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, whose,
+    NamingMachine, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, owner_of,
 };
 use machinist_core::machine::{MachineConditionKind, MachineFact, NodePresence, TargetFact};
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};

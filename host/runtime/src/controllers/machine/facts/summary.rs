@@ -21,7 +21,7 @@ pub(crate) fn member(tenant: &TenantState, key: &ObjectKey, machine: &Machine) -
     MemberFact {
         group: group(key, machine),
         zone: zone(machine, node.as_deref()),
-        standing: state(tenant, machine, node.as_deref()),
+        state: state(tenant, machine, node.as_deref()),
         rebooted_at: reboots(machine).times().last().copied(),
     }
 }
