@@ -26,29 +26,29 @@ use clap::{Parser, ValueEnum};
 use conditions::Conditions;
 use report::Report;
 
-/// Measures driver calls against plain Rust, and lives of Machines against a plain client.
+/// Compares driver calls with plain Rust, and the lives of Machines with a plain client.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask bench --")]
 struct Options {
-    /// Only this part; may be given several times
+    /// Run only this part; may be repeated
     #[arg(long, value_enum, conflicts_with = "write")]
     only: Vec<Part>,
-    /// Of the attacks only this one, by its name in the table; may be given several times
+    /// Run only this attack, by its name in the table; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     attack: Vec<String>,
-    /// How many Machines; drains that wait and a host that is idle get twice as many
+    /// Number of Machines; doubled for queued drains and the idle host
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
-    /// How many Machines of one MachineDeployment, one run each
+    /// Numbers of Machines of one MachineDeployment, comma-separated; one run each
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 5_000], value_parser = clap::value_parser!(u32).range(5..=5_000))]
     sizes: Vec<u32>,
-    /// How many Machines are rolled, a tenth of them beyond at a time; one run each
+    /// Numbers of Machines in a rolling update, comma-separated; one run each; the surge is a tenth
     #[arg(long, value_delimiter = ',', default_values_t = [100, 500], value_parser = clap::value_parser!(u32).range(5..=5_000))]
     rolled: Vec<u32>,
-    /// How many Machines are scaled to none
+    /// Number of Machines that are scaled down to 0
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(5..=5_000))]
     scaled: u32,
-    /// How many MachineDeployments of five
+    /// Number of MachineDeployments with five Machines each
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     deployments: u32,
     /// Write tests/bench/FIGURES.md
@@ -66,29 +66,29 @@ enum Part {
     Languages,
     /// Calls of a driver while another one attacks
     Attacks,
-    /// Signing a request
+    /// Signing of a request
     Signing,
-    /// Machines from create to Running
+    /// Machines, from creation to Running
     Machines,
-    /// Machines without pods, from delete to gone
+    /// Machines without pods, from the request to delete them until they are gone
     Deletions,
-    /// Machines with pods, from delete to gone, and drains that wait
+    /// Machines with pods, from the request to delete them until they are gone, and queued drains
     Drains,
-    /// Clouds that refuse and fail, a host that is killed, crowds of Events, requests to the cloud
+    /// Clouds that reject and fail requests, a killed host, floods of Events, requests to the cloud
     Faults,
-    /// A host that has nothing to do
+    /// A host without work
     Idle,
-    /// Machines of one MachineDeployment, from create to Running
+    /// Machines of one MachineDeployment, from creation to Running
     Deployment,
-    /// MachineDeployments that are rolled to another class
+    /// Rolling updates of MachineDeployments to another class
     Rolling,
-    /// A MachineDeployment that is scaled to none
+    /// A MachineDeployment that is scaled down to 0
     ScaleDown,
     /// Many small MachineDeployments
     Many,
-    /// Machines on EC2, played by moto
+    /// Machines on EC2, simulated by moto
     Ec2,
-    /// Ten thousand Machines in the simulator, and what a week of them would take
+    /// 10,000 Machines in the simulator, and an estimate of the time for a week of them
     Week,
 }
 

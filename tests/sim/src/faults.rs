@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Sent};
+use machinist_core::driver::error::{GuestFailure, CallError, Code, DriverError, Sent};
 use memory_api::wire::{Call, Handling, Wire};
 
 use crate::check::{HOST, Watchman};
@@ -177,7 +177,7 @@ impl FaultState {
         let unclear = |code: Code| -> CallError {
             DriverError { may_have_happened: true, ..DriverError::new(code, "the cloud broke") }.into()
         };
-        let trap = || CallError::from(Breakage::Trap { detail: "out of bounds".into() });
+        let trap = || CallError::from(GuestFailure::Trap { detail: "out of bounds".into() });
         let fates = [
             (3, 0),
             (2, 1),

@@ -1,6 +1,6 @@
 //! The cloud hangs.
 
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
 
 use super::cloud_trouble::lost::knows_requests;
@@ -58,7 +58,10 @@ fn hang(case: &Case) {
 }
 
 /// The driver's own error, or its own "in progress".
-fn ended<T>(answer: Answer<T>, call: &str) -> Outcome<Option<machinist_core::driver::error::DriverError>> {
+fn ended<T>(
+    answer: DriverResult<T>,
+    call: &str,
+) -> Outcome<Option<machinist_core::driver::error::DriverError>> {
     match answer {
         Ok(_) => Ok(None),
         Err(CallError::Guest(error)) => Ok(Some(error)),

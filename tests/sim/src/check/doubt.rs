@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, Code};
-use machinist_core::driver::{Answer, Creation};
+use machinist_core::driver::{Creation, DriverResult};
 use memory_api::Change;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl Creates {
         &mut self,
         uid: &str,
         actor: &str,
-        answer: &Answer<Creation>,
+        answer: &DriverResult<Creation>,
         window: SignedDuration,
         now: Timestamp,
     ) {

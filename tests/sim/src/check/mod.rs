@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use machinist_core::driver::error::Code;
-use machinist_core::driver::{Answer, Creation};
+use machinist_core::driver::{Creation, DriverResult};
 use machinist_runtime::context::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
@@ -223,7 +223,7 @@ impl Watchman {
     }
 
     /// A create has come to its end at its host.
-    pub(crate) fn create_ended(&self, uid: &str, actor: &str, answer: &Answer<Creation>) {
+    pub(crate) fn create_ended(&self, uid: &str, actor: &str, answer: &DriverResult<Creation>) {
         self.facts().creates.ended(uid, actor, answer, self.cloud.window(), self.clock.now());
     }
 

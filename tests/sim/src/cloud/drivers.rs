@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
-    Page, Vm, VmState as State,
+    Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, Listed,
+    MachineRequest, Page, Vm, VmState as State,
 };
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
@@ -33,7 +33,7 @@ impl HostDrivers {
         name: String,
         deadline: Duration,
         act: impl Future<Output = Result<T, DriverError>> + Send + 'a,
-    ) -> BoxFuture<'a, Answer<T>> {
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let act = async move {
             let answer = act.await.map_err(CallError::from);
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
@@ -52,7 +52,7 @@ impl HostDrivers {
         function: &'static str,
         request: MachineRequest,
         act: impl FnOnce(&'a Self, MachineRequest) -> F,
-    ) -> BoxFuture<'a, Answer<T>> {
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let name = request.machine.name.to_string();
         let deadline = if matches!(function, "get-status" | "reboot") {
             Duration::from_mins(1)
@@ -266,14 +266,14 @@ fn encoded(bytes: &[u8]) -> String {
     memory_api::encode(bytes)
 }
 
-fn broken<T>(failure: CallFailure) -> Answer<T> {
+fn broken<T>(failure: CallFailure) -> DriverResult<T> {
     Err(match failure {
         CallFailure::Refused(number) => {
             let code = Code::ALL.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(Code::Unknown);
             DriverError::new(code, "the cloud refuses").into()
         }
         CallFailure::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        CallFailure::NoAnswer => Breakage::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        CallFailure::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
         CallFailure::Answered(error) => error,
     })
 }
@@ -302,7 +302,7 @@ impl Drivers for HostDrivers {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.create_sent(&uid, &self.actor);
@@ -313,7 +313,7 @@ impl Drivers for HostDrivers {
         .boxed()
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.call_sent(&uid, &self.actor);
@@ -324,11 +324,11 @@ impl Drivers for HostDrivers {
         .boxed()
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         self.of_machine("delete", request, Self::remove)
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.call_sent(&uid, &self.actor);
@@ -339,15 +339,15 @@ impl Drivers for HostDrivers {
         .boxed()
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.of_machine("reboot", request, Self::reboot_vm)
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.of_machine("delete-by-id", request, move |account, request| account.remove_one(request, vm))
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         let name = request.class.name.to_string();
         self.call("list", name, Duration::from_mins(1), self.page(request))
     }
@@ -357,7 +357,7 @@ impl Drivers for HostDrivers {
         _: ProviderName,
         _: Option<DriverDigest>,
         specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         let id = |spec: &String| {
             let spec: serde_json::Value = serde_json::from_str(spec).ok()?;
             spec["csi"]["volumeHandle"].as_str().map(str::to_owned)
@@ -366,7 +366,7 @@ impl Drivers for HostDrivers {
         async move { Ok(ids) }.boxed()
     }
 
-    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         async { Ok(Vec::new()) }.boxed()
     }
 }

@@ -16,9 +16,9 @@ use kube::client::Body;
 use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal, Sent};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm, VmState,
 };
-use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::{Drivers, HealthPolicies};
@@ -266,7 +266,7 @@ impl Drivers for Faulty {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let second = match self.bug {
             Planted::CreatesTwice => Some(Self::again(&request, request.machine.uid.as_str())),
             Planted::LeaksVms => {
@@ -292,11 +292,11 @@ impl Drivers for Faulty {
         .boxed()
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.drivers.initialize(request)
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         match self.bug {
             Planted::ForgetsVms | Planted::NeverDeletes => {
                 async { Ok(Deletion::Deleted { last_known_state: None }) }.boxed()
@@ -312,7 +312,7 @@ impl Drivers for Faulty {
         }
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         match self.bug {
             Planted::ForgetsVms => {
                 async { Err(DriverError::new(Code::NotFound, "there is no such VM").into()) }.boxed()
@@ -346,11 +346,11 @@ impl Drivers for Faulty {
         }
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.drivers.reboot(request)
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         match (self.bug, request.machine.provider_id.clone()) {
             (Planted::TakesTheFirst, Some(first)) => self.drivers.delete_by_id(request, first),
             (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
@@ -358,7 +358,7 @@ impl Drivers for Faulty {
         }
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         self.drivers.list(request)
     }
 
@@ -367,11 +367,11 @@ impl Drivers for Faulty {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.drivers.get_volume_ids(provider, pin, specs)
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         self.drivers.validate_class(class)
     }
 }
@@ -408,7 +408,7 @@ impl HealthPolicies for Heeded {
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         self.0.evaluate(policy, question, now)

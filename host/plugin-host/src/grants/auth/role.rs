@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::pattern;
+
 /// The name of a role of AWS, whose last part may have one `*`, which stands for any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolePattern(String);
@@ -32,10 +34,12 @@ impl RolePattern {
 
     /// Whether the pattern means this role.
     pub fn matches(&self, role: &str) -> bool {
-        match self.0.split_once('*') {
-            None => self.0 == role,
-            Some((before, after)) => role.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
-        }
+        pattern::matches(&self.0, role)
+    }
+
+    /// Returns whether the pattern also matches each role of `other`.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        pattern::covers(&self.0, &other.0)
     }
 }
 

@@ -85,9 +85,11 @@ fn sigv4(own: &SigV4Grant, wide: &SigV4Grant) -> Option<String> {
 
 fn web_identity(own: &WebIdentityGrant, wide: &WebIdentityGrant) -> Option<String> {
     let is_below = |own: &FilePrefix, wide: &FilePrefix| own == wide || wide.covers(own.path());
+    let role = own.roles.iter().find(|own| !wide.roles.iter().any(|wide| wide.covers(own)));
     let file = own.token_files.iter().find(|own| !wide.token_files.iter().any(|wide| is_below(own, wide)));
     unless(own.sts == wide.sts, || not(&own.sts))
         .or_else(|| file.map(|file| not(file.path().display())))
+        .or_else(|| role.map(not))
         .or_else(|| {
             unless(own.token_file_key == wide.token_file_key && own.role_arn_key == wide.role_arn_key, || {
                 "with other keys of the Secret".to_owned()

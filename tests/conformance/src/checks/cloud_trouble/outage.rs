@@ -1,6 +1,6 @@
 //! The cloud is in trouble.
 
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{Code, DriverError};
 
 use super::lost::{disturbed_create, knows_requests};
@@ -77,7 +77,7 @@ fn broken() -> Effect {
     Effect::Instead(canned(500, &[("content-type", "text/plain")], "internal error"))
 }
 
-fn passes<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
+fn passes<T>(answer: DriverResult<T>, call: &str) -> Outcome<DriverError> {
     let error = guest(answer, call)?;
     let is_passing =
         matches!(error.code, Code::Unavailable | Code::Internal | Code::Unknown | Code::DeadlineExceeded);

@@ -1,6 +1,6 @@
 //! The cloud asks for fewer requests.
 
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::Code;
 
 use crate::case::{Case, Outcome, guest, must, skipped};
@@ -61,7 +61,7 @@ fn slow_down(case: &Case) {
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::Instead(answer));
 }
 
-fn judged<T>(answer: Answer<T>, call: &str) -> Outcome {
+fn judged<T>(answer: DriverResult<T>, call: &str) -> Outcome {
     let error = guest(answer, &format!("{call} that meets 429"))?;
     must(error.code == Code::Unavailable && !error.terminal, || {
         format!("{call} that meets 429 answers {error:?} instead of unavailable")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::driver::{SecretValues, Vm};
 use machinist_plugin_host::fuzz::{Taken, guest_answer, is_visible};
 use machinist_plugin_host::grants::Grants;
@@ -186,7 +186,7 @@ fn error_holds(error: &CallError) -> Result<(), String> {
     }
 }
 
-fn breakage_is_bounded(breakage: &Breakage) -> Result<(), String> {
+fn breakage_is_bounded(breakage: &GuestFailure) -> Result<(), String> {
     shown_as_is(&breakage.to_string(), 8 * 1024)
 }
 

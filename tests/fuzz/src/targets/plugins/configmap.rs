@@ -8,6 +8,7 @@ use bytes::Bytes;
 use machinist_plugin_host::fuzz::{is_visible, reason};
 use machinist_plugin_host::loading::verify::{self, Contract};
 use machinist_plugin_host::registry::canary::decided::Said;
+use machinist_plugin_host::registry::status::PluginStatus;
 use machinist_plugin_host::sources::Content;
 use machinist_plugin_host::sources::configmap::RawConfigMap;
 use machinist_plugin_host::sources::parts::Part;
@@ -124,7 +125,8 @@ fn check(input: &[u8]) -> Verdict {
         "a fingerprint is not of its content".to_owned()
     })?;
     let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
-    let _resolved = map.annotations.values().filter_map(|text| Resolved::of_status(text)).count();
+    let statuses = map.annotations.values().filter_map(|text| PluginStatus::parse(text).ok());
+    let _resolved = statuses.filter_map(|status| Resolved::of_status(status.resolved?)).count();
     let declared = match map.declared() {
         Ok(declared) => declared,
         Err(error) => return error_is_readable(&error),
