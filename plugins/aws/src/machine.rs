@@ -7,7 +7,7 @@ use crate::ec2::Ec2;
 use crate::ec2::answer::Instance;
 use crate::ec2::errors::error;
 use crate::ec2::params::Filter;
-use crate::ec2::pending::State;
+use crate::ec2::pending::PendingCreate;
 use crate::instance::adoption::{self, TagKeys};
 use crate::instance::initialize::Due;
 use crate::instance::map;
@@ -46,7 +46,7 @@ pub(crate) fn region_of(request: &Request) -> Outcome<String> {
     let id = request.machine.provider_id.as_deref().and_then(map::parts);
     let by_id = id.and_then(|(region, _)| region).map(str::to_owned);
     let class = || spec::read_in_part(&request.class).usable_region().map(str::to_owned);
-    let begun = || State::parse(request.machine.last_known_state.as_deref()).region;
+    let begun = || PendingCreate::parse(request.machine.last_known_state.as_deref()).region;
     by_id.or_else(begun).or_else(class).ok_or_else(no_region)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn region_of_id(request: &Request, provider_id: &str) -> Outcome<Stri
 
 /// Returns the region of a create. A create stays in the region in which it began.
 pub(crate) fn region_of_create(request: &Request) -> Outcome<String> {
-    let state = State::parse(request.machine.last_known_state.as_deref());
+    let state = PendingCreate::parse(request.machine.last_known_state.as_deref());
     match (state.instance, state.region) {
         (Some(_), Some(region)) => Ok(region),
         _ => Ok(spec::read(&request.class)?.0.region),
@@ -277,7 +277,7 @@ pub(crate) fn known_id(request: &Request) -> Option<String> {
 /// Returns the instance that this driver has launched for the machine, by its own note. Unlike the provider id, nobody
 /// else writes it.
 pub(crate) fn launched_id(request: &Request) -> Option<String> {
-    State::parse(request.machine.last_known_state.as_deref()).instance
+    PendingCreate::parse(request.machine.last_known_state.as_deref()).instance
 }
 
 /// Returns the only instance, or an error for several.

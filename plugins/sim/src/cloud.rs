@@ -88,7 +88,7 @@ impl<'a> Cloud<'a> {
         let filter = format!("tag={CLUSTER_TAG}:{}", escaped(cluster));
         let page = trial.page(&vm_list(&filter, cursor), "vms", Vm::parse)?;
         if page.next.is_some() && page.next.as_deref() == cursor {
-            return Err(trial.odd("repeats a cursor of its listing"));
+            return Err(trial.invalid_answer("repeats a cursor of its listing"));
         }
         Ok(page)
     }
@@ -134,7 +134,7 @@ impl<'a> Cloud<'a> {
 }
 
 impl Trial<'_> {
-    fn odd(&self, what: &str) -> CloudError {
+    fn invalid_answer(&self, what: &str) -> CloudError {
         self.attempt.odd(what).into()
     }
 
@@ -153,7 +153,7 @@ impl Trial<'_> {
     }
 
     fn object<T>(&self, answer: &Value, parse: fn(&Value) -> Option<T>) -> Result<T, CloudError> {
-        parse(answer).ok_or_else(|| self.odd("lacks a field that its kind of object always has"))
+        parse(answer).ok_or_else(|| self.invalid_answer("lacks a field that its kind of object always has"))
     }
 
     fn page<T>(
@@ -163,7 +163,7 @@ impl Trial<'_> {
         parse: fn(&Value) -> Option<T>,
     ) -> Result<Page<T>, CloudError> {
         let answer = self.send(&self.cloud.request(Method::Get, target))?;
-        Page::parse(&answer, field, parse).ok_or_else(|| self.odd("is not a listing"))
+        Page::parse(&answer, field, parse).ok_or_else(|| self.invalid_answer("is not a listing"))
     }
 
     fn all<T>(
@@ -180,9 +180,11 @@ impl Trial<'_> {
             match page.next {
                 None => return Ok(entries),
                 Some(next) if cursors.contains(&next) => {
-                    return Err(self.odd("repeats a cursor of its listing"));
+                    return Err(self.invalid_answer("repeats a cursor of its listing"));
                 }
-                Some(_) if cursors.len() >= PAGES => return Err(self.odd("is a listing without end")),
+                Some(_) if cursors.len() >= PAGES => {
+                    return Err(self.invalid_answer("is a listing without end"));
+                }
                 Some(next) => cursors.push(next),
             }
         }

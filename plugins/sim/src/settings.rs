@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_what_stands_before_a_path() {
+    fn an_endpoint_is_the_part_before_a_path() {
         for (url, host, first) in [
             ("http://127.0.0.1:8080/", "127.0.0.1", "http://127.0.0.1:8080/v1/vms"),
             ("https://[::1]/cloud/", "[::1]", "https://[::1]/cloud/v1/vms"),

@@ -1,21 +1,16 @@
 //! A proxy between the plugin host and the cloud: it records requests, and injects faults by rule.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use http::{HeaderMap, Request, Response};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Frame, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use faulty_http::{Answer, Broken, Received, Upstream, serve};
+use http::header::HOST;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -92,8 +87,7 @@ pub(crate) struct Entry {
 /// The setup of the proxy while checks run.
 pub(crate) struct Wiring {
     /// Where requests go on to; absent: nowhere.
-    pub(crate) upstream: Option<String>,
-    pub(crate) client: reqwest::Client,
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) requests: Requests,
     pub(crate) invisible: Vec<Scripted>,
 }
@@ -115,30 +109,20 @@ struct State {
     rules: Vec<(Rule, usize)>,
     journal: Vec<Entry>,
     paging: Option<Paging>,
-    repeated: Option<Whole>,
+    repeated: Option<Received>,
 }
-
-/// An answer that was read to its end.
-#[derive(Clone)]
-struct Whole {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-type Body = BoxBody<Bytes, io::Error>;
-
-/// The connection ends without an answer.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection ends without an answer")]
-struct Gone;
 
 impl Proxy {
     pub(crate) async fn start(wiring: Wiring) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { wiring, state: Mutex::default() });
-        let serving = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        let answering = Arc::clone(&shared);
+        let answer = move |head, body| {
+            let shared = Arc::clone(&answering);
+            async move { shared.serve(head, body).await }
+        };
+        let serving = tokio::spawn(serve(listener, usize::MAX, answer));
         Ok(Self { address, shared, _serving: AbortOnDropHandle::new(serving) })
     }
 
@@ -182,62 +166,38 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                let Ok((stream, _)) = accepted else { continue };
-                let shared = Arc::clone(&shared);
-                let _ = stream.set_nodelay(true);
-                connections.spawn(async move {
-                    let serve = service_fn(move |request| {
-                        let shared = Arc::clone(&shared);
-                        async move { shared.serve(request).await }
-                    });
-                    // A connection that ends badly is what some rules are for.
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), serve).await;
-                });
-            }
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn serve(&self, request: Request<Incoming>) -> Result<Response<Body>, Gone> {
-        let (parts, body) = request.into_parts();
-        let body = body.collect().await.map_err(|_| Gone)?.to_bytes();
+    async fn serve(&self, head: Parts, body: Bytes) -> Answer {
         let (method, target) =
-            (parts.method.as_str(), parts.uri.path_and_query().map_or("/", |target| target.as_str()));
+            (head.method.as_str(), head.uri.path_and_query().map_or("/", |target| target.as_str()));
         let kind = self.kind(method, target, &body);
-        let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let host = head.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
         let entry = Entry { kind, host, target: target.to_owned(), body: body.clone() };
         let (effect, target) = self.note(entry);
-        let forward = || self.forward(&parts.method, &target, &parts.headers, body.clone());
+        let forward = || self.forward(&head, &target, body.clone());
         match effect {
             None => Ok(forward().await?.whole()),
-            Some(Effect::Instead(canned)) => Ok(answer(&canned)?.whole()),
+            Some(Effect::Instead(canned)) => Ok(answer(canned).whole()),
             Some(Effect::After(canned)) => {
                 forward().await?;
-                Ok(answer(&canned)?.whole())
+                Ok(answer(canned).whole())
             }
-            Some(Effect::LoseRequest) => Err(Gone),
+            Some(Effect::LoseRequest) => Err(Broken),
             Some(Effect::LoseAnswer) => {
                 forward().await?;
-                Err(Gone)
+                Err(Broken)
             }
             Some(Effect::HoldAnswer) => {
                 forward().await?;
                 tokio::time::sleep(HELD).await;
-                Err(Gone)
+                Err(Broken)
             }
-            Some(Effect::BreakBody) => Ok(forward().await?.broken()),
+            Some(Effect::BreakBody) => Ok(forward().await?.cut()),
             Some(Effect::HalveBody) => Ok(forward().await?.halved().whole()),
             Some(Effect::Flood) => {
                 let mut whole = forward().await?;
@@ -247,7 +207,7 @@ impl Shared {
             Some(Effect::Invisible) => {
                 let fits = |scripted: &&Scripted| scripted.on.fits(method, &target, &body);
                 match self.wiring.invisible.iter().find(fits) {
-                    Some(scripted) => Ok(answer(&scripted.answer)?.whole()),
+                    Some(scripted) => Ok(answer(scripted.answer.clone()).whole()),
                     None => Ok(forward().await?.whole()),
                 }
             }
@@ -304,63 +264,22 @@ impl Shared {
         (effect, target)
     }
 
-    async fn forward(
-        &self,
-        method: &http::Method,
-        target: &str,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Whole, Gone> {
-        let upstream = self.wiring.upstream.as_ref().ok_or(Gone)?;
-        let mut headers = headers.clone();
-        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
-            headers.remove(name);
-        }
-        let request = self.wiring.client.request(method.clone(), format!("{upstream}{target}"));
-        let answer = request.headers(headers).body(body).send().await.map_err(|_| Gone)?;
-        let (status, mut headers) = (answer.status().as_u16(), answer.headers().clone());
-        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
-            headers.remove(name);
-        }
-        Ok(Whole { status, headers, body: answer.bytes().await.map_err(|_| Gone)? })
-    }
-}
-
-impl Whole {
-    fn response(&self, body: Body) -> Response<Body> {
-        let mut response = Response::new(body);
-        *response.status_mut() = http::StatusCode::from_u16(self.status).unwrap_or(http::StatusCode::OK);
-        *response.headers_mut() = self.headers.clone();
-        response
-    }
-
-    fn whole(&self) -> Response<Body> {
-        self.response(Full::new(self.body.clone()).map_err(|never: Infallible| match never {}).boxed())
-    }
-
-    fn halved(&self) -> Self {
-        Self { body: self.body.slice(..self.body.len() / 2), ..self.clone() }
-    }
-
-    /// Half of it under the length of all of it.
-    fn broken(&self) -> Response<Body> {
-        let half = self.body.slice(..self.body.len() / 2);
-        let frames = [Ok(Frame::data(half)), Err(io::Error::other("cut"))];
-        let mut response = self.response(BoxBody::new(StreamBody::new(futures::stream::iter(frames))));
-        response.headers_mut().insert(CONTENT_LENGTH, self.body.len().max(1).into());
-        response
+    async fn forward(&self, head: &Parts, target: &str, body: Bytes) -> Result<Received, Broken> {
+        let upstream = self.wiring.upstream.as_ref().ok_or(Broken)?;
+        upstream.forward(head, target, body).await.map_err(|_| Broken)
     }
 }
 
 /// The profile's words as an answer. A header that is none counts as absent.
-fn answer(canned: &Canned) -> Result<Whole, Gone> {
+fn answer(canned: Canned) -> Received {
     let mut headers = HeaderMap::new();
     for (name, value) in &canned.headers {
         if let (Ok(name), Ok(value)) = (name.parse::<http::HeaderName>(), value.parse()) {
             headers.insert(name, value);
         }
     }
-    Ok(Whole { status: canned.status, headers, body: Bytes::from(canned.body.clone()) })
+    let status = StatusCode::from_u16(canned.status).unwrap_or(StatusCode::OK);
+    Received { status, headers, body: Bytes::from(canned.body) }
 }
 
 /// The target with the page's size in its query.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use faulty_http::Upstream;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -97,8 +98,7 @@ impl Stage {
         compiling: &CompileSettings,
     ) -> Result<Self, Error> {
         let wiring = Wiring {
-            upstream: cloud.map(|cloud| cloud.url().to_owned()),
-            client: client.clone(),
+            upstream: cloud.map(|cloud| Upstream::new(cloud.url(), client.clone())),
             requests: profile.requests.clone(),
             invisible: profile.invisible.clone(),
         };

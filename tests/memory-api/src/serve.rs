@@ -25,7 +25,7 @@ use crate::pods;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
 use crate::store::{Key, Outcome, Part};
-use crate::wire::{Manner, Trouble};
+use crate::wire::{CallFailure, Manner};
 
 /// How far back a stale listing may be.
 const STALE_CHANGES: usize = 50;
@@ -386,11 +386,11 @@ fn stream(watch: WatchStream) -> Reply {
     Response::builder().status(200).body(StreamBody::new(lines.boxed()).boxed_unsync()).unwrap()
 }
 
-fn broken(failure: Trouble) -> Result<Reply, BoxError> {
+fn broken(failure: CallFailure) -> Result<Reply, BoxError> {
     match failure {
-        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::server_failure(code)))),
-        Trouble::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
-        Trouble::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
-        Trouble::Answered(error) => Err(error.into()),
+        CallFailure::Refused(code) => Ok(reply(200, &Err(Refusal::server_failure(code)))),
+        CallFailure::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+        CallFailure::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+        CallFailure::Answered(error) => Err(error.into()),
     }
 }

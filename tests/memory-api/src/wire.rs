@@ -73,7 +73,7 @@ impl fmt::Display for Record {
 
 /// The treatment of a call.
 #[derive(Clone, Debug)]
-pub enum Fate {
+pub enum Handling {
     /// It is carried out and answered.
     Pass,
     /// It is refused with this code: of HTTP, or for a driver the number of its code.
@@ -111,7 +111,7 @@ pub enum Manner {
 
 /// Why there is no proper answer.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum CallFailure {
     /// Refused with this code.
     Refused(u16),
     NotSent,
@@ -120,7 +120,7 @@ pub enum Trouble {
     Answered(CallError),
 }
 
-type Plan = Box<dyn FnMut(&Call) -> Fate + Send>;
+type Plan = Box<dyn FnMut(&Call) -> Handling + Send>;
 
 struct Inner {
     records: VecDeque<Record>,
@@ -151,7 +151,7 @@ impl Wire {
             forgotten: 0,
             limit: usize::MAX,
             hash: DefaultHasher::new(),
-            plan: Box::new(|_| Fate::Pass),
+            plan: Box::new(|_| Handling::Pass),
             cut: BTreeSet::new(),
         };
         Self {
@@ -181,13 +181,13 @@ impl Wire {
     }
 
     /// Decides the fate of all further calls.
-    pub fn plan(&self, plan: impl FnMut(&Call) -> Fate + Send + 'static) {
+    pub fn plan(&self, plan: impl FnMut(&Call) -> Handling + Send + 'static) {
         self.lock().plan = Box::new(plan);
     }
 
     /// All further calls pass.
     pub fn heal(&self) {
-        self.plan(|_| Fate::Pass);
+        self.plan(|_| Handling::Pass);
     }
 
     /// Nothing that this actor sends arrives any more.
@@ -253,7 +253,7 @@ impl Wire {
         actor: &str,
         (verb, what, name): (&'static str, String, String),
         act: impl Future<Output = (u16, T)>,
-        broken: impl FnOnce(Trouble) -> T,
+        broken: impl FnOnce(CallFailure) -> T,
     ) -> T {
         self.carry_in_a_manner(actor, (verb, what, name), |_| act, broken).await
     }
@@ -264,20 +264,20 @@ impl Wire {
         actor: &str,
         (verb, what, name): (&'static str, String, String),
         act: impl FnOnce(Manner) -> A,
-        broken: impl FnOnce(Trouble) -> T,
+        broken: impl FnOnce(CallFailure) -> T,
     ) -> T {
-        let (number, fate) = self.begin(actor, verb, what, name);
+        let (number, handling) = self.begin(actor, verb, what, name);
         tokio::time::sleep(TRAVEL).await;
         if self.lock().cut.contains(actor) {
             return std::future::pending().await;
         }
-        match fate {
-            Fate::Pass => {
+        match handling {
+            Handling::Pass => {
                 let (code, answer) = act(Manner::Plain).await;
                 self.end(number, code);
                 answer
             }
-            Fate::Delay(delay) => {
+            Handling::Delay(delay) => {
                 tokio::time::sleep(delay).await;
                 if self.lock().cut.contains(actor) {
                     return std::future::pending().await;
@@ -286,7 +286,7 @@ impl Wire {
                 self.end(number, code);
                 answer
             }
-            Fate::DelayAnswer(delay) => {
+            Handling::DelayAnswer(delay) => {
                 let (code, answer) = act(Manner::Plain).await;
                 tokio::time::sleep(delay).await;
                 if self.lock().cut.contains(actor) {
@@ -295,35 +295,35 @@ impl Wire {
                 self.end(number, code);
                 answer
             }
-            Fate::Stale => {
+            Handling::Stale => {
                 let (code, answer) = act(Manner::Stale).await;
                 self.end(number, code);
                 answer
             }
-            Fate::Refuse(code) => {
+            Handling::Refuse(code) => {
                 self.end(number, code);
-                broken(Trouble::Refused(code))
+                broken(CallFailure::Refused(code))
             }
-            Fate::Answer(error) => {
+            Handling::Answer(error) => {
                 self.end(number, u16::from(error.code().number()));
-                broken(Trouble::Answered(error))
+                broken(CallFailure::Answered(error))
             }
-            Fate::AnswerAfter(error) => {
+            Handling::AnswerAfter(error) => {
                 act(Manner::Plain).await;
                 self.end(number, u16::from(error.code().number()));
-                broken(Trouble::Answered(error))
+                broken(CallFailure::Answered(error))
             }
-            Fate::Lose => broken(Trouble::NotSent),
-            Fate::LoseAnswer => {
+            Handling::Lose => broken(CallFailure::NotSent),
+            Handling::LoseAnswer => {
                 act(Manner::Plain).await;
-                broken(Trouble::NoAnswer)
+                broken(CallFailure::NoAnswer)
             }
-            Fate::Hang => std::future::pending().await,
-            Fate::HangAfter => {
+            Handling::Hang => std::future::pending().await,
+            Handling::HangAfter => {
                 act(Manner::Plain).await;
                 std::future::pending().await
             }
-            Fate::Crash(is_carried_out) => {
+            Handling::Crash(is_carried_out) => {
                 if is_carried_out {
                     act(Manner::Plain).await;
                 }
@@ -335,19 +335,19 @@ impl Wire {
         }
     }
 
-    fn begin(&self, actor: &str, verb: &'static str, what: String, name: String) -> (usize, Fate) {
+    fn begin(&self, actor: &str, verb: &'static str, what: String, name: String) -> (usize, Handling) {
         let at = self.elapsed();
         let mut inner = self.lock();
         let number = inner.forgotten + inner.records.len() + 1;
         let call = Call { number, actor: actor.to_owned(), verb, what, name };
-        let fate = (inner.plan)(&call);
+        let handling = (inner.plan)(&call);
         (at, &call.actor, call.verb, &call.what, &call.name).hash(&mut inner.hash);
         inner.records.push_back(Record { at, call, code: None });
         if inner.records.len() > inner.limit {
             inner.records.pop_front();
             inner.forgotten += 1;
         }
-        (number, fate)
+        (number, handling)
     }
 
     fn end(&self, number: usize, code: u16) {

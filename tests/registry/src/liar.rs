@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use faulty_http::{Answer, AnswerBody, Broken, Received, Upstream, serve};
+use http::header::HOST;
+use http::request::Parts;
+use http::{Response, StatusCode};
 
 /// How an answer differs from the truth.
 #[derive(Clone, Debug)]
@@ -47,8 +47,7 @@ struct Lies {
 
 #[derive(Clone)]
 struct Shared {
-    upstream: String,
-    client: reqwest::Client,
+    upstream: Upstream,
     lies: Arc<Mutex<Lies>>,
 }
 
@@ -67,11 +66,11 @@ impl Liar {
         let address = listener.local_addr()?;
         let lies = Arc::new(Mutex::new(Lies::default()));
         let client = reqwest::Client::builder().no_proxy().build()?;
-        let shared = Shared { upstream: upstream.to_owned(), client, lies: lies.clone() };
-        let router = Router::new().fallback(answer).with_state(shared);
-        let task = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
+        let shared =
+            Shared { upstream: Upstream::new(format!("http://{upstream}"), client), lies: lies.clone() };
+        let task = tokio::spawn(serve(listener, MOST_BODY_BYTES, move |head, body| {
+            answer(shared.clone(), head, body)
+        }));
         Ok(Self { address, lies, task })
     }
 
@@ -104,75 +103,56 @@ impl Drop for Liar {
     }
 }
 
-async fn answer(State(shared): State<Shared>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+async fn answer(shared: Shared, mut head: Parts, body: Bytes) -> Answer {
+    let path = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     let lie = {
         let mut lies = shared.lies.lock().unwrap_or_else(PoisonError::into_inner);
-        lies.asked.push(format!("{} {path}", parts.method));
+        lies.asked.push(format!("{} {path}", head.method));
         lies.by_path.iter().find(|(part, _)| path.contains(part.as_str())).map(|(_, lie)| lie.clone())
     };
     match lie {
         Some(Lie::Silence) => std::future::pending().await,
-        Some(Lie::Drip) => stream(Bytes::from_static(b" "), Duration::from_millis(20)),
-        Some(Lie::Flood) => stream(Bytes::from(vec![b' '; 64 << 10]), Duration::ZERO),
+        Some(Lie::Drip) => endless(Bytes::from_static(b" "), Duration::from_millis(20)),
+        Some(Lie::Flood) => endless(Bytes::from(vec![b' '; 64 << 10]), Duration::ZERO),
         Some(Lie::Instead { status, headers, body }) => {
-            let mut response = (status_of(status), body).into_response();
+            let mut response = Response::builder().status(status_of(status));
             for (name, value) in headers {
-                if let Ok(value) = value.parse() {
-                    response.headers_mut().insert(name, value);
-                }
+                response = response.header(name, value);
             }
-            response
+            response.body(AnswerBody::whole(body)).map_err(|_| Broken)
         }
         lie @ (None | Some(Lie::Bytes | Lie::Half)) => {
-            let body = axum::body::to_bytes(body, MOST_BODY_BYTES).await.unwrap_or_default();
-            let url = format!("http://{}{path}", shared.upstream);
-            let mut headers = parts.headers;
-            headers.remove("host");
-            match shared.client.request(parts.method, url).headers(headers).body(body).send().await {
-                Ok(answer) => pass_on(answer, lie.as_ref()).await,
-                Err(error) => (status_of(502), error.to_string()).into_response(),
+            head.headers.remove(HOST);
+            match shared.upstream.forward(&head, &path, body).await {
+                Ok(truth) => Ok(pass_on(truth, lie.as_ref())),
+                Err(error) => {
+                    let body = AnswerBody::whole(error.to_string());
+                    Response::builder().status(StatusCode::BAD_GATEWAY).body(body).map_err(|_| Broken)
+                }
             }
         }
     }
 }
 
-async fn pass_on(answer: reqwest::Response, lie: Option<&Lie>) -> Response {
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let truth = answer.bytes().await.unwrap_or_default();
-    let body = match lie {
+fn pass_on(mut truth: Received, lie: Option<&Lie>) -> Response<AnswerBody> {
+    match lie {
         Some(Lie::Bytes) => {
-            let mut bytes = truth.to_vec();
+            let mut bytes = truth.body.to_vec();
             if let Some(last) = bytes.last_mut() {
                 *last ^= 1;
             }
-            Body::from(bytes)
+            truth.body = bytes.into();
+            truth.whole()
         }
-        Some(Lie::Half) => {
-            let half = truth.slice(..truth.len() / 2);
-            Body::from_stream(futures::stream::iter([Ok(half), Err(std::io::Error::other("the end"))]))
-        }
-        Some(Lie::Drip | Lie::Silence | Lie::Flood | Lie::Instead { .. }) | None => Body::from(truth),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response.headers_mut().remove("transfer-encoding");
-    response
+        Some(Lie::Half) => truth.cut(),
+        Some(Lie::Drip | Lie::Silence | Lie::Flood | Lie::Instead { .. }) | None => truth.whole(),
+    }
 }
 
-fn stream(piece: Bytes, pause: Duration) -> Response {
-    let pieces = futures::stream::unfold((), move |()| {
-        let piece = piece.clone();
-        async move {
-            tokio::time::sleep(pause).await;
-            Some((Ok::<_, std::io::Error>(piece), ()))
-        }
-    });
-    Response::new(Body::from_stream(pieces))
+fn endless(piece: Bytes, pause: Duration) -> Answer {
+    Ok(Response::new(AnswerBody::endless(piece, pause)))
 }
 
-fn status_of(status: u16) -> axum::http::StatusCode {
-    axum::http::StatusCode::from_u16(status).unwrap_or(axum::http::StatusCode::INTERNAL_SERVER_ERROR)
+fn status_of(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Sent};
-use memory_api::wire::{Call, Fate, Wire};
+use machinist_core::driver::error::{GuestFailure, CallError, Code, DriverError, Sent};
+use memory_api::wire::{Call, Handling, Wire};
 
 use crate::check::{HOST, Watchman};
 use crate::plan::CallFaults;
@@ -46,7 +46,7 @@ impl Faults {
         let (decider, watchman) = (faults.clone(), watchman.clone());
         wire.plan(move |call| {
             watchman.sent(call);
-            decider.lock().fate(call)
+            decider.lock().handling(call)
         });
         faults
     }
@@ -107,9 +107,9 @@ impl Faults {
 }
 
 impl FaultState {
-    fn fate(&mut self, call: &Call) -> Fate {
+    fn handling(&mut self, call: &Call) -> Handling {
         if self.is_calm || !call.actor.starts_with(HOST) {
-            return Fate::Pass;
+            return Handling::Pass;
         }
         if let Some((left, is_carried_out)) = self.doomed.get_mut(&call.actor) {
             let is_carried_out = *is_carried_out;
@@ -117,61 +117,62 @@ impl FaultState {
                 Some(fewer) => *left = fewer,
                 None => {
                     self.doomed.remove(&call.actor);
-                    return self.counted("crash", Fate::Crash(is_carried_out));
+                    return self.counted("crash", Handling::Crash(is_carried_out));
                 }
             }
         }
         if call.verb == "CALL" { self.of_driver() } else { self.of_request(call) }
     }
 
-    fn of_request(&mut self, call: &Call) -> Fate {
+    fn of_request(&mut self, call: &Call) -> Handling {
         if self.cut_off.contains(&call.actor) {
-            return self.counted("cut off", Fate::Lose);
+            return self.counted("cut off", Handling::Lose);
         }
         let rates = self.calls;
         let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE");
         let is_stream = matches!(call.verb, "LIST" | "WATCH");
         if is_write && self.rng.happens(rates.conflict) {
-            return self.counted("409", Fate::Refuse(409));
+            return self.counted("409", Handling::Refuse(409));
         }
         let is_token = call.what == "secrets" && call.name.starts_with("bootstrap-token-");
         if self.keeps_tokens && call.verb == "DELETE" && is_token {
-            return self.counted("token kept", Fate::Refuse(403));
+            return self.counted("token kept", Handling::Refuse(403));
         }
         if self.rng.happens(rates.throttled) {
-            return self.counted("429", Fate::Refuse(429));
+            return self.counted("429", Handling::Refuse(429));
         }
         if self.rng.happens(rates.broken) {
-            return self.counted("500", Fate::Refuse(500));
+            return self.counted("500", Handling::Refuse(500));
         }
         if self.rng.happens(rates.lost) {
-            return self.counted("lost", Fate::Lose);
+            return self.counted("lost", Handling::Lose);
         }
         if is_write && self.rng.happens(rates.answer_lost) {
-            return self.counted("answer lost", Fate::LoseAnswer);
+            return self.counted("answer lost", Handling::LoseAnswer);
         }
         if self.rng.happens(rates.slow) {
             let delay = self.rng.between(Duration::from_millis(50), Duration::from_secs(4));
-            let fate = if self.rng.happens(0.5) { Fate::Delay(delay) } else { Fate::DelayAnswer(delay) };
-            return self.counted("slow", fate);
+            let handling =
+                if self.rng.happens(0.5) { Handling::Delay(delay) } else { Handling::DelayAnswer(delay) };
+            return self.counted("slow", handling);
         }
         // A listing or watch that nobody answers ends with its connection, which is not simulated.
         if !is_stream && self.rng.happens(rates.hangs) {
-            let fate = if self.rng.happens(0.5) { Fate::Hang } else { Fate::HangAfter };
-            return self.counted("hangs", fate);
+            let handling = if self.rng.happens(0.5) { Handling::Hang } else { Handling::HangAfter };
+            return self.counted("hangs", handling);
         }
         if call.verb == "LIST" && self.rng.happens(rates.stale) {
-            return self.counted("stale", Fate::Stale);
+            return self.counted("stale", Handling::Stale);
         }
-        Fate::Pass
+        Handling::Pass
     }
 
-    fn of_driver(&mut self) -> Fate {
+    fn of_driver(&mut self) -> Handling {
         if let Some(code) = self.cloud_code {
-            return self.counted("cloud outage", Fate::Refuse(u16::from(code.number())));
+            return self.counted("cloud outage", Handling::Refuse(u16::from(code.number())));
         }
         if !self.rng.happens(self.calls.cloud) {
-            return Fate::Pass;
+            return Handling::Pass;
         }
         let unclear = |code: Code| -> CallError {
             DriverError { may_have_happened: true, ..DriverError::new(code, "the cloud broke") }.into()
@@ -191,26 +192,26 @@ impl FaultState {
             (1, 10),
             (1, 11),
         ];
-        let fate = match self.rng.weighed(&fates).unwrap_or_default() {
-            0 => Fate::Refuse(u16::from(Code::Unavailable.number())),
-            1 => Fate::Answer(unclear(Code::Internal)),
-            2 => Fate::LoseAnswer,
-            3 => Fate::Delay(self.rng.between(Duration::from_secs(1), Duration::from_secs(90))),
-            4 => Fate::Answer(trap()),
-            5 => Fate::Hang,
-            6 => Fate::Refuse(u16::from(Code::ResourceExhausted.number())),
-            7 => Fate::HangAfter,
+        let handling = match self.rng.weighed(&fates).unwrap_or_default() {
+            0 => Handling::Refuse(u16::from(Code::Unavailable.number())),
+            1 => Handling::Answer(unclear(Code::Internal)),
+            2 => Handling::LoseAnswer,
+            3 => Handling::Delay(self.rng.between(Duration::from_secs(1), Duration::from_secs(90))),
+            4 => Handling::Answer(trap()),
+            5 => Handling::Hang,
+            6 => Handling::Refuse(u16::from(Code::ResourceExhausted.number())),
+            7 => Handling::HangAfter,
             // It was done, and the driver says that nobody knows.
-            8 => Fate::AnswerAfter(unclear(Code::Unavailable)),
-            9 => Fate::AnswerAfter(trap()),
-            10 => Fate::Answer(trap().having_sent(Sent::Nothing)),
-            _ => Fate::Refuse(u16::from(Code::InvalidArgument.number())),
+            8 => Handling::AnswerAfter(unclear(Code::Unavailable)),
+            9 => Handling::AnswerAfter(trap()),
+            10 => Handling::Answer(trap().having_sent(Sent::Nothing)),
+            _ => Handling::Refuse(u16::from(Code::InvalidArgument.number())),
         };
-        self.counted("cloud", fate)
+        self.counted("cloud", handling)
     }
 
-    fn counted(&mut self, what: &'static str, fate: Fate) -> Fate {
+    fn counted(&mut self, what: &'static str, handling: Handling) -> Handling {
         *self.counts.entry(what).or_default() += 1;
-        fate
+        handling
     }
 }

@@ -8,7 +8,7 @@ use crate::ec2::xml::{child, items, text, verbatim};
 
 /// The state of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum InstanceState {
     Pending,
     Running,
     /// Becomes `Stopped`, from which it can start again.
@@ -22,7 +22,7 @@ pub(crate) enum State {
     Other,
 }
 
-impl State {
+impl InstanceState {
     fn parse(name: &str) -> Self {
         match name {
             "pending" => Self::Pending,
@@ -40,7 +40,7 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) id: String,
-    pub(crate) state: State,
+    pub(crate) state: InstanceState,
     /// The private DNS name; empty until it has one.
     pub(crate) node_name: String,
     pub(crate) tags: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ impl Instance {
         let checks = own("sourceDestCheck").as_deref() == Some("true");
         Some(Self {
             id: own("instanceId")?,
-            state: text(node, &["instanceState", "name"]).map_or(State::Other, State::parse),
+            state: text(node, &["instanceState", "name"]).map_or(InstanceState::Other, InstanceState::parse),
             node_name: own("privateDnsName").unwrap_or_default(),
             tags: items(node, "tagSet").into_iter().filter_map(tag).collect(),
             interfaces: items(node, "networkInterfaceSet")
@@ -113,7 +113,7 @@ impl Instance {
 
     /// True until its termination has begun, which EC2 never reverts.
     pub(crate) fn is_there(&self) -> bool {
-        !matches!(self.state, State::ShuttingDown | State::Terminated)
+        !matches!(self.state, InstanceState::ShuttingDown | InstanceState::Terminated)
     }
 }
 

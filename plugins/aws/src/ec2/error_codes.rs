@@ -4,7 +4,7 @@ use machinist_sdk::driver::Code;
 
 /// Whether a refused change may have happened all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Completion {
     NotDone,
     Unknown,
 }
@@ -17,24 +17,24 @@ pub(crate) struct Meaning {
     pub(crate) code: Code,
     /// True if only another class, Secret or Machine helps.
     pub(crate) is_terminal: bool,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Completion,
     /// Advice for a person, if EC2's own message gives none.
     pub(crate) advice: &'static str,
 }
 
 /// Terminal: class, Secret or Machine must change.
 const fn lasting(name: &'static str, code: Code, advice: &'static str) -> Meaning {
-    Meaning { name, code, is_terminal: true, outcome: Outcome::NotDone, advice }
+    Meaning { name, code, is_terminal: true, outcome: Completion::NotDone, advice }
 }
 
 /// Temporary: may pass without a change of class, Secret or Machine.
 const fn passing(name: &'static str, code: Code, advice: &'static str) -> Meaning {
-    Meaning { name, code, is_terminal: false, outcome: Outcome::NotDone, advice }
+    Meaning { name, code, is_terminal: false, outcome: Completion::NotDone, advice }
 }
 
 /// The work may have been done.
 const fn unknown(name: &'static str) -> Meaning {
-    Meaning { name, code: Code::Unavailable, is_terminal: false, outcome: Outcome::Unknown, advice: "" }
+    Meaning { name, code: Code::Unavailable, is_terminal: false, outcome: Completion::Unknown, advice: "" }
 }
 
 const fn exhausted(name: &'static str, advice: &'static str) -> Meaning {
@@ -190,14 +190,14 @@ pub(crate) fn meaning(name: &str) -> Option<&'static Meaning> {
 }
 
 /// Classifies a code that the table does not list by its status.
-pub(crate) fn by_status(status: u16) -> (Code, Outcome) {
+pub(crate) fn by_status(status: u16) -> (Code, Completion) {
     match status {
-        401 => (Code::Unauthenticated, Outcome::NotDone),
-        403 => (Code::PermissionDenied, Outcome::NotDone),
-        408 | 504 => (Code::DeadlineExceeded, Outcome::Unknown),
-        429 => (Code::Unavailable, Outcome::NotDone),
-        500..=599 => (Code::Unavailable, Outcome::Unknown),
-        _ => (Code::Internal, Outcome::NotDone),
+        401 => (Code::Unauthenticated, Completion::NotDone),
+        403 => (Code::PermissionDenied, Completion::NotDone),
+        408 | 504 => (Code::DeadlineExceeded, Completion::Unknown),
+        429 => (Code::Unavailable, Completion::NotDone),
+        500..=599 => (Code::Unavailable, Completion::Unknown),
+        _ => (Code::Internal, Completion::NotDone),
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn exhaustion_is_told_by_the_codes_that_the_autoscaler_waits_for() {
+    fn exhaustion_has_the_codes_that_the_autoscaler_waits_for() {
         for name in [
             "InsufficientCapacity",
             "InsufficientAddressCapacity",
@@ -233,8 +233,8 @@ mod tests {
             "UnfulfillableCapacity",
         ] {
             let row = meaning(name).unwrap();
-            let told = (row.code, row.is_terminal, row.outcome);
-            assert_eq!(told, (Code::ResourceExhausted, false, Outcome::NotDone), "{name}");
+            let meaning = (row.code, row.is_terminal, row.outcome);
+            assert_eq!(meaning, (Code::ResourceExhausted, false, Completion::NotDone), "{name}");
             assert!(!row.advice.is_empty(), "{name}");
         }
     }

@@ -2,7 +2,7 @@
 
 use machinist_sdk::driver::{Code, DriverError, Effect, Failure, NoAnswer, quoted_up_to as quoted};
 
-use crate::ec2::error_codes::{self, Outcome};
+use crate::ec2::error_codes::{self, Completion};
 use crate::ec2::lost_answers as trouble;
 
 /// The maximum length of a quote of the cloud.
@@ -38,7 +38,7 @@ pub(crate) enum Cause {
     /// An answer that does not come from EC2 itself: a proxy's page, or half an answer.
     Foreign { status: u16, what: &'static str, retry_after_ms: Option<u64> },
     /// A complete answer that violates EC2's API.
-    Odd { what: &'static str },
+    InvalidAnswer { what: &'static str },
 }
 
 /// The target of requests, for messages.
@@ -71,7 +71,7 @@ impl CloudError {
             | Cause::Throttled { .. }
             | Cause::NoAnswer(_)
             | Cause::Foreign { .. }
-            | Cause::Odd { .. } => None,
+            | Cause::InvalidAnswer { .. } => None,
         }
     }
 
@@ -83,10 +83,10 @@ impl CloudError {
     fn may_have_happened(&self) -> bool {
         self.effect == Effect::Changes
             && match &self.cause {
-                Cause::Refused { status, code, .. } => outcome(code, *status) == Outcome::Unknown,
+                Cause::Refused { status, code, .. } => outcome(code, *status) == Completion::Unknown,
                 Cause::NotSigned { .. } | Cause::Throttled { .. } => false,
                 Cause::NoAnswer(error) => error.trouble.may_have_been_sent(),
-                Cause::Foreign { .. } | Cause::Odd { .. } => true,
+                Cause::Foreign { .. } | Cause::InvalidAnswer { .. } => true,
             }
     }
 
@@ -158,7 +158,7 @@ impl From<CloudError> for DriverError {
                     ),
                 )
             },
-            Cause::Odd { what } => error(
+            Cause::InvalidAnswer { what } => error(
                 Code::Internal,
                 format!("failed to {doing}: the answer of {host} {what}: check that an EC2 API is there"),
             ),
@@ -173,7 +173,7 @@ impl From<Box<CloudError>> for Failure {
     }
 }
 
-fn outcome(code: &str, status: u16) -> Outcome {
+fn outcome(code: &str, status: u16) -> Completion {
     error_codes::meaning(code).map_or(error_codes::by_status(status).1, |row| row.outcome)
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Ec2<'a> {
     transport: &'a dyn Transport,
 }
 
-type Outcome<T> = Result<T, Box<CloudError>>;
+type CallResult<T> = Result<T, Box<CloudError>>;
 
 /// One request, with the facts that its errors need.
 struct Attempt<'a> {
@@ -73,26 +73,26 @@ impl<'a> Ec2<'a> {
     }
 
     /// Returns the name of the image's root device. `None` if there is no such image.
-    pub(crate) fn root_device(&self, image: &str) -> Outcome<Option<String>> {
+    pub(crate) fn root_device(&self, image: &str) -> CallResult<Option<String>> {
         let attempt = self.read("read the image", "DescribeImages");
         let answer = attempt.send(&attempt.params().set("ImageId.1", image))?;
         let devices = attempt.parse(&answer, answer::root_devices)?;
         devices
             .into_iter()
             .next()
-            .map(|device| device.ok_or_else(|| attempt.odd("names no root device")))
+            .map(|device| device.ok_or_else(|| attempt.invalid_answer("names no root device")))
             .transpose()
     }
 
     /// Launches an instance, or returns the one that was launched with the token.
-    pub(crate) fn run(&self, params: &Params) -> Outcome<Instance> {
+    pub(crate) fn run(&self, params: &Params) -> CallResult<Instance> {
         let attempt = self.change("launch the instance", "RunInstances");
         let instances = attempt.parse(&attempt.send(params)?, answer::launched)?;
-        instances.into_iter().next().ok_or_else(|| attempt.odd("names no instance"))
+        instances.into_iter().next().ok_or_else(|| attempt.invalid_answer("names no instance"))
     }
 
     /// Returns an instance. `None`: there is no such instance, or reads do not show it yet.
-    pub(crate) fn instance(&self, id: &str) -> Outcome<Option<Instance>> {
+    pub(crate) fn instance(&self, id: &str) -> CallResult<Option<Instance>> {
         let attempt = self.read("read the instance", "DescribeInstances");
         // EC2 accepts either ids or a page size.
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
@@ -106,7 +106,7 @@ impl<'a> Ec2<'a> {
     }
 
     /// Returns all instances that match the filters.
-    pub(crate) fn search(&self, filters: &[Filter]) -> Outcome<Vec<Instance>> {
+    pub(crate) fn search(&self, filters: &[Filter]) -> CallResult<Vec<Instance>> {
         let attempt = self.read("look for the instance", "DescribeInstances");
         let mut instances: Vec<Instance> = Vec::new();
         let mut tokens: Vec<String> = Vec::new();
@@ -116,14 +116,16 @@ impl<'a> Ec2<'a> {
             match page.next {
                 None => return Ok(without_doubles(instances)),
                 Some(next) if tokens.contains(&next) => return Err(attempt.repeated()),
-                Some(_) if tokens.len() >= PAGES => return Err(attempt.odd("is a listing without end")),
+                Some(_) if tokens.len() >= PAGES => {
+                    return Err(attempt.invalid_answer("is a listing without end"));
+                }
                 Some(next) => tokens.push(next),
             }
         }
     }
 
     /// Returns one page. A repeated token is an error: the listing would never end.
-    pub(crate) fn page(&self, filters: &[Filter], token: Option<&str>) -> Outcome<Page> {
+    pub(crate) fn page(&self, filters: &[Filter], token: Option<&str>) -> CallResult<Page> {
         let attempt = self.read("list instances", "DescribeInstances");
         let page = attempt.page(filters, token)?;
         if page.next.is_some() && page.next.as_deref() == token {
@@ -133,7 +135,7 @@ impl<'a> Ec2<'a> {
     }
 
     /// Terminates an instance. If it does not exist, that is success.
-    pub(crate) fn terminate(&self, id: &str) -> Outcome<()> {
+    pub(crate) fn terminate(&self, id: &str) -> CallResult<()> {
         let attempt = self.change("terminate the instance", "TerminateInstances");
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
             Ok(answer) => attempt.parse(&answer, |root| xml::child(root, "instancesSet").map(|_| ())),
@@ -143,7 +145,7 @@ impl<'a> Ec2<'a> {
     }
 
     /// Sets these tags on an instance, and replaces those with the same keys.
-    pub(crate) fn tag(&self, id: &str, tags: &[(&str, &str)]) -> Outcome<()> {
+    pub(crate) fn tag(&self, id: &str, tags: &[(&str, &str)]) -> CallResult<()> {
         let attempt = self.change("mark the instance", "CreateTags");
         let params = attempt.params().set("ResourceId.1", id);
         let params = tags.iter().zip(1_usize..).fold(params, |params, ((key, value), number)| {
@@ -153,7 +155,7 @@ impl<'a> Ec2<'a> {
     }
 
     /// Reboots an instance. False: there is no such instance.
-    pub(crate) fn reboot(&self, id: &str) -> Outcome<bool> {
+    pub(crate) fn reboot(&self, id: &str) -> CallResult<bool> {
         let attempt = self.change("reboot the instance", "RebootInstances");
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
             Ok(answer) => attempt.parse(&answer, answer::is_done).map(|()| true),
@@ -163,14 +165,14 @@ impl<'a> Ec2<'a> {
     }
 
     /// Turns off the source/destination check of a network interface.
-    pub(crate) fn stop_checking(&self, nic: &str) -> Outcome<()> {
+    pub(crate) fn stop_checking(&self, nic: &str) -> CallResult<()> {
         let attempt = self.change("turn off the source/destination check", "ModifyNetworkInterfaceAttribute");
         let params = attempt.params().set("NetworkInterfaceId", nic).set("SourceDestCheck.Value", false);
         attempt.parse(&attempt.send(&params)?, answer::is_done)
     }
 
     /// Assigns further IPv6 prefixes to a network interface.
-    pub(crate) fn assign_prefixes(&self, nic: &str, prefixes: i32) -> Outcome<()> {
+    pub(crate) fn assign_prefixes(&self, nic: &str, prefixes: i32) -> CallResult<()> {
         let attempt = self.change("assign IPv6 prefixes", "AssignIpv6Addresses");
         let params = attempt.params().set("NetworkInterfaceId", nic).set("Ipv6PrefixCount", prefixes);
         attempt.parse(&attempt.send(&params)?, |_| Some(()))
@@ -195,16 +197,16 @@ impl Attempt<'_> {
         Box::new(CloudError { doing, action, effect, target: ec2.transport.target(), cause })
     }
 
-    fn odd(&self, what: &'static str) -> Box<CloudError> {
-        self.failed(Cause::Odd { what })
+    fn invalid_answer(&self, what: &'static str) -> Box<CloudError> {
+        self.failed(Cause::InvalidAnswer { what })
     }
 
     fn repeated(&self) -> Box<CloudError> {
-        self.odd("repeats a page token of its listing, which would never end")
+        self.invalid_answer("repeats a page token of its listing, which would never end")
     }
 
     /// Returns the body of a success.
-    fn send(&self, params: &Params) -> Outcome<String> {
+    fn send(&self, params: &Params) -> CallResult<String> {
         let answer = self.ec2.transport.send(&params.encoded());
         let answer = answer.map_err(|error| self.failed(Cause::NoAnswer(error)))?;
         let Answer { status, is_html, retry_after_ms, is_unsigned, skew_s, body } = answer;
@@ -232,22 +234,22 @@ impl Attempt<'_> {
     }
 
     /// Parses the answer of this action.
-    fn parse<T>(&self, text: &str, read: impl FnOnce(Node<'_, '_>) -> Option<T>) -> Outcome<T> {
+    fn parse<T>(&self, text: &str, read: impl FnOnce(Node<'_, '_>) -> Option<T>) -> CallResult<T> {
         let document = xml::parse(text).map_err(|broken| match broken {
             Broken::CutOff => {
                 let what = "half of an answer";
                 self.failed(Cause::Foreign { status: 200, what, retry_after_ms: None })
             }
-            Broken::NotXml => self.odd("is not XML"),
+            Broken::NotXml => self.invalid_answer("is not XML"),
         })?;
         let root = document.root_element();
         if root.tag_name().name().strip_suffix("Response") != Some(self.action) {
-            return Err(self.odd("is of another shape than what was asked for"));
+            return Err(self.invalid_answer("is of another shape than what was asked for"));
         }
-        read(root).ok_or_else(|| self.odd("lacks an element that its kind always has"))
+        read(root).ok_or_else(|| self.invalid_answer("lacks an element that its kind always has"))
     }
 
-    fn page(&self, filters: &[Filter], token: Option<&str>) -> Outcome<Page> {
+    fn page(&self, filters: &[Filter], token: Option<&str>) -> CallResult<Page> {
         let params =
             self.params().filters(filters).set("MaxResults", PAGE_INSTANCES).maybe("NextToken", token);
         self.parse(&self.send(&params)?, answer::page)

@@ -9,7 +9,7 @@ const TOKEN_CHARACTERS: usize = 64;
 
 /// The state that a call passes to the next one. Text of another program counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct PendingCreate {
     /// The number of this machine's instances that are proven gone: the next launch needs another token.
     pub(crate) attempt: u32,
     /// The instance that a launch returned.
@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) region: Option<String>,
 }
 
-impl State {
+impl PendingCreate {
     pub(crate) fn parse(text: Option<&str>) -> Self {
         let value: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let own = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn a_state_is_read_back_as_it_was_written() {
         let states = [
-            State::default(),
-            State { attempt: 3, instance: Some("i-0a1".into()), region: Some("eu-west-1".into()) },
+            PendingCreate::default(),
+            PendingCreate { attempt: 3, instance: Some("i-0a1".into()), region: Some("eu-west-1".into()) },
         ];
         for state in states {
-            assert_eq!(State::parse(Some(&state.text())), state);
+            assert_eq!(PendingCreate::parse(Some(&state.text())), state);
         }
     }
 
@@ -88,10 +88,10 @@ mod tests {
         for text in
             [None, Some(""), Some("Created aws:///eu-west-1/i-1"), Some("[]"), Some("{\"attempt\": -1}")]
         {
-            assert_eq!(State::parse(text), State::default(), "{text:?}");
+            assert_eq!(PendingCreate::parse(text), PendingCreate::default(), "{text:?}");
         }
-        let odd = r#"{"attempt": 9999999999, "instance": "i-1&x", "region": "a.evil"}"#;
-        assert_eq!(State::parse(Some(odd)), State::default());
+        let invalid = r#"{"attempt": 9999999999, "instance": "i-1&x", "region": "a.evil"}"#;
+        assert_eq!(PendingCreate::parse(Some(invalid)), PendingCreate::default());
     }
 
     #[test]

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_an_answer_is_told_from_nonsense() {
+    fn half_of_an_answer_differs_from_nonsense() {
         let whole = "<R><s><item>text</item></s></R>";
         for length in 0..whole.len() {
             assert_eq!(parse(&whole[..length]).unwrap_err(), Broken::CutOff, "{length}");

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn attack_keys_that_many_clusters_have_adopt_nothing() {
-        for odd in [
+        for invalid in [
             r#"{"adopt": true}"#,
             r#"{"adopt": {"c1": true}}"#,
             r#"{"adopt": {"c1": []}}"#,
@@ -129,9 +129,9 @@ mod tests {
                           "c2": ["kubernetes.io/cluster/one", "kubernetes.io/role/b"]}}"#,
             "adopt",
         ] {
-            let error = of(odd, "c1").unwrap_err();
-            assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, false), "{odd}");
-            assert!(error.message.contains("write {\"adopt\""), "{odd}: {}", error.message);
+            let error = of(invalid, "c1").unwrap_err();
+            assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, false), "{invalid}");
+            assert!(error.message.contains("write {\"adopt\""), "{invalid}: {}", error.message);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ec2::answer::Instance;
 use crate::ec2::error_codes as codes;
 use crate::ec2::errors::error;
 use crate::ec2::params::{Filter, Params};
-use crate::ec2::pending::{State, token};
+use crate::ec2::pending::{PendingCreate, token};
 use crate::instance::launch::{self, Launch};
 use crate::instance::map;
 use crate::instance::marks::Marks;
@@ -32,7 +32,7 @@ enum Launched {
 impl Machines<'_> {
     /// Sends two requests in the normal case. `user_data` is a placeholder for its base64.
     pub(crate) fn create(&self, request: &Request, user_data: &str) -> Outcome<Creation> {
-        let mut state = State::parse(request.machine.last_known_state.as_deref());
+        let mut state = PendingCreate::parse(request.machine.last_known_state.as_deref());
         let in_part = spec::read_in_part(&request.class);
         let keys = in_part.tag_keys();
         let marks = Marks::new(request, keys.as_ref(), self.adopted);
@@ -69,7 +69,7 @@ impl Machines<'_> {
         spec: &Spec,
         marks: &Marks<'_>,
         user_data: &str,
-        mut state: State,
+        mut state: PendingCreate,
     ) -> Outcome<Creation> {
         let region = self.ec2.region();
         state.region = Some(spec.region.clone());
@@ -162,7 +162,7 @@ impl Machines<'_> {
 
     /// Reads the instance once for its name. If that takes longer, the next call continues, since a call occupies a
     /// place for which others wait.
-    fn named(&self, id: &str, marks: &Marks<'_>, state: &State) -> Outcome<Creation> {
+    fn named(&self, id: &str, marks: &Marks<'_>, state: &PendingCreate) -> Outcome<Creation> {
         match self.look(id, marks) {
             Ok(Look::Here(instance)) if !instance.node_name.is_empty() => Ok(self.created(&instance, state)),
             Ok(Look::Here(_) | Look::Gone | Look::Foreign | Look::Unseen) => {
@@ -176,27 +176,27 @@ impl Machines<'_> {
         }
     }
 
-    fn created(&self, instance: &Instance, state: &State) -> Creation {
+    fn created(&self, instance: &Instance, state: &PendingCreate) -> Creation {
         let state = self.with_region(state).with(&instance.id);
         Creation::Created(wit::Vm { last_known_state: Some(state.text()), ..self.vm(instance) })
     }
 
-    fn in_progress(&self, id: &str, state: &State, message: &str) -> Creation {
+    fn in_progress(&self, id: &str, state: &PendingCreate, message: &str) -> Creation {
         progress(id, &self.with_region(state), &format!("{message}: {id}"), LAG_RETRY_MS)
     }
 
-    fn with_region(&self, state: &State) -> State {
-        State { region: Some(self.ec2.region()), ..state.clone() }
+    fn with_region(&self, state: &PendingCreate) -> PendingCreate {
+        PendingCreate { region: Some(self.ec2.region()), ..state.clone() }
     }
 }
 
-impl State {
+impl PendingCreate {
     fn with(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
     }
 }
 
-fn progress(id: &str, state: &State, message: &str, ask_again_ms: u64) -> Creation {
+fn progress(id: &str, state: &PendingCreate, message: &str, ask_again_ms: u64) -> Creation {
     let resume_token = state.with(id).text();
     Creation::InProgress(wit::Progress { resume_token, ask_again_ms, message: message.to_owned() })
 }
@@ -208,11 +208,11 @@ fn exists(mut failed: Failure) -> Failure {
 }
 
 /// The next call must know the current token, even if this one failed.
-fn after_attempts(failed: Failure, state: &State) -> Failure {
+fn after_attempts(failed: Failure, state: &PendingCreate) -> Failure {
     if state.attempt == 0 { failed } else { known(failed, state) }
 }
 
-fn known(mut failed: Failure, state: &State) -> Failure {
+fn known(mut failed: Failure, state: &PendingCreate) -> Failure {
     failed.last_known_state = Some(state.text());
     failed
 }

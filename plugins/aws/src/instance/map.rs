@@ -2,7 +2,7 @@
 
 use machinist_sdk::driver as wit;
 
-use crate::ec2::answer::{Instance, State};
+use crate::ec2::answer::{Instance, InstanceState};
 use crate::ec2::pending::is_instance;
 use crate::ec2::region;
 use crate::instance::marks::{NAME_TAG, UID_TAG};
@@ -32,11 +32,11 @@ pub(crate) fn vm(instance: &Instance, region: &str) -> wit::Vm {
         provider_id: provider_id(region, &instance.id),
         node_name: instance.node_name.clone(),
         state: match instance.state {
-            State::Pending => wit::VmState::Pending,
-            State::Running => wit::VmState::Running,
-            State::Stopping | State::ShuttingDown => wit::VmState::Stopping,
-            State::Stopped | State::Terminated => wit::VmState::Stopped,
-            State::Other => wit::VmState::Unknown,
+            InstanceState::Pending => wit::VmState::Pending,
+            InstanceState::Running => wit::VmState::Running,
+            InstanceState::Stopping | InstanceState::ShuttingDown => wit::VmState::Stopping,
+            InstanceState::Stopped | InstanceState::Terminated => wit::VmState::Stopped,
+            InstanceState::Other => wit::VmState::Unknown,
         },
         addresses: instance.addresses.iter().map(address).collect(),
         failure_domain: instance.zone.clone(),

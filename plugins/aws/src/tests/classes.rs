@@ -3,7 +3,7 @@
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
-use super::world::{World, class, request_of, spec, spec_with};
+use super::harness::{Harness, class, request_of, spec, spec_with};
 use crate::class::spec::{Iam, Market, SCHEMA, read, read_in_part};
 use crate::instance::adoption::TagKeys;
 
@@ -11,8 +11,8 @@ use crate::instance::adoption::TagKeys;
 fn problems(spec: &Value) -> Vec<String> {
     let error = read(&class(spec)).unwrap_err();
     assert_eq!((error.code, error.terminal), (Code::InvalidArgument, true));
-    let told = error.message.strip_prefix("the MachineClass's providerSpec is invalid: ").unwrap();
-    told.split("; ").map(str::to_owned).collect()
+    let reported = error.message.strip_prefix("the MachineClass's providerSpec is invalid: ").unwrap();
+    reported.split("; ").map(str::to_owned).collect()
 }
 
 #[track_caller]
@@ -66,11 +66,11 @@ fn an_empty_class_lacks_all_that_is_needed() {
 
 #[test]
 fn what_is_refused_costs_no_request() {
-    let world = World::new();
+    let harness = Harness::new();
     let spec = spec_with(json!({ "machineType": "", "networkInterfaces": [{}] }));
-    let error = world.create(&request_of(1, &spec)).unwrap_err();
+    let error = harness.create(&request_of(1, &spec)).unwrap_err();
     assert!(error.message.contains("machineType is missing; networkInterfaces[0].subnetID is missing"));
-    assert!(world.sent().is_empty());
+    assert!(harness.sent().is_empty());
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn of_a_broken_class_the_rest_is_read() {
 }
 
 #[test]
-fn many_problems_are_told_in_part() {
+fn many_problems_are_reported_in_part() {
     let wrong = json!({ "networkInterfaces": vec![json!({}); 30] });
-    let told = problems(&spec_with(wrong));
-    assert_eq!((told.len(), told.last().unwrap().as_str()), (21, "and 40 more"));
+    let reported = problems(&spec_with(wrong));
+    assert_eq!((reported.len(), reported.last().unwrap().as_str()), (21, "and 40 more"));
 }
 
 /// The driver reads every field of the schema, at every depth; fields without effect have another warning.
@@ -333,8 +333,8 @@ fn the_schema_knows_the_fields_that_are_read() {
         (all.as_object().unwrap().len(), all["networkInterfaces"][0].as_object().unwrap().len()),
         (18, 11)
     );
-    let told = problems(&all);
-    assert!(!told.iter().any(|problem| problem.contains(" must be a string")), "{told:?}");
+    let reported = problems(&all);
+    assert!(!reported.iter().any(|problem| problem.contains(" must be a string")), "{reported:?}");
     let mut whole = all;
     for (name, value) in spec().as_object().unwrap() {
         whole[name] = value.clone();

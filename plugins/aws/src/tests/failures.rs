@@ -3,17 +3,17 @@
 use machinist_sdk::bindings::provider::wasi::http::types::ErrorCode;
 use machinist_sdk::driver::{Code, Failure, NoAnswer, Trouble, quoted_up_to as quoted};
 
+use super::harness::{Fault, Harness, answer, request, with_id};
 use super::model::refused;
-use super::world::{Fault, World, answer, request, with_id};
 use crate::ec2::Answer;
-use crate::ec2::error_codes::{self, Outcome};
+use crate::ec2::error_codes::{self, Completion};
 use crate::ec2::errors::Target;
 use crate::ec2::lost_answers::explanation;
 
 fn launch_under(fault: Fault) -> Failure {
-    let world = World::new();
-    world.fault("RunInstances", fault);
-    let error = world.begin(&request(1)).unwrap_err();
+    let harness = Harness::new();
+    harness.fault("RunInstances", fault);
+    let error = harness.begin(&request(1)).unwrap_err();
     assert!(!error.message.contains('<') && error.message.chars().count() < 700, "{}", error.message);
     error
 }
@@ -33,7 +33,7 @@ fn every_row_of_the_table_reaches_the_host() {
         for status in [400, 500, 503] {
             let error = said(answer(refused(status, &name, "because")));
             assert_eq!((error.code, error.terminal), (row.code, row.is_terminal), "{name}");
-            assert_eq!(error.may_have_happened, row.outcome == Outcome::Unknown, "{name}");
+            assert_eq!(error.may_have_happened, row.outcome == Completion::Unknown, "{name}");
             assert_eq!(error.cloud_code.as_deref(), Some(name.as_str()));
             assert!(
                 error.message.contains("because") && error.message.contains(row.advice),
@@ -74,9 +74,9 @@ fn a_launch_without_the_right_names_the_rights_and_not_the_encoded_message() {
         "failed to launch the instance: You are not authorized to perform this operation. (UnauthorizedOperation): \
          allow ec2:RunInstances, ec2:CreateTags and iam:PassRole in the IAM policy of the keys or the role"
     );
-    let world = World::new();
-    world.refuse("DescribeInstances", 403, "UnauthorizedOperation");
-    let error = world.status(&request(1)).unwrap_err();
+    let harness = Harness::new();
+    harness.refuse("DescribeInstances", 403, "UnauthorizedOperation");
+    let error = harness.status(&request(1)).unwrap_err();
     assert!(error.message.ends_with("allow ec2:DescribeInstances in the IAM policy of the keys or the role"));
 }
 
@@ -97,16 +97,16 @@ fn a_clock_that_is_off_is_named_with_how_far() {
 
 #[test]
 fn throttling_passes_the_pause_on_and_has_not_happened() {
-    let world = World::new();
+    let harness = Harness::new();
     let busy = Answer { retry_after_ms: Some(7_000), ..answer(refused(503, "RequestLimitExceeded", "slow")) };
     let bare = Answer { retry_after_ms: Some(7_000), ..answer((429, "slow".into())) };
     for answer in [busy, bare] {
-        world.fault("RunInstances", Fault::Instead(Ok(answer)));
-        let error = world.begin(&request(1)).unwrap_err();
+        harness.fault("RunInstances", Fault::Instead(Ok(answer)));
+        let error = harness.begin(&request(1)).unwrap_err();
         assert_eq!((error.code, error.retry_after_ms), (Code::Unavailable, Some(7_000)));
         assert_eq!((error.may_have_happened, error.terminal), (false, false));
     }
-    assert!(world.live().is_empty());
+    assert!(harness.live().is_empty());
 }
 
 #[test]
@@ -145,14 +145,14 @@ fn what_the_host_could_not_sign_has_not_happened_and_says_why() {
 #[test]
 fn an_outage_behind_a_page_is_no_absence() {
     let page = |status| Answer { is_html: true, ..answer((status, "<html>nothing here</html>".into())) };
-    let world = World::new();
-    let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+    let harness = Harness::new();
+    let request = with_id(&request(1), &harness.create(&request(1)).unwrap());
     for status in [200, 403, 404, 500, 503] {
-        world.fault("DescribeInstances", Fault::Instead(Ok(page(status))));
-        let error = world.status(&request).unwrap_err();
+        harness.fault("DescribeInstances", Fault::Instead(Ok(page(status))));
+        let error = harness.status(&request).unwrap_err();
         assert_eq!((error.code, error.may_have_happened), (Code::Unavailable, false), "{status}");
-        world.fault("TerminateInstances", Fault::Instead(Ok(page(status))));
-        let error = world.delete(&request).unwrap_err();
+        harness.fault("TerminateInstances", Fault::Instead(Ok(page(status))));
+        let error = harness.delete(&request).unwrap_err();
         assert_eq!((error.code, error.may_have_happened), (Code::Unavailable, true), "{status}");
     }
 }

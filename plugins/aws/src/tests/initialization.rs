@@ -3,7 +3,7 @@
 use machinist_sdk::driver::{Code, Request};
 use serde_json::{Value, json};
 
-use super::world::{World, request_of, spec_with, with_id};
+use super::harness::{Harness, request_of, spec_with, with_id};
 use crate::instance::initialize::is_offered;
 
 fn forwarding() -> Value {
@@ -19,10 +19,10 @@ fn interfaces(entries: Value) -> Value {
     json!(entries)
 }
 
-fn made(world: &World, spec: &Value) -> Request {
+fn made(harness: &Harness, spec: &Value) -> Request {
     let request = request_of(1, spec);
-    let vm = world.create(&request).unwrap();
-    world.sent();
+    let vm = harness.create(&request).unwrap();
+    harness.sent();
     with_id(&request, &vm)
 }
 
@@ -44,107 +44,107 @@ fn a_class_that_asks_for_nothing_is_not_initialized() {
 
 #[test]
 fn every_interface_but_fabrics_stops_checking_once() {
-    let world = World::new();
+    let harness = Harness::new();
     let nics = interfaces(json!([{}, { "interfaceType": "efa" }, {}, { "interfaceType": "efa-only" }]));
     let mut spec = forwarding();
     spec["networkInterfaces"] = nics;
-    let request = made(&world, &spec);
-    let due = world.status(&request).unwrap_err();
+    let request = made(&harness, &spec);
+    let due = harness.status(&request).unwrap_err();
     assert_eq!(
         (due.code, due.provider_id.as_ref()),
         (Code::Uninitialized, request.machine.provider_id.as_ref())
     );
     assert_eq!(due.node_name.as_deref(), Some("ip-10-0-0-1.ec2.internal"));
     assert!(due.message.contains("eni-1-1, eni-1-3"), "{}", due.message);
-    world.sent();
+    harness.sent();
 
-    let vm = world.initialize(&request).unwrap();
+    let vm = harness.initialize(&request).unwrap();
     assert_eq!(
-        world.sent(),
+        harness.sent(),
         ["DescribeInstances", "ModifyNetworkInterfaceAttribute", "ModifyNetworkInterfaceAttribute"]
     );
     assert_eq!(Some(vm.provider_id), request.machine.provider_id);
-    let checks: Vec<bool> = world.live()[0].nics.iter().map(|nic| nic.checks).collect();
+    let checks: Vec<bool> = harness.live()[0].nics.iter().map(|nic| nic.checks).collect();
     assert_eq!(checks, [false, true, false, true]);
-    world.status(&request).unwrap();
-    world.initialize(&request).unwrap();
-    assert_eq!(world.sent(), ["DescribeInstances"; 2]);
+    harness.status(&request).unwrap();
+    harness.initialize(&request).unwrap();
+    assert_eq!(harness.sent(), ["DescribeInstances"; 2]);
 }
 
 #[test]
 fn prefixes_are_assigned_by_card_and_device_and_never_taken_away() {
-    let world = World::new();
+    let harness = Harness::new();
     let nics = interfaces(json!([
         { "ipv6PrefixCount": 2 },
         { "networkCardIndex": 1, "deviceIndex": 1, "ipv6PrefixCount": 1 },
         { "networkCardIndex": 2, "deviceIndex": 1, "ipv6PrefixCount": 3 },
         { "networkCardIndex": 3, "deviceIndex": 1 },
     ]));
-    let request = made(&world, &spec_with(json!({ "networkInterfaces": nics })));
-    world.change(0, |vm| {
+    let request = made(&harness, &spec_with(json!({ "networkInterfaces": nics })));
+    harness.change(0, |vm| {
         vm.nics[0].prefixes = 1;
         vm.nics[1].prefixes = 4;
         // EC2 lists them in an order of its own.
         vm.nics.reverse();
     });
-    assert_eq!(world.status(&request).unwrap_err().code, Code::Uninitialized);
-    world.initialize(&request).unwrap();
+    assert_eq!(harness.status(&request).unwrap_err().code, Code::Uninitialized);
+    harness.initialize(&request).unwrap();
     let mut prefixes: Vec<(String, i32)> =
-        world.live()[0].nics.iter().map(|nic| (nic.id.clone(), nic.prefixes)).collect();
+        harness.live()[0].nics.iter().map(|nic| (nic.id.clone(), nic.prefixes)).collect();
     prefixes.sort();
     let expected = [("eni-1-1", 2), ("eni-1-2", 4), ("eni-1-3", 3), ("eni-1-4", 0)];
     assert_eq!(prefixes, expected.map(|(id, count)| (id.to_owned(), count)));
-    world.status(&request).unwrap();
+    harness.status(&request).unwrap();
 }
 
 #[test]
 fn an_interface_that_is_not_attached_is_named() {
-    let world = World::new();
+    let harness = Harness::new();
     let nics = interfaces(json!([{}, { "ipv6PrefixCount": 1 }]));
-    let request = made(&world, &spec_with(json!({ "networkInterfaces": nics })));
-    world.change(0, |vm| {
+    let request = made(&harness, &spec_with(json!({ "networkInterfaces": nics })));
+    harness.change(0, |vm| {
         vm.nics.pop();
     });
-    let error = world.initialize(&request).unwrap_err();
+    let error = harness.initialize(&request).unwrap_err();
     assert_eq!(error.code, Code::FailedPrecondition);
     assert!(error.message.contains("network card 0, device 1"), "{}", error.message);
 }
 
 #[test]
-fn a_refusal_is_told_with_the_machine_and_the_other_interfaces_are_done() {
-    let world = World::new();
+fn a_refusal_is_reported_with_the_machine_and_the_other_interfaces_are_done() {
+    let harness = Harness::new();
     let mut spec = forwarding();
     spec["networkInterfaces"] = interfaces(json!([{}, {}]));
-    let request = made(&world, &spec);
-    world.refuse("ModifyNetworkInterfaceAttribute", 403, "UnauthorizedOperation");
-    let error = world.initialize(&request).unwrap_err();
+    let request = made(&harness, &spec);
+    harness.refuse("ModifyNetworkInterfaceAttribute", 403, "UnauthorizedOperation");
+    let error = harness.initialize(&request).unwrap_err();
     assert_eq!(
         (error.code, error.provider_id.as_ref()),
         (Code::PermissionDenied, request.machine.provider_id.as_ref())
     );
     assert!(error.message.contains("ec2:ModifyNetworkInterfaceAttribute"), "{}", error.message);
-    let checks: Vec<bool> = world.live()[0].nics.iter().map(|nic| nic.checks).collect();
+    let checks: Vec<bool> = harness.live()[0].nics.iter().map(|nic| nic.checks).collect();
     assert_eq!(checks, [true, false]);
-    world.initialize(&request).unwrap();
+    harness.initialize(&request).unwrap();
 }
 
 #[test]
 fn right_after_the_launch_an_instance_that_is_not_shown_is_not_gone() {
-    let world = World::new();
-    world.set(|model| model.lags = true);
-    let request = made(&world, &forwarding());
-    let error = world.initialize(&request).unwrap_err();
+    let harness = Harness::new();
+    harness.set(|model| model.lags = true);
+    let request = made(&harness, &forwarding());
+    let error = harness.initialize(&request).unwrap_err();
     assert_eq!((error.code, error.retry_after_ms), (Code::Unavailable, Some(2_000)));
-    world.set(|model| model.lags = false);
-    world.initialize(&request).unwrap();
+    harness.set(|model| model.lags = false);
+    harness.initialize(&request).unwrap();
 }
 
 #[test]
 fn an_instance_that_is_terminated_cannot_be_initialized() {
-    let world = World::new();
-    let request = made(&world, &forwarding());
-    world.change(0, |vm| vm.state = "terminated");
-    assert_eq!(world.initialize(&request).unwrap_err().code, Code::NotFound);
+    let harness = Harness::new();
+    let request = made(&harness, &forwarding());
+    harness.change(0, |vm| vm.state = "terminated");
+    assert_eq!(harness.initialize(&request).unwrap_err().code, Code::NotFound);
     let nobody = request_of(2, &forwarding());
-    assert_eq!(world.initialize(&nobody).unwrap_err().code, Code::NotFound);
+    assert_eq!(harness.initialize(&nobody).unwrap_err().code, Code::NotFound);
 }

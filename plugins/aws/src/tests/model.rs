@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub(super) type Form = BTreeMap<String, String>;
 
 /// Status and body of an answer.
-pub(super) type Said = (u16, String);
+pub(super) type Reply = (u16, String);
 
 #[derive(Clone, Debug)]
 pub(super) struct Nic {
@@ -65,7 +65,7 @@ impl Model {
         Self { vms: Vec::new(), lags: false, names: true, images: vec!["ami-1".into()], visible: 0 }
     }
 
-    pub(super) fn handle(&mut self, form: &Form) -> Said {
+    pub(super) fn handle(&mut self, form: &Form) -> Reply {
         if !self.lags {
             self.visible = self.vms.len();
         }
@@ -88,7 +88,7 @@ impl Model {
         }
     }
 
-    fn images(&self, form: &Form) -> Said {
+    fn images(&self, form: &Form) -> Reply {
         let image = &form["ImageId.1"];
         if !self.images.contains(image) {
             return refused(
@@ -106,7 +106,7 @@ impl Model {
         )
     }
 
-    fn run(&mut self, form: &Form) -> Said {
+    fn run(&mut self, form: &Form) -> Reply {
         let token = form["ClientToken"].clone();
         if let Some(known) = self.vms.iter().find(|vm| vm.token == token) {
             if known.form != *form {
@@ -141,7 +141,7 @@ impl Model {
         (200, wrapped("RunInstances", &format!("<instancesSet>{item}</instancesSet>")))
     }
 
-    fn describe(&self, form: &Form) -> Said {
+    fn describe(&self, form: &Form) -> Reply {
         let visible = &self.vms[..self.visible];
         if let Some(id) = form.get("InstanceId.1") {
             assert!(!form.contains_key("MaxResults"), "EC2 takes either ids or a size of the page");
@@ -174,7 +174,7 @@ impl Model {
         self.page(&found[start..end], (end < found.len()).then_some(end))
     }
 
-    fn page(&self, vms: &[&Vm], next: Option<usize>) -> Said {
+    fn page(&self, vms: &[&Vm], next: Option<usize>) -> Reply {
         let items: String = vms
             .iter()
             .map(|vm| format!("<item><instancesSet>{}</instancesSet></item>", self.item(vm)))
@@ -183,7 +183,7 @@ impl Model {
         (200, wrapped("DescribeInstances", &format!("<reservationSet>{items}</reservationSet>{next}")))
     }
 
-    fn tag(&mut self, form: &Form) -> Said {
+    fn tag(&mut self, form: &Form) -> Reply {
         let id = &form["ResourceId.1"];
         let Some(vm) = self.vms.iter_mut().find(|vm| vm.id == *id) else {
             return refused(
@@ -199,7 +199,7 @@ impl Model {
         (200, wrapped("CreateTags", "<return>true</return>"))
     }
 
-    fn reboot(&mut self, form: &Form) -> Said {
+    fn reboot(&mut self, form: &Form) -> Reply {
         let id = &form["InstanceId.1"];
         if self.vms.iter().any(|vm| vm.id == *id) {
             return (200, wrapped("RebootInstances", "<return>true</return>"));
@@ -207,7 +207,7 @@ impl Model {
         refused(400, "InvalidInstanceID.NotFound", &format!("The instance ID '{id}' does not exist"))
     }
 
-    fn terminate(&mut self, form: &Form) -> Said {
+    fn terminate(&mut self, form: &Form) -> Reply {
         let id = &form["InstanceId.1"];
         let Some(vm) = self.vms.iter_mut().find(|vm| vm.id == *id) else {
             return refused(
@@ -220,7 +220,7 @@ impl Model {
         (200, wrapped("TerminateInstances", "<instancesSet><item/></instancesSet>"))
     }
 
-    fn change(&mut self, form: &Form, action: &str, change: fn(&mut Nic, &Form)) -> Said {
+    fn change(&mut self, form: &Form, action: &str, change: fn(&mut Nic, &Form)) -> Reply {
         let id = &form["NetworkInterfaceId"];
         let nics = self.vms.iter_mut().flat_map(|vm| &mut vm.nics);
         match nics.into_iter().find(|nic| nic.id == *id) {
@@ -280,7 +280,7 @@ pub(super) fn wrapped(action: &str, inside: &str) -> String {
     )
 }
 
-pub(super) fn refused(status: u16, code: &str, message: &str) -> Said {
+pub(super) fn refused(status: u16, code: &str, message: &str) -> Reply {
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error><Code>{code}</Code><Message>{message}\
          </Message></Error></Errors><RequestID>r-1</RequestID></Response>"

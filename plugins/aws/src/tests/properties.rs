@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use super::world::Fault;
-use super::world::{World, answer, class, request, request_of, with_id};
+use super::harness::Fault;
+use super::harness::{Harness, answer, class, request, request_of, with_id};
 use crate::class::spec::{read, read_in_part};
 use crate::class::volume;
-use crate::ec2::pending::State;
+use crate::ec2::pending::PendingCreate;
 use crate::instance::map;
 
 const KEYS: [&str; 16] = [
@@ -67,24 +67,24 @@ proptest! {
     #[test]
     fn a_class_that_is_accepted_launches_with_the_same_bytes_each_time(spec in json()) {
         if read(&class(&spec)).is_ok() {
-            let bodies = || { let world = World::new(); let _ = world.begin(&request_of(1, &spec)); world.bodies() };
+            let bodies = || { let harness = Harness::new(); let _ = harness.begin(&request_of(1, &spec)); harness.bodies() };
             prop_assert_eq!(bodies(), bodies());
         }
     }
 
     #[test]
     fn no_bytes_of_a_cloud_make_a_panic(status in 100_u16..600, body in any::<Vec<u8>>(), html in any::<bool>(), unsigned in any::<bool>()) {
-        let known = { let world = World::new(); with_id(&request(1), &world.create(&request(1)).unwrap()) };
+        let known = { let harness = Harness::new(); with_id(&request(1), &harness.create(&request(1)).unwrap()) };
         for action in ["DescribeImages", "RunInstances", "DescribeInstances"] {
-            let world = World::new();
-            let mut odd = answer((status, String::new()));
-            odd.body = body.clone();
-            odd.is_html = html;
-            odd.is_unsigned = unsigned;
-            world.fault(action, Fault::Instead(Ok(odd)));
+            let harness = Harness::new();
+            let mut invalid = answer((status, String::new()));
+            invalid.body = body.clone();
+            invalid.is_html = html;
+            invalid.is_unsigned = unsigned;
+            harness.fault(action, Fault::Instead(Ok(invalid)));
             let error = match action {
-                "DescribeInstances" => world.status(&known).map(|_| ()),
-                _ => world.begin(&request(1)).map(|_| ()),
+                "DescribeInstances" => harness.status(&known).map(|_| ()),
+                _ => harness.begin(&request(1)).map(|_| ()),
             };
             prop_assert!(error.is_err());
         }
@@ -98,17 +98,17 @@ proptest! {
         let open: String = names.iter().map(|name| format!("<{name}>")).collect();
         let close: String = names.iter().rev().map(|name| format!("</{name}>")).collect();
         let body = format!("<{action}>{open}{close}</{action}>");
-        let world = World::new();
-        world.fault("DescribeInstances", Fault::Instead(Ok(answer((200, body.clone())))));
-        let _ = world.status(&request(1));
-        world.fault("RunInstances", Fault::Instead(Ok(answer((400, body)))));
-        let _ = world.begin(&request(1));
+        let harness = Harness::new();
+        harness.fault("DescribeInstances", Fault::Instead(Ok(answer((200, body.clone())))));
+        let _ = harness.status(&request(1));
+        harness.fault("RunInstances", Fault::Instead(Ok(answer((400, body)))));
+        let _ = harness.begin(&request(1));
     }
 
     #[test]
     fn no_state_id_or_volume_makes_a_panic(text in any::<String>(), spec in json()) {
-        let state = State::parse(Some(&text));
-        prop_assert_eq!(State::parse(Some(&state.text())), state);
+        let state = PendingCreate::parse(Some(&text));
+        prop_assert_eq!(PendingCreate::parse(Some(&state.text())), state);
         let _ = map::parts(&text);
         let _ = map::parts(&format!("aws:///{text}"));
         let _ = volume::id(&text, 0);

@@ -3,13 +3,13 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::world::{World, request, request_of, spec, spec_with, with_id};
+use super::harness::{Harness, request, request_of, spec, spec_with, with_id};
 
 /// Returns the form of a launch, one parameter per line, without those of every launch.
 fn launched(spec: &Value) -> Vec<String> {
-    let world = World::new();
-    world.create(&request_of(1, spec)).unwrap();
-    lines(world.bodies().last().unwrap())
+    let harness = Harness::new();
+    harness.create(&request_of(1, spec)).unwrap();
+    lines(harness.bodies().last().unwrap())
 }
 
 fn lines(form: &str) -> Vec<String> {
@@ -25,9 +25,9 @@ fn more(fields: Value) -> Vec<String> {
 
 #[test]
 fn a_create_asks_for_the_image_and_launches() {
-    let world = World::new();
-    world.create(&request(1)).unwrap();
-    let bodies = world.bodies();
+    let harness = Harness::new();
+    harness.create(&request(1)).unwrap();
+    let bodies = harness.bodies();
     assert_eq!(bodies[0], "Action=DescribeImages&Version=2016-11-15&ImageId.1=ami-1");
     // The placeholder is unchanged, so that the host finds it.
     assert!(bodies[1].contains("&UserData=x0placeholder0x&"));
@@ -90,9 +90,9 @@ fn a_create_asks_for_the_image_and_launches() {
 #[test]
 fn the_same_request_is_the_same_bytes() {
     let bodies = || {
-        let world = World::new();
-        world.create(&request(1)).unwrap();
-        world.bodies()
+        let harness = Harness::new();
+        harness.create(&request(1)).unwrap();
+        harness.bodies()
     };
     assert_eq!(bodies(), bodies());
 }
@@ -112,7 +112,7 @@ fn a_class_of_everything_sends_everything() {
           "deviceIndex": 1, "ipv6AddressCount": 2, "primaryIpv6": false },
         { "subnetID": "subnet-1", "securityGroupIDs": ["sg-1"], "primaryIpv6": true },
     ]);
-    let told = more(json!({
+    let parameters = more(json!({
         "iam": { "arn": "arn:aws:iam::1:instance-profile/n" },
         "keyName": "key",
         "blockDevices": disks,
@@ -173,7 +173,7 @@ fn a_class_of_everything_sends_everything() {
         Placement.PartitionNumber=2
         Placement.Affinity=default
     "#]]
-    .assert_eq(&(told.join("\n") + "\n"));
+    .assert_eq(&(parameters.join("\n") + "\n"));
 }
 
 #[test]
@@ -199,13 +199,13 @@ fn the_other_ways_of_buying() {
 
 #[test]
 fn the_annotation_of_the_node_template_places_the_instance() {
-    let world = World::new();
+    let harness = Harness::new();
     let mut annotated = request(1);
     let placement = json!({ "groupName": "g", "availabilityzone": "eu-west-1a" }).to_string();
     let annotations = json!({ "machine.sapcloud.io/awsPlacement": placement });
     annotated.machine.node_template = Some(json!({ "metadata": { "annotations": annotations } }).to_string());
-    world.create(&annotated).unwrap();
-    let sent = lines(world.bodies().last().unwrap());
+    harness.create(&annotated).unwrap();
+    let sent = lines(harness.bodies().last().unwrap());
     assert!(sent.ends_with(&[
         "Placement.AvailabilityZone=eu-west-1a".to_owned(),
         "Placement.GroupName=g".to_owned()
@@ -214,13 +214,13 @@ fn the_annotation_of_the_node_template_places_the_instance() {
 
 #[test]
 fn looks_and_orders_have_these_forms() {
-    let world = World::new();
+    let harness = Harness::new();
     let created = request(1);
-    let vm = world.create(&created).unwrap();
-    world.bodies();
-    world.status(&with_id(&created, &vm)).unwrap();
-    world.status(&created).unwrap();
-    world.delete(&created).unwrap();
+    let vm = harness.create(&created).unwrap();
+    harness.bodies();
+    harness.status(&with_id(&created, &vm)).unwrap();
+    harness.status(&created).unwrap();
+    harness.delete(&created).unwrap();
     let states = "&Filter.3.Name=instance-state-name&Filter.3.Value.1=pending&Filter.3.Value.2=running\
                   &Filter.3.Value.3=stopping&Filter.3.Value.4=stopped";
     let look = format!(
@@ -233,10 +233,10 @@ fn looks_and_orders_have_these_forms() {
         &look,
         "Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-00000001",
     ];
-    assert_eq!(world.bodies(), expected);
+    assert_eq!(harness.bodies(), expected);
     // Instances of machine-controller-manager are found by name and tag keys.
-    world.status(&request(2)).unwrap_err();
-    let by_name = world.bodies().pop().unwrap();
+    harness.status(&request(2)).unwrap_err();
+    let by_name = harness.bodies().pop().unwrap();
     assert!(by_name.contains(
         "Filter.1.Name=tag%3AName&Filter.1.Value.1=machine-2&Filter.2.Name=tag-key\
          &Filter.2.Value.1=kubernetes.io%2Fcluster%2Fshoot&Filter.3.Name=tag-key&Filter.3.Value.1=kubernetes.io%2Frole%2Fnode\

@@ -2,9 +2,9 @@
 
 use machinist_sdk::driver::Code;
 
+use super::harness::{Fault, Harness, answer, request, with_id};
 use super::model::wrapped;
-use super::world::{Fault, World, answer, request, with_id};
-use crate::ec2::answer::{Instance, State, page};
+use crate::ec2::answer::{Instance, InstanceState, page};
 use crate::ec2::xml;
 
 fn instances(inside: &str) -> Option<Vec<Instance>> {
@@ -27,7 +27,7 @@ fn an_instance_is_read_whole() {
          </item></instancesSet></item></reservationSet>",
     );
     let instance = found.unwrap().remove(0);
-    assert_eq!((instance.state, instance.node_name.as_str()), (State::Running, "ip-1"));
+    assert_eq!((instance.state, instance.node_name.as_str()), (InstanceState::Running, "ip-1"));
     assert_eq!((instance.tag(" k "), instance.tag("a&b")), (Some(""), Some("<x> ")));
     let addresses: Vec<String> =
         instance.addresses.iter().map(|(kind, address)| format!("{kind} {address}")).collect();
@@ -61,18 +61,18 @@ fn answers_that_are_not_ec2_s_are_errors_and_never_an_absence() {
     let foreign = wrapped("DescribeVolumes", "<volumeSet/>");
     let refusal = super::model::refused(200, "X", "y").1;
     for body in ["", "<", "null", "{}", "<a/>", "<DescribeInstancesResponse/>", &foreign, &refusal] {
-        let world = World::new();
-        let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+        let harness = Harness::new();
+        let request = with_id(&request(1), &harness.create(&request(1)).unwrap());
         for action in ["DescribeInstances", "TerminateInstances"] {
-            world.fault(action, Fault::Instead(Ok(answer((200, body.into())))));
+            harness.fault(action, Fault::Instead(Ok(answer((200, body.into())))));
             let error = match action {
-                "DescribeInstances" => world.status(&request).unwrap_err(),
-                _ => world.delete(&request).unwrap_err(),
+                "DescribeInstances" => harness.status(&request).unwrap_err(),
+                _ => harness.delete(&request).unwrap_err(),
             };
             assert!(matches!(error.code, Code::Internal | Code::Unavailable), "{body}: {error:?}");
             assert_eq!(error.may_have_happened, action == "TerminateInstances", "{body}");
         }
-        assert_eq!(world.live().len(), 1);
+        assert_eq!(harness.live().len(), 1);
     }
 }
 
@@ -84,9 +84,9 @@ fn every_answer_cut_off_anywhere_is_an_error() {
             _ => 700,
         };
         for bytes in (0..whole).step_by(7) {
-            let world = World::new();
-            world.fault(action, Fault::Cut(bytes));
-            let error = world.begin(&request(1)).unwrap_err();
+            let harness = Harness::new();
+            harness.fault(action, Fault::Cut(bytes));
+            let error = harness.begin(&request(1)).unwrap_err();
             assert_eq!(error.code, Code::Unavailable, "{action} {bytes}: {}", error.message);
             assert_eq!(error.may_have_happened, action == "RunInstances");
         }

@@ -3,7 +3,7 @@
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
-use super::world::{World, class, request_of, spec};
+use super::harness::{Harness, class, request_of, spec};
 use crate::spec::{SCHEMA, Spec, VolumeSpec, asks_for_initialize, read};
 
 fn changed(field: &str, value: Value) -> Value {
@@ -18,9 +18,9 @@ fn refused(spec: &Value, message: &str) {
     assert_eq!((error.code, error.terminal), (Code::InvalidArgument, true));
     assert_eq!(error.message, message);
     // A class that is refused here causes no request in a create.
-    let world = World::new();
-    assert_eq!(world.create(&request_of(1, spec)).unwrap_err().message, message);
-    assert_eq!(world.requests(), 0);
+    let harness = Harness::new();
+    assert_eq!(harness.create(&request_of(1, spec)).unwrap_err().message, message);
+    assert_eq!(harness.requests(), 0);
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_class_is_read_leniently() {
             "providerSpec.volumes[0].keep is not a field and is ignored",
         ]
     );
-    let world = World::new();
-    world.create(&request_of(1, &spec)).unwrap();
-    assert_eq!(world.live()[0].tags["team"], "a");
+    let harness = Harness::new();
+    harness.create(&request_of(1, &spec)).unwrap();
+    assert_eq!(harness.live()[0].tags["team"], "a");
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn text_that_is_not_json_says_where() {
 fn the_most_tags_that_a_class_may_have_fit_into_the_cloud() {
     let tags: serde_json::Map<String, Value> =
         (0..47).map(|number| (format!("{number:0128}"), json!("v".repeat(256)))).collect();
-    let world = World::new();
-    world.create(&request_of(1, &changed("tags", json!(tags)))).unwrap();
-    assert_eq!(world.live()[0].tags.len(), 50);
+    let harness = Harness::new();
+    harness.create(&request_of(1, &changed("tags", json!(tags)))).unwrap();
+    assert_eq!(harness.live()[0].tags.len(), 50);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The driver against the cloud's model, without sockets and with a simulated clock.
 
 mod classes;
+mod harness;
 mod life;
 mod trials;
-mod world;

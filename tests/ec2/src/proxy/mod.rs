@@ -1,6 +1,5 @@
 //! The proxy: what every request goes through before moto sees it, and every answer before the caller does.
 
-mod body;
 mod connection;
 mod describe;
 mod effects;
@@ -14,14 +13,11 @@ pub(crate) mod ledger;
 mod prefixes;
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
-use anyhow::Context;
+use faulty_http::{ServerThread, StartError, serve};
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::oneshot;
 
 use crate::moto::Client;
 use crate::moto::accounts::Accounts;
@@ -30,8 +26,6 @@ use crate::proxy::journal::Journal;
 use crate::proxy::ledger::Ledger;
 use launch::Launch;
 
-/// How long connections may take to end when the proxy stops.
-const GRACE: Duration = Duration::from_millis(200);
 const THREADS: usize = 2;
 
 /// A running proxy, on threads of its own: it works beside paused tokio time, and while a test blocks.
@@ -39,8 +33,7 @@ const THREADS: usize = 2;
 pub(crate) struct Proxy {
     url: String,
     pub(crate) shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: ServerThread,
 }
 
 /// The instances launched under one token, if any.
@@ -90,50 +83,18 @@ impl Books {
 
 impl Proxy {
     /// Starts it; it answers when this returns.
-    pub(crate) fn start(shared: Shared) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").context("failed to listen on loopback")?;
-        listener.set_nonblocking(true)?;
-        let url = format!("http://{}", listener.local_addr()?);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .thread_name("ec2-proxy")
-            .enable_all()
-            .build()
-            .context("failed to start the proxy's threads")?;
+    pub(crate) fn start(shared: Shared) -> Result<Self, StartError> {
         let shared = Arc::new(shared);
-        let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("ec2-proxy".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        result = connection::serve(listener, serving) => {
-                            if let Err(error) = result {
-                                tracing::error!(%error, "the proxy before moto stopped listening");
-                            }
-                        }
-                        _ = stopped => {}
-                    }
-                });
-                runtime.shutdown_timeout(GRACE);
-            })
-            .context("failed to start the proxy's thread")?;
-        Ok(Self { url, shared, stop: Some(stop), thread: Some(thread) })
+        let answer = move |head, body| connection::answer(Arc::clone(&serving), head, body);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let thread = ServerThread::start("ec2-proxy", THREADS, address, |listener| {
+            serve(listener, connection::REQUEST_LIMIT_BYTES, answer)
+        })?;
+        Ok(Self { url: thread.url(), shared, _thread: thread })
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            stop.send(()).ok();
-        }
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
     }
 }

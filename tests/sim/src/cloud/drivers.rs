@@ -13,7 +13,7 @@ use machinist_core::driver::{
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
-use memory_api::wire::Trouble;
+use memory_api::wire::CallFailure;
 use simcloud::{CreateVm, Method, Request, VmState, VmView};
 
 use super::{SimCloud, UID_TAG, provider_id};
@@ -42,7 +42,7 @@ impl HostDrivers {
         let carried = self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), name), act, broken);
         // The plugin host ends every call in time.
         let timed = async move {
-            tokio::time::timeout(deadline, carried).await.unwrap_or_else(|_| broken(Trouble::NoAnswer))
+            tokio::time::timeout(deadline, carried).await.unwrap_or_else(|_| broken(CallFailure::NoAnswer))
         };
         timed.boxed()
     }
@@ -266,15 +266,15 @@ fn encoded(bytes: &[u8]) -> String {
     memory_api::encode(bytes)
 }
 
-fn broken<T>(trouble: Trouble) -> DriverResult<T> {
-    Err(match trouble {
-        Trouble::Refused(number) => {
+fn broken<T>(failure: CallFailure) -> DriverResult<T> {
+    Err(match failure {
+        CallFailure::Refused(number) => {
             let code = Code::ALL.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(Code::Unknown);
             DriverError::new(code, "the cloud refuses").into()
         }
-        Trouble::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        Trouble::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
-        Trouble::Answered(error) => error,
+        CallFailure::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
+        CallFailure::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        CallFailure::Answered(error) => error,
     })
 }
 

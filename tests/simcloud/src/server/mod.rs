@@ -1,19 +1,19 @@
 //! The model behind HTTP, on threads of its own.
 
-mod body;
 mod connection;
 pub(crate) mod fault_book;
 pub(crate) mod faults;
 pub(crate) mod journal;
 mod stream;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+pub use faulty_http::StartError;
+use faulty_http::{ServerThread, serve};
 use jiff::Timestamp;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 
 use crate::cloud::Cloud;
 use crate::config::{Account, Config};
@@ -24,35 +24,15 @@ use crate::wire::VmView;
 use crate::wire::answer::Answer;
 use crate::wire::error::ApiError;
 
-/// How long connections may take to end when the server stops.
-const GRACE: Duration = Duration::from_millis(200);
-
-/// Why the server did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address is taken or not ours.
-    #[error("failed to listen on {address}")]
-    Listen {
-        address: SocketAddr,
-        #[source]
-        source: std::io::Error,
-    },
-    /// No threads could be had.
-    #[error("failed to start the server's threads")]
-    Threads(#[source] std::io::Error),
-}
-
 /// A running simulated cloud. It stops when it is dropped.
 ///
 /// It has threads and a clock of its own, so it can be used beside paused tokio time.
 #[derive(Debug)]
 pub struct Server {
-    addr: SocketAddr,
+    thread: ServerThread,
     admin_token: String,
     token: String,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -61,53 +41,32 @@ impl Server {
     /// # Errors
     /// When the address cannot be had, or no thread.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let address = config.listen;
-        let listen = |source| StartError::Listen { address, source };
-        let listener = TcpListener::bind(address).map_err(listen)?;
-        listener.set_nonblocking(true).map_err(listen)?;
-        let addr = listener.local_addr().map_err(listen)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(config.threads.max(1))
-            .thread_name("simcloud")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let (address, threads) = (config.listen, config.threads);
         let admin_token = config.admin_token.clone();
         let token =
             config.accounts.iter().flat_map(|account| &account.tokens).map(|token| token.token.clone());
         let token = token.into_iter().next().unwrap_or_default();
         let shared = Arc::new(Shared::new(config));
-        let (stop, stopped) = oneshot::channel();
-        let serving = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("simcloud".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        result = connection::serve(listener, Arc::clone(&serving)) => {
-                            if let Err(error) = result {
-                                tracing::error!(%error, "the simulated cloud stopped listening");
-                            }
-                        }
-                        () = serving.keep_time() => {}
-                        _ = stopped => {}
-                    }
-                });
-                runtime.shutdown_timeout(GRACE);
-            })
-            .map_err(StartError::Threads)?;
-        Ok(Self { addr, admin_token, token, shared, stop: Some(stop), thread: Some(thread) })
+        let (serving, ticking) = (Arc::clone(&shared), Arc::clone(&shared));
+        let thread = ServerThread::start("simcloud", threads, address, move |listener| async move {
+            let answer = move |head, body| connection::answer(Arc::clone(&serving), head, body);
+            tokio::select! {
+                () = serve(listener, connection::REQUEST_LIMIT_BYTES, answer) => {}
+                () = ticking.keep_time() => {}
+            }
+        })?;
+        Ok(Self { thread, admin_token, token, shared })
     }
 
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.thread.address()
     }
 
     /// The base URL, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+        self.thread.url()
     }
 
     #[must_use]
@@ -173,17 +132,6 @@ impl Server {
     /// Asks or changes the model itself, at the present time. No call is served meanwhile.
     pub fn with<T>(&self, ask: impl FnOnce(&mut Cloud, Timestamp) -> T) -> T {
         self.shared.with(ask)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            stop.send(()).ok();
-        }
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
     }
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::CONTENT_TYPE;
-use hyper::{Response, StatusCode};
+use faulty_http::{Answer, AnswerBody, Broken};
+use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::Shared;
-use super::body::{AnswerBody, Broken};
 use super::connection::plain;
 use crate::request::{Method, Request};
 
@@ -19,7 +19,7 @@ pub(super) fn is_asked_for(request: &Request) -> bool {
     request.method == Method::Get && request.path == "/admin/vms/stream"
 }
 
-pub(super) fn open(shared: Arc<Shared>, request: &Request) -> Result<Response<AnswerBody>, Broken> {
+pub(super) fn open(shared: Arc<Shared>, request: &Request) -> Answer {
     if request.token.as_deref() != Some(&shared.admin_token) {
         return plain(StatusCode::UNAUTHORIZED);
     }

@@ -3,7 +3,7 @@
 use machinist_api::names::labels;
 
 use super::*;
-use memory_api::wire::{Fate, table};
+use memory_api::wire::{Handling, table};
 
 #[tokio::test(start_paused = true)]
 async fn pods_leave_before_the_vm_and_the_whole_deletion_costs_at_most_eight_writes() {
@@ -124,7 +124,7 @@ async fn a_forced_deletion_goes_on_while_the_drains_requests_fail() {
     label(&stage, labels::FORCE_DELETION, "true");
     stage.wire.plan(|call: &Call| {
         let is_of_drain = matches!(call.what.as_str(), "pods" | "nodes/status") && call.verb != "WATCH";
-        if is_of_drain { Fate::Refuse(500) } else { Fate::Pass }
+        if is_of_drain { Handling::Refuse(500) } else { Handling::Pass }
     });
     delete(&stage);
     stage.until("the VM is gone", MOMENT, || stage.cloud.vms() == 0).await;

@@ -3,7 +3,7 @@
 use machinist_api::names::annotations;
 
 use super::*;
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 /// What machine-controller-manager leaves at each of its steps, and whether pods are still asked to go from there on.
 const LEFT: [(&str, bool); 13] = [
@@ -71,7 +71,7 @@ async fn survives(number: usize, is_carried_out: bool) -> bool {
     let last = stage.wire.len() + number;
     stage.wire.plan(
         move |call: &Call| {
-            if call.number == last { Fate::Crash(is_carried_out) } else { Fate::Pass }
+            if call.number == last { Handling::Crash(is_carried_out) } else { Handling::Pass }
         },
     );
     delete(&stage);

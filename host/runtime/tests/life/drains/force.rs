@@ -2,7 +2,7 @@
 
 use super::workload::{ending_after, pod, with_volume};
 use super::*;
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 const NEVER: Pace = Pace { detach: SignedDuration::from_hours(100), arrive: None };
 
@@ -73,7 +73,7 @@ async fn pods_that_cannot_be_deleted_do_not_hold_a_forced_deletion() {
     let (stage, _host, _workload) = hanging().await;
     edit_machine(&stage, &json!({ "metadata": { "labels": { "force-deletion": "True" } } }));
     stage.wire.plan(|call: &Call| {
-        if call.verb == "DELETE" && call.what == "pods" { Fate::Refuse(403) } else { Fate::Pass }
+        if call.verb == "DELETE" && call.what == "pods" { Handling::Refuse(403) } else { Handling::Pass }
     });
     delete(&stage);
     stage.until_gone("a").await;
@@ -120,14 +120,14 @@ async fn a_host_that_comes_after_an_outage_fails_nobody_and_forces_no_drain_for_
 
 /// A host that comes when a forced deletion was asked for, and whose list of VolumeAttachments fares so.
 async fn forced_under(
-    fate: impl Fn() -> Fate + Send + Sync + 'static,
+    handling: impl Fn() -> Handling + Send + Sync + 'static,
 ) -> (Stage, std::time::Duration, [Box<dyn std::any::Any>; 2]) {
     let (stage, host, workload) = hanging().await;
     drop(host);
     edit_machine(&stage, &json!({ "metadata": { "labels": { "force-deletion": "True" } } }));
     delete(&stage);
     stage.wire.plan(move |call: &Call| {
-        if call.what == "volumeattachments" && call.verb == "LIST" { fate() } else { Fate::Pass }
+        if call.what == "volumeattachments" && call.verb == "LIST" { handling() } else { Handling::Pass }
     });
     let begun = stage.wire.elapsed();
     let next = stage.host("next");
@@ -137,7 +137,7 @@ async fn forced_under(
 
 #[tokio::test(start_paused = true)]
 async fn a_forced_deletion_waits_for_the_list_of_attachments_of_a_host_that_has_just_come() {
-    let (stage, begun, _running) = forced_under(|| Fate::Delay(5 * SECOND)).await;
+    let (stage, begun, _running) = forced_under(|| Handling::Delay(5 * SECOND)).await;
     assert_forced(&stage);
     let (pods, vm) = (deleted_at(&stage, "pods", "db-0")[0], vm_ordered_away_at(&stage));
     assert!(pods - begun < 3 * SECOND, "pods do not wait for it: {:?}", pods - begun);
@@ -146,7 +146,7 @@ async fn a_forced_deletion_waits_for_the_list_of_attachments_of_a_host_that_has_
 
 #[tokio::test(start_paused = true)]
 async fn a_list_of_attachments_that_never_comes_holds_a_forced_deletion_for_a_minute() {
-    let (stage, begun, _running) = forced_under(|| Fate::Refuse(403)).await;
+    let (stage, begun, _running) = forced_under(|| Handling::Refuse(403)).await;
     let waited = vm_ordered_away_at(&stage) - begun;
     assert!(waited >= MINUTE && waited < MINUTE + 5 * SECOND, "{waited:?}");
     assert!(deleted_at(&stage, "volumeattachments", "inline").is_empty());

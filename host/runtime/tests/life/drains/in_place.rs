@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::workload::{budget, ending_after, pod, with_volume};
 use super::*;
-use memory_api::wire::{Fate, table};
+use memory_api::wire::{Handling, table};
 
 fn label(stage: &Stage, name: &str, value: Option<&str>) {
     let labels = json!({ format!("node.machine.sapcloud.io/{name}"): value });
@@ -145,7 +145,7 @@ async fn a_drain_for_an_update_that_ends_forced_in_part_is_tried_until_nothing_i
         add(&stage, [ending_after(pod("stuck", "a"), "never"), ending_after(pod("other", "a"), "never")]);
         stage.wire.plan(|call: &Call| {
             let is_held = call.verb == "DELETE" && call.what == "pods" && call.name == "stuck";
-            if is_held { Fate::Refuse(403) } else { Fate::Pass }
+            if is_held { Handling::Refuse(403) } else { Handling::Pass }
         });
         label(&stage, "candidate-for-update", Some("true"));
         label(&stage, "selected-for-update", Some("true"));
@@ -186,11 +186,9 @@ async fn a_drain_for_an_update_that_cannot_look_at_pods_says_so_and_goes_on_when
     let (stage, _host) = running().await;
     let _workload = Workload::start(&stage, PACE);
     add(&stage, [pod("web", "a")]);
-    stage.wire.plan(
-        |call: &Call| {
-            if call.verb == "LIST" && call.what == "pods" { Fate::Refuse(500) } else { Fate::Pass }
-        },
-    );
+    stage.wire.plan(|call: &Call| {
+        if call.verb == "LIST" && call.what == "pods" { Handling::Refuse(500) } else { Handling::Pass }
+    });
     label(&stage, "candidate-for-update", Some("true"));
     label(&stage, "selected-for-update", Some("true"));
     stage.until("it is said", MINUTE, || operation(&stage).0 == "DrainNode").await;

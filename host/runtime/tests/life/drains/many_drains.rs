@@ -1,6 +1,6 @@
 //! Hundreds of drains at a time.
 
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 use super::workload::{budget, pod};
 use super::*;
@@ -75,9 +75,9 @@ async fn a_crowd_at_a_slow_server_takes_turns_and_nobody_has_failed() {
     tokio::time::sleep(15 * SECOND).await;
     let begun = stage.wire.len();
     // Of 2,000 evictions as many are on their way at a time as drains have room for.
-    stage
-        .wire
-        .plan(|call: &Call| if call.what == "pods/eviction" { Fate::Delay(SECOND) } else { Fate::Pass });
+    stage.wire.plan(
+        |call: &Call| if call.what == "pods/eviction" { Handling::Delay(SECOND) } else { Handling::Pass },
+    );
     for name in &names {
         stage.api.delete("machines", &in_namespace(name)).unwrap();
     }

@@ -4,7 +4,7 @@ use super::workload::{budget, ending_after, pod};
 use super::*;
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 #[tokio::test(start_paused = true)]
 async fn pods_are_evicted_and_have_ended_before_the_vm_goes() {
@@ -64,7 +64,7 @@ async fn a_pod_of_the_same_name_that_came_meanwhile_is_left_alone() {
             api.delete_within("pods", "apps/p", Some(0)).unwrap();
             api.create("pods", &pod("p", "other")).unwrap();
         }
-        Fate::Pass
+        Handling::Pass
     });
     delete(&stage);
     stage.until_gone("a").await;
@@ -143,9 +143,9 @@ async fn a_server_that_throttles_is_left_alone_for_as_long_as_it_asks() {
     stage.wire.plan(move |call: &Call| {
         if call.what == "pods/eviction" && refusals < 60 {
             refusals += 1;
-            return Fate::Refuse(429);
+            return Handling::Refuse(429);
         }
-        Fate::Pass
+        Handling::Pass
     });
     delete(&stage);
     stage.until("the first tries", MINUTE, || !evicted_at(&stage, "p00").is_empty()).await;
@@ -193,7 +193,7 @@ async fn a_budget_whose_refusal_says_when_is_left_alone_until_then_while_others_
                 api.edit("poddisruptionbudgets", &path, &json!({ "spec": { "minAvailable": 3 } })).unwrap();
             }
         }
-        Fate::Pass
+        Handling::Pass
     });
     delete(&stage);
     stage.until("it was asked", MINUTE, || !evicted_at(&stage, "web").is_empty()).await;

@@ -2,7 +2,7 @@
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
-use memory_api::wire::{Fate, table};
+use memory_api::wire::{Handling, table};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const PRESERVE: &str = "node.machine.sapcloud.io/preserve";
@@ -120,7 +120,7 @@ async fn a_node_of_a_kept_machine_that_cannot_be_drained_says_so_until_it_can() 
         wish(&stage, Some("now"));
         add(&stage, [ending_after(pod("stuck", "a"), "never")]);
         stage.wire.plan(|call: &Call| {
-            if call.verb == "DELETE" && call.what == "pods" { Fate::Refuse(403) } else { Fate::Pass }
+            if call.verb == "DELETE" && call.what == "pods" { Handling::Refuse(403) } else { Handling::Pass }
         });
         tokio::time::sleep(MINUTE).await;
         fill_disk(&stage, true);

@@ -2,7 +2,7 @@
 
 use super::workload::{pod, with_volume};
 use super::*;
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 fn with_priority(mut pod: Value, priority: i64) -> Value {
     pod["spec"]["priority"] = json!(priority);
@@ -108,11 +108,9 @@ async fn a_node_that_goes_ends_the_waiting() {
 #[tokio::test(start_paused = true)]
 async fn what_is_behind_a_claim_must_be_known_before_anything_with_volumes_is_called_gone() {
     let (stage, _host, _workload) = three().await;
-    stage.wire.plan(
-        |call: &Call| {
-            if call.what == "persistentvolumeclaims" { Fate::Refuse(500) } else { Fate::Pass }
-        },
-    );
+    stage.wire.plan(|call: &Call| {
+        if call.what == "persistentvolumeclaims" { Handling::Refuse(500) } else { Handling::Pass }
+    });
     delete(&stage);
     tokio::time::sleep(3 * MINUTE).await;
     assert!(stage.wire.records(|call| call.what == "pods/eviction").is_empty());
@@ -128,7 +126,11 @@ async fn what_is_behind_a_claim_must_be_known_before_anything_with_volumes_is_ca
 async fn where_attachments_may_not_be_listed_volumes_wait_and_the_status_says_why() {
     let stage = Stage::set();
     stage.wire.plan(|call: &Call| {
-        if call.what == "volumeattachments" && call.verb == "LIST" { Fate::Refuse(403) } else { Fate::Pass }
+        if call.what == "volumeattachments" && call.verb == "LIST" {
+            Handling::Refuse(403)
+        } else {
+            Handling::Pass
+        }
     });
     let _host = stage.host("host");
     stage.add_machine("a");

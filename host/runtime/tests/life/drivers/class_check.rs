@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::fixture::cloud::guest_error;
 use crate::fixture::stage::{Stage, class, in_namespace, secret};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 const SOON: Duration = Duration::from_secs(2);
 
@@ -85,7 +85,7 @@ async fn a_driver_that_breaks_or_has_no_opinion_makes_no_class_invalid() {
     for code in [Code::Unimplemented, Code::Internal, Code::Unavailable] {
         let stage = Stage::empty();
         stage.wire.plan(move |call: &Call| {
-            if call.what == "validate-class" { Fate::Answer(guest_error(code)) } else { Fate::Pass }
+            if call.what == "validate-class" { Handling::Answer(guest_error(code)) } else { Handling::Pass }
         });
         stage.api.create("secrets", &secret()).unwrap();
         stage.api.create("machineclasses", &class()).unwrap();

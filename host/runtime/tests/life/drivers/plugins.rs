@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::fixture::stage::Stage;
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 const STATUS: &str = "machinist.dev/status";
 
@@ -68,7 +68,7 @@ async fn a_state_that_cannot_be_written_is_written_later() {
     declare(&stage);
     let host = stage.host("host");
     stage.until("the caches are complete", Duration::from_secs(1), || host.is_synced()).await;
-    stage.wire.plan(|call| if is_status_write(call) { Fate::Refuse(500) } else { Fate::Pass });
+    stage.wire.plan(|call| if is_status_write(call) { Handling::Refuse(500) } else { Handling::Pass });
     stage.report_plugin("one");
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(status(&stage), Value::Null);
@@ -98,7 +98,7 @@ async fn who_does_not_lead_writes_no_state_and_writes_it_once_it_leads() {
 fn hang(stage: &Stage, name: &'static str) {
     stage.wire.plan(
         move |call| {
-            if is_status_write(call) && call.name == name { Fate::Hang } else { Fate::Pass }
+            if is_status_write(call) && call.name == name { Handling::Hang } else { Handling::Pass }
         },
     );
 }

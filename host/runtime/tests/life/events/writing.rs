@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::fixture::stage::Stage;
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 fn is_event(call: &Call) -> bool {
     matches!(call.what.as_str(), "events" | "v1/events")
@@ -31,7 +31,7 @@ fn ages(stage: &Stage, answers_after: Duration) -> BTreeMap<String, Vec<(Timesta
 async fn events_of_two_hundred_machines_made_at_once_are_written_within_two_seconds_and_in_order() {
     let stage = Stage::set();
     let answers_after = Duration::from_millis(50);
-    stage.wire.plan(move |call| if is_event(call) { Fate::Delay(answers_after) } else { Fate::Pass });
+    stage.wire.plan(move |call| if is_event(call) { Handling::Delay(answers_after) } else { Handling::Pass });
     let _host = stage.host("host");
     tokio::time::sleep(Duration::from_secs(1)).await;
     for number in 0..200 {
@@ -63,7 +63,7 @@ async fn where_the_group_of_events_is_not_served_they_are_written_as_events_of_t
 
 async fn falls_back_to_the_core_group(code: u16) {
     let stage = Stage::set();
-    stage.wire.plan(move |call| if call.what == "events" { Fate::Refuse(code) } else { Fate::Pass });
+    stage.wire.plan(move |call| if call.what == "events" { Handling::Refuse(code) } else { Handling::Pass });
     let _host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;
@@ -92,7 +92,7 @@ async fn falls_back_to_the_core_group(code: u16) {
 #[tokio::test(start_paused = true)]
 async fn where_neither_group_is_served_each_event_is_tried_once_and_machines_run() {
     let stage = Stage::set();
-    stage.wire.plan(|call| if is_event(call) { Fate::Refuse(404) } else { Fate::Pass });
+    stage.wire.plan(|call| if is_event(call) { Handling::Refuse(404) } else { Handling::Pass });
     let _host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;
@@ -114,9 +114,9 @@ async fn an_event_that_the_server_refuses_for_now_is_written_a_moment_later_and_
     stage.wire.plan(move |call| {
         seen += usize::from(is_event(call));
         match seen {
-            1 if is_event(call) => Fate::Refuse(429),
-            2 if is_event(call) => Fate::LoseAnswer,
-            _ => Fate::Pass,
+            1 if is_event(call) => Handling::Refuse(429),
+            2 if is_event(call) => Handling::LoseAnswer,
+            _ => Handling::Pass,
         }
     });
     let _host = stage.host("host");

@@ -5,17 +5,17 @@ use std::time::Duration;
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{Stage, in_namespace};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 /// The whole life of a Machine, whose `number`th call fares so. False when there were not so many calls.
-async fn survives(habits: Habits, number: usize, fate: &Fate, concerns: fn(&Call) -> bool) -> bool {
+async fn survives(habits: Habits, number: usize, handling: &Handling, concerns: fn(&Call) -> bool) -> bool {
     let stage = Stage::with(habits, KubeletHabits::default());
     stage.add_class();
     let mut seen = 0;
-    let planned = fate.clone();
+    let planned = handling.clone();
     stage.wire.plan(move |call| {
         seen += usize::from(concerns(call));
-        if seen == number && concerns(call) { planned.clone() } else { Fate::Pass }
+        if seen == number && concerns(call) { planned.clone() } else { Handling::Pass }
     });
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -30,13 +30,13 @@ async fn survives(habits: Habits, number: usize, fate: &Fate, concerns: fn(&Call
     stage.wire.records(concerns).len() >= number
 }
 
-async fn check(habits: Habits, fates: &[Fate], concerns: fn(&Call) -> bool) {
-    for fate in fates {
+async fn check(habits: Habits, fates: &[Handling], concerns: fn(&Call) -> bool) {
+    for handling in fates {
         let mut number = 1;
-        while survives(habits, number, fate, concerns).await {
+        while survives(habits, number, handling, concerns).await {
             number += 1;
         }
-        assert!(number > 2, "{fate:?} concerned nothing");
+        assert!(number > 2, "{handling:?} concerned nothing");
     }
 }
 
@@ -47,18 +47,18 @@ const FORGETFUL: Habits = Habits { keeps_keys: false, reads_lag: Duration::from_
 
 #[tokio::test(start_paused = true)]
 async fn a_conflict_on_any_write_is_overcome() {
-    check(Habits::default(), &[Fate::Refuse(409)], Call::is_write).await;
+    check(Habits::default(), &[Handling::Refuse(409)], Call::is_write).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_in_trouble_at_any_request_is_overcome() {
-    let fates = [Fate::Refuse(500), Fate::Refuse(429), Fate::Lose, Fate::LoseAnswer];
+    let fates = [Handling::Refuse(500), Handling::Refuse(429), Handling::Lose, Handling::LoseAnswer];
     check(Habits::default(), &fates, |call| call.verb != "CALL").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_nobody_answers_holds_up_only_its_own_object_and_only_until_its_deadline() {
-    check(Habits::default(), &[Fate::Hang, Fate::HangAfter], |call| {
+    check(Habits::default(), &[Handling::Hang, Handling::HangAfter], |call| {
         call.is_request() || call.what == "events"
     })
     .await;
@@ -67,7 +67,7 @@ async fn a_request_that_nobody_answers_holds_up_only_its_own_object_and_only_unt
 #[tokio::test(start_paused = true)]
 async fn a_call_of_a_driver_that_fails_or_times_out_after_it_was_done_is_overcome() {
     // Unavailable, Internal, and a time-out before and after the deed.
-    let fates = [Fate::Refuse(14), Fate::Refuse(13), Fate::Lose, Fate::LoseAnswer];
+    let fates = [Handling::Refuse(14), Handling::Refuse(13), Handling::Lose, Handling::LoseAnswer];
     for habits in [Habits::default(), LATE, FORGETFUL] {
         check(habits, &fates, |call| call.verb == "CALL").await;
     }
@@ -136,7 +136,7 @@ async fn an_api_server_that_is_gone_for_minutes_costs_no_machine() {
         stage.add_machine(name);
     }
     stage.until_running("c").await;
-    stage.wire.plan(|call| if call.verb == "CALL" { Fate::Pass } else { Fate::Lose });
+    stage.wire.plan(|call| if call.verb == "CALL" { Handling::Pass } else { Handling::Lose });
     stage.api.drop_watches("host", None);
     stage.add_machine("d");
     tokio::time::sleep(Duration::from_secs(300)).await;

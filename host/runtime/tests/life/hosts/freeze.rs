@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::fixture::stage::{NAMESPACE, Stage, in_namespace};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -31,7 +31,9 @@ fn let_go(stage: &Stage) {
 
 /// Nothing of the target cluster is reachable.
 fn cut_target(stage: &Stage) {
-    stage.wire.plan(|call: &Call| if call.what.starts_with("nodes") { Fate::Lose } else { Fate::Pass });
+    stage
+        .wire
+        .plan(|call: &Call| if call.what.starts_with("nodes") { Handling::Lose } else { Handling::Pass });
 }
 
 fn message(stage: &Stage, name: &str) -> String {
@@ -84,12 +86,12 @@ async fn a_target_cluster_that_is_away_holds_creation_until_it_is_back() {
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
     let (stage, _host) = running().await;
-    stage.wire.plan(|_| Fate::Lose);
+    stage.wire.plan(|_| Handling::Lose);
     tokio::time::sleep(2 * MINUTE).await;
     // The server is back and answers each question, but one kind cannot be listed yet.
     stage.wire.plan(|call: &Call| {
         let is_held = call.verb == "LIST" && call.what == "machineclasses";
-        if is_held { Fate::Refuse(503) } else { Fate::Pass }
+        if is_held { Handling::Refuse(503) } else { Handling::Pass }
     });
     stage.add_machine("b");
     stage.until("b says why it waits", MINUTE, || stage.reason("b") == "Frozen").await;
@@ -111,7 +113,7 @@ async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
     for code in [401, 403, 500, 503] {
         stage.wire.plan(
             move |call: &Call| {
-                if call.name == "machinist-probe" { Fate::Refuse(code) } else { Fate::Pass }
+                if call.name == "machinist-probe" { Handling::Refuse(code) } else { Handling::Pass }
             },
         );
         tokio::time::sleep(2 * MINUTE).await;
@@ -197,7 +199,9 @@ async fn a_machine_whose_pass_began_before_the_gate_shut_is_not_failed_behind_it
     stage.until("a fails", 11 * MINUTE, || stage.phase("a") == "Failed").await;
     stage.report_ready("b", "False");
     let asks = |call: &Call| call.calls("get-status");
-    stage.wire.plan(move |call: &Call| if asks(call) { Fate::Delay(50 * SECOND) } else { Fate::Pass });
+    stage
+        .wire
+        .plan(move |call: &Call| if asks(call) { Handling::Delay(50 * SECOND) } else { Handling::Pass });
     let looks = || stage.wire.records(asks).len();
     let begun = looks();
     stage.until("the cloud is asked before a second one fails", 11 * MINUTE, || looks() > begun).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::fixture::stage::{Host, Stage};
-use memory_api::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Handling, table};
 
 /// A write or a call of a driver: what only a leader may do. Leases are what the election is about.
 fn is_effect(call: &Call) -> bool {
@@ -63,14 +63,18 @@ async fn a_host_that_dies_is_followed_once_its_leases_have_run_out() {
 
 /// The first host's requests for Leases fare so while it works. It stops before the second one begins, and each Machine
 /// still gets one VM.
-async fn check_loss(fate: &'static Fate, is_all: bool) {
+async fn check_loss(handling: &'static Handling, is_all: bool) {
     let stage = Stage::set();
     let one = stage.candidate("one");
     until_leading(&stage, &one, Duration::from_secs(5)).await;
     let two = stage.candidate("two");
     tokio::time::sleep(Duration::from_secs(5)).await;
     stage.wire.plan(move |call| {
-        if call.actor == "one" && (is_all || call.what == "leases") { fate.clone() } else { Fate::Pass }
+        if call.actor == "one" && (is_all || call.what == "leases") {
+            handling.clone()
+        } else {
+            Handling::Pass
+        }
     });
     let mut lost = None;
     for number in 0..250 {
@@ -90,28 +94,34 @@ async fn check_loss(fate: &'static Fate, is_all: bool) {
     let last = effects(&stage, "one").last().map(|record| record.at).unwrap_or_default();
     let first = effects(&stage, "two").first().unwrap().at;
     assert!(two.leads() && !one.leads());
-    assert!(last <= lost && last < first, "{fate:?}: one until {last:?} (lost {lost:?}), two from {first:?}");
-    assert!(lost < first, "{fate:?}: one led until {lost:?}, two from {first:?}");
+    assert!(
+        last <= lost && last < first,
+        "{handling:?}: one until {last:?} (lost {lost:?}), two from {first:?}"
+    );
+    assert!(lost < first, "{handling:?}: one led until {lost:?}, two from {first:?}");
     // Whatever its requests do, it gives up after the renewal deadline, so that what is in flight has the rest of the time.
     let renewals = stage.wire.records(|call| call.actor == "one" && call.what == "leases");
     let renewed = renewals.iter().rfind(|record| record.code == Some(200)).unwrap().at;
-    assert!(lost - renewed <= Duration::from_millis(10_150), "{fate:?}: renewed {renewed:?}, lost {lost:?}");
+    assert!(
+        lost - renewed <= Duration::from_millis(10_150),
+        "{handling:?}: renewed {renewed:?}, lost {lost:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_whose_leases_are_refused_stops_before_another_begins() {
-    check_loss(&Fate::Refuse(500), false).await;
+    check_loss(&Handling::Refuse(500), false).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_whose_lease_requests_hang_stops_before_another_begins() {
-    check_loss(&Fate::Hang, false).await;
+    check_loss(&Handling::Hang, false).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_that_is_cut_off_stops_before_another_begins() {
-    check_loss(&Fate::Lose, true).await;
-    check_loss(&Fate::Hang, true).await;
+    check_loss(&Handling::Lose, true).await;
+    check_loss(&Handling::Hang, true).await;
 }
 
 #[tokio::test(start_paused = true)]

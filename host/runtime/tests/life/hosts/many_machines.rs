@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::fixture::stage::{Stage, class, in_namespace, secret};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_machines_at_once_get_one_vm_each_and_go_again() {
@@ -61,7 +61,7 @@ const SLOW: Duration = Duration::from_secs(240);
 /// So many Machines whose creates wait for a slow cloud.
 async fn wait_for_a_slow_cloud(stage: &Stage, machines: usize) {
     let is_create = |call: &Call| call.verb == "CALL" && call.what == "create";
-    stage.wire.plan(move |call| if is_create(call) { Fate::Delay(SLOW) } else { Fate::Pass });
+    stage.wire.plan(move |call| if is_create(call) { Handling::Delay(SLOW) } else { Handling::Pass });
     for number in 0..machines {
         stage.add_machine(&format!("slow-{number:04}"));
     }

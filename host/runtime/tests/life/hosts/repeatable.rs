@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{Stage, in_namespace};
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 /// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an election.
 async fn eventful() -> String {
@@ -18,11 +18,11 @@ async fn eventful() -> String {
     let two = stage.candidate("two");
     stage.until("one of both leads", Duration::from_secs(5), || one.leads() || two.leads()).await;
     stage.wire.plan(|call| match call.number % 17 {
-        3 if call.verb == "CALL" => Fate::Refuse(14),
-        5 if call.is_write() => Fate::Refuse(429),
-        7 if call.is_write() => Fate::LoseAnswer,
-        11 if call.verb == "LIST" => Fate::Refuse(500),
-        _ => Fate::Pass,
+        3 if call.verb == "CALL" => Handling::Refuse(14),
+        5 if call.is_write() => Handling::Refuse(429),
+        7 if call.is_write() => Handling::LoseAnswer,
+        11 if call.verb == "LIST" => Handling::Refuse(500),
+        _ => Handling::Pass,
     });
     for number in 0..30 {
         stage.add_machine(&format!("m{number:02}"));

@@ -6,18 +6,18 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use crate::fixture::stage::Stage;
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 /// How long it takes until a Machine runs when each kind of request that `concerns` takes fails so often at first.
-async fn until_running(failures: usize, fate: &Fate, concerns: fn(&Call) -> bool) -> Duration {
+async fn until_running(failures: usize, handling: &Handling, concerns: fn(&Call) -> bool) -> Duration {
     let stage = Stage::set();
     stage.add_machine("a");
     let mut seen: BTreeMap<(&'static str, String, String), usize> = BTreeMap::new();
-    let fate = fate.clone();
+    let handling = handling.clone();
     stage.wire.plan(move |call| {
         let count = seen.entry((call.verb, call.what.clone(), call.name.clone())).or_default();
         *count += 1;
-        if concerns(call) && *count <= failures { fate.clone() } else { Fate::Pass }
+        if concerns(call) && *count <= failures { handling.clone() } else { Handling::Pass }
     });
     let host = stage.candidate("host");
     stage.until_running("a").await;
@@ -27,7 +27,7 @@ async fn until_running(failures: usize, fate: &Fate, concerns: fn(&Call) -> bool
 
 #[tokio::test(start_paused = true)]
 async fn a_start_waits_for_moments_and_not_for_seconds_when_its_first_requests_fail() {
-    let usual = until_running(0, &Fate::Pass, |_| true).await;
+    let usual = until_running(0, &Handling::Pass, |_| true).await;
     type Concerns = fn(&Call) -> bool;
     let concerns: [(&str, Concerns); 5] = [
         ("listings", |call| call.verb == "LIST"),
@@ -37,10 +37,11 @@ async fn a_start_waits_for_moments_and_not_for_seconds_when_its_first_requests_f
         ("writing Leases", |call| call.what == "leases" && call.verb != "GET"),
     ];
     for (what, concerns) in concerns {
-        for fate in [Fate::Refuse(500), Fate::Refuse(429), Fate::Refuse(404), Fate::Lose] {
-            let took = until_running(2, &fate, concerns).await;
+        for handling in [Handling::Refuse(500), Handling::Refuse(429), Handling::Refuse(404), Handling::Lose]
+        {
+            let took = until_running(2, &handling, concerns).await;
             let longer = took.saturating_sub(usual);
-            assert!(longer < Duration::from_secs(1), "{what} end in {fate:?} twice: {longer:?} longer");
+            assert!(longer < Duration::from_secs(1), "{what} end in {handling:?} twice: {longer:?} longer");
         }
     }
 }
@@ -49,7 +50,7 @@ async fn a_start_waits_for_moments_and_not_for_seconds_when_its_first_requests_f
 async fn a_lease_that_cannot_be_written_is_asked_for_at_the_pace_of_the_election() {
     let stage = Stage::set();
     let is_write = |call: &Call| call.what == "leases" && call.verb != "GET";
-    stage.wire.plan(move |call| if is_write(call) { Fate::Refuse(403) } else { Fate::Pass });
+    stage.wire.plan(move |call| if is_write(call) { Handling::Refuse(403) } else { Handling::Pass });
     let host = stage.candidate("host");
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!host.leads());
@@ -86,7 +87,7 @@ async fn a_host_whose_clock_is_off_fails_no_new_machine() {
         let mut number = 0;
         stage.wire.plan(move |call| {
             number += usize::from(call.calls("create"));
-            if call.calls("create") && number <= 2 { Fate::Refuse(14) } else { Fate::Pass }
+            if call.calls("create") && number <= 2 { Handling::Refuse(14) } else { Handling::Pass }
         });
         let _host = stage.host("host");
         stage.add_machine("a");
@@ -103,9 +104,9 @@ async fn a_deletion_keeps_its_turn_while_it_waits_for_what_it_has_written() {
     stage.add_machine("a");
     stage.until_running("a").await;
     stage.api.delay_watches(Duration::from_millis(200));
-    stage
-        .wire
-        .plan(|call| if call.verb == "CALL" { Fate::Delay(Duration::from_secs(1)) } else { Fate::Pass });
+    stage.wire.plan(|call| {
+        if call.verb == "CALL" { Handling::Delay(Duration::from_secs(1)) } else { Handling::Pass }
+    });
     for number in 0..30 {
         stage.add_machine(&format!("m{number:02}"));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_core::driver::error::{Code, DriverError};
-use memory_api::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Handling, table};
 
 use crate::deletions::{add_pods_to, kubelet};
 use crate::fixture::cloud::Habits;
@@ -100,7 +100,11 @@ async fn a_life_with_pods_is_reported_by_four_events() {
 async fn called_for_a_set_whose_answers_come(after: Duration) -> Vec<String> {
     let stage = Stage::set();
     stage.wire.plan(move |call| {
-        if call.verb == "POST" && call.what == "machines" { Fate::DelayAnswer(after) } else { Fate::Pass }
+        if call.verb == "POST" && call.what == "machines" {
+            Handling::DelayAnswer(after)
+        } else {
+            Handling::Pass
+        }
     });
     stage.api.create("machinesets", &set("pool", 20)).unwrap();
     let _host = stage.host("host");
@@ -128,19 +132,19 @@ fn every_fifth_fails(stage: &Stage) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     stage.wire.plan(move |call| {
         if !is_call(call) {
-            return Fate::Pass;
+            return Handling::Pass;
         }
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         match state % 10 {
-            0 => Fate::Answer(DriverError::new(Code::Unavailable, "internal error").into()),
+            0 => Handling::Answer(DriverError::new(Code::Unavailable, "internal error").into()),
             1 => {
                 let mut error = DriverError::new(Code::Unavailable, "too many requests");
                 error.retry_after = Some(SignedDuration::from_secs(1));
-                Fate::Answer(error.into())
+                Handling::Answer(error.into())
             }
-            _ => Fate::Pass,
+            _ => Handling::Pass,
         }
     });
 }
@@ -176,7 +180,7 @@ async fn an_account_that_answers_again_is_not_waited_for_by_the_clock_of_its_out
     stage.until("all are Running", MINUTE, || names.iter().all(|name| stage.phase(name) == "Running")).await;
     stage.wire.plan(|call| {
         let error = DriverError::new(Code::Unavailable, "down");
-        if is_call(call) { Fate::Answer(error.into()) } else { Fate::Pass }
+        if is_call(call) { Handling::Answer(error.into()) } else { Handling::Pass }
     });
     for name in &names {
         stage.api.delete("machines", &in_namespace(name)).unwrap();

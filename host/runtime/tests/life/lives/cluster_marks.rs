@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 use serde_json::{Value, json};
 
 use crate::fixture::stage::{NAMESPACE, Stage, class, in_namespace, machine, secret};
@@ -206,11 +206,9 @@ async fn as_long_as_nobody_knows_who_holds_the_mark_nothing_is_done() {
     add_other(&stage, &["x"]);
     let is_mark_write =
         |call: &Call| call.what == "secrets" && call.name.starts_with("machinist-cluster-mark-");
-    stage.wire.plan(
-        move |call| {
-            if call.actor == "second" && is_mark_write(call) { Fate::Lose } else { Fate::Pass }
-        },
-    );
+    stage.wire.plan(move |call| {
+        if call.actor == "second" && is_mark_write(call) { Handling::Lose } else { Handling::Pass }
+    });
     let _second = stage.host("second");
     tokio::time::sleep(20 * MINUTE).await;
     assert!(!other_has_vm(&stage, "x"), "{}", stage.wire.trace());

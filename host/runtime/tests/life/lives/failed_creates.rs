@@ -8,7 +8,7 @@ use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 use crate::fixture::cloud::{Habits, guest_error};
 use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{Host, Stage, in_namespace};
-use memory_api::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Handling, table};
 
 /// A cloud that makes another VM for each create and shows it only after ten seconds.
 const KEYLESS: Habits = Habits { keeps_keys: false, reads_lag: Duration::from_secs(10), initializes: false };
@@ -44,14 +44,18 @@ fn dice(number: usize) -> usize {
 }
 
 /// Of the calls of drivers one in five fails: throttled, or in a 500 before or after the deed.
-fn faulty(call: &Call) -> Fate {
+fn faulty(call: &Call) -> Handling {
     if call.verb != "CALL" || !dice(call.number).is_multiple_of(5) {
-        return Fate::Pass;
+        return Handling::Pass;
     }
     match dice(call.number) / 5 % 4 {
-        0 | 1 => Fate::Answer(guest_error(Code::Unavailable)),
-        2 => Fate::Answer(if call.calls("create") { unclear() } else { guest_error(Code::Unavailable) }),
-        _ => Fate::AnswerAfter(if call.calls("create") { unclear() } else { guest_error(Code::Unavailable) }),
+        0 | 1 => Handling::Answer(guest_error(Code::Unavailable)),
+        2 => Handling::Answer(if call.calls("create") { unclear() } else { guest_error(Code::Unavailable) }),
+        _ => Handling::AnswerAfter(if call.calls("create") {
+            unclear()
+        } else {
+            guest_error(Code::Unavailable)
+        }),
     }
 }
 
@@ -90,7 +94,7 @@ async fn three_seconds_of_failing_look_ups_cost_seconds() {
     let stage = stage();
     // The driver looks for a VM of that name before it creates one: both calls fail, and no create is sent.
     stage.wire.plan(|call| {
-        if call.verb == "CALL" { Fate::Answer(guest_error(Code::Unavailable)) } else { Fate::Pass }
+        if call.verb == "CALL" { Handling::Answer(guest_error(Code::Unavailable)) } else { Handling::Pass }
     });
     add_machines(&stage, 5);
     let _host = stage.host("host");
@@ -106,9 +110,9 @@ async fn a_create_that_failed_for_certain_is_never_held_and_its_note_is_taken_of
     for error in [guest_error(Code::Unavailable), guest_error(Code::ResourceExhausted), refusal.into()] {
         let stage = stage();
         let failure = error.clone();
-        stage
-            .wire
-            .plan(move |call| if call.calls("create") { Fate::Answer(failure.clone()) } else { Fate::Pass });
+        stage.wire.plan(move |call| {
+            if call.calls("create") { Handling::Answer(failure.clone()) } else { Handling::Pass }
+        });
         stage.add_machine("a");
         let _host = stage.host("host");
         stage.until("a create", Duration::from_secs(5), || !stage.reason("a").is_empty()).await;
@@ -134,7 +138,7 @@ async fn a_create_in_doubt_says_so_once_is_looked_for_and_made_again_after_the_w
     let mut is_first = true;
     stage.wire.plan(move |call| {
         let fails = call.calls("create") && std::mem::take(&mut is_first);
-        if fails { Fate::Answer(unclear()) } else { Fate::Pass }
+        if fails { Handling::Answer(unclear()) } else { Handling::Pass }
     });
     stage.add_machine("a");
     let _host = stage.host("host");
@@ -159,12 +163,12 @@ async fn a_create_that_stays_in_doubt_writes_its_status_once_for_each_growth_of_
     let mut number = 0;
     stage.wire.plan(move |call| {
         if !call.calls("create") {
-            return Fate::Pass;
+            return Handling::Pass;
         }
         number += 1;
         let text = format!("internal error, request 0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8{number:02}");
         let error = DriverError { may_have_happened: true, ..DriverError::new(Code::Unavailable, text) };
-        Fate::Answer(error.into())
+        Handling::Answer(error.into())
     });
     stage.add_machine("a");
     let _host = stage.host("host");
@@ -184,7 +188,7 @@ async fn a_create_that_stays_in_doubt_writes_its_status_once_for_each_growth_of_
 async fn a_create_in_doubt_comes_again_after_its_window_where_the_account_answers_until_it_fails_by_itself() {
     let stage = stage();
     let fails = |call: &Call| call.calls("create");
-    stage.wire.plan(move |call| if fails(call) { Fate::Answer(unclear()) } else { Fate::Pass });
+    stage.wire.plan(move |call| if fails(call) { Handling::Answer(unclear()) } else { Handling::Pass });
     stage.add_machine("a");
     let _host = stage.host("host");
     tokio::time::sleep(Duration::from_secs(12 * 60)).await;
@@ -200,7 +204,7 @@ async fn a_vm_of_a_create_in_doubt_is_taken_as_soon_as_reads_show_it() {
     let stage = Stage::with(habits, KubeletHabits::default());
     stage.add_class();
     // Declared is a minute, and this VM shows after four seconds: it was made long before the answer.
-    stage.wire.plan(|call| if call.calls("create") { Fate::HangAfter } else { Fate::Pass });
+    stage.wire.plan(|call| if call.calls("create") { Handling::HangAfter } else { Handling::Pass });
     stage.add_machine("a");
     let one = stage.host("one");
     stage.until("the VM is made", Duration::from_secs(5), || stage.cloud.vms() == 1).await;
@@ -218,10 +222,10 @@ async fn eight_crashes_while_forty_machines_are_made_cost_no_second_vm_and_no_mi
     let stage = stage();
     // Of the creates that hosts die in, some are not carried out, some are and nobody hears of it, and some are answered.
     stage.wire.plan(|call| match call.number % 3 {
-        _ if !call.calls("create") => Fate::Pass,
-        0 => Fate::HangAfter,
-        1 => Fate::Delay(Duration::from_secs(2)),
-        _ => Fate::Pass,
+        _ if !call.calls("create") => Handling::Pass,
+        0 => Handling::HangAfter,
+        1 => Handling::Delay(Duration::from_secs(2)),
+        _ => Handling::Pass,
     });
     add_machines(&stage, 40);
     for number in 0..8 {
@@ -246,9 +250,9 @@ async fn a_call_ends_when_its_host_loses_the_lease() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     // It reaches no API server any more, and the cloud is slow to do what it was asked last.
     stage.wire.plan(|call| match call.actor.as_str() {
-        "one" if call.calls("create") => Fate::Delay(Duration::from_secs(40)),
-        "one" if call.what == "leases" => Fate::Lose,
-        _ => Fate::Pass,
+        "one" if call.calls("create") => Handling::Delay(Duration::from_secs(40)),
+        "one" if call.what == "leases" => Handling::Lose,
+        _ => Handling::Pass,
     });
     stage.add_machine("a");
     stage
@@ -270,7 +274,11 @@ async fn a_create_that_the_grants_refuse_is_taken_up_when_they_change() {
     let stage = stage();
     // The host lets no request out, and the driver says so.
     stage.wire.plan(|call| {
-        if call.calls("create") { Fate::Answer(guest_error(Code::PermissionDenied)) } else { Fate::Pass }
+        if call.calls("create") {
+            Handling::Answer(guest_error(Code::PermissionDenied))
+        } else {
+            Handling::Pass
+        }
     });
     stage.add_machine("a");
     let _host = stage.host("host");

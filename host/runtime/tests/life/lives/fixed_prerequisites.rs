@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinist_core::driver::error::Code;
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 use serde_json::{Value, json};
 
 use crate::fixture::cloud::guest_error;
@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 fn refuse(stage: &Stage, code: Code) {
     stage.wire.plan(
         move |call: &Call| {
-            if call.verb == "CALL" { Fate::Answer(guest_error(code)) } else { Fate::Pass }
+            if call.verb == "CALL" { Handling::Answer(guest_error(code)) } else { Handling::Pass }
         },
     );
 }

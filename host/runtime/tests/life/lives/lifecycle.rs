@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fixture::cloud::Habits;
 use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{Stage, class, in_namespace};
-use memory_api::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Handling, table};
 
 /// Requests that are made for the Machine `a`, not for its class and Secret.
 fn for_machine(call: &Call) -> bool {
@@ -222,7 +222,7 @@ async fn a_host_that_starts_where_all_is_well_writes_nothing() {
         stage.wire.plan(move |call| {
             let fails = call.verb == "LIST" && call.what == late && !has_failed;
             has_failed |= fails;
-            if fails { Fate::Refuse(500) } else { Fate::Pass }
+            if fails { Handling::Refuse(500) } else { Handling::Pass }
         });
         let host = stage.host(&format!("late-{late}"));
         stage.until("the caches are complete", Duration::from_secs(5), || host.is_synced()).await;

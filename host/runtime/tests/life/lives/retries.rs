@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::cloud::guest_error;
 use crate::fixture::stage::{Stage, in_namespace};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 fn is_create(call: &Call) -> bool {
     call.calls("create")
@@ -15,7 +15,9 @@ fn is_create(call: &Call) -> bool {
 
 /// Every create fails with this error.
 fn refuse_creates(stage: &Stage, error: CallError) {
-    stage.wire.plan(move |call| if is_create(call) { Fate::Answer(error.clone()) } else { Fate::Pass });
+    stage
+        .wire
+        .plan(move |call| if is_create(call) { Handling::Answer(error.clone()) } else { Handling::Pass });
 }
 
 async fn until_creates(stage: &Stage, count: usize) {
@@ -167,9 +169,9 @@ async fn a_machine_that_the_cloud_never_makes_fails_after_its_time_and_is_not_tr
 async fn a_status_that_cannot_be_written_does_not_make_the_cloud_be_asked_more_often() {
     let stage = Stage::set();
     stage.wire.plan(|call| match call {
-        call if is_create(call) => Fate::Answer(guest_error(Code::ResourceExhausted)),
-        call if call.what == "machines/status" => Fate::Refuse(500),
-        _ => Fate::Pass,
+        call if is_create(call) => Handling::Answer(guest_error(Code::ResourceExhausted)),
+        call if call.what == "machines/status" => Handling::Refuse(500),
+        _ => Handling::Pass,
     });
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -222,12 +224,12 @@ async fn the_same_error_with_another_request_id_is_written_at_most_once_for_each
     let mut number = 0_u64;
     stage.wire.plan(move |call| {
         if !is_create(call) {
-            return Fate::Pass;
+            return Handling::Pass;
         }
         number += 1;
         let id = format!("7f1a3b1c-0d2e-4f5a-9b8c-{:012x}", number * 7_919);
         let message = format!("the zone is being repaired (request id: {id})");
-        Fate::Answer(DriverError::new(Code::Unavailable, message).into())
+        Handling::Answer(DriverError::new(Code::Unavailable, message).into())
     });
     let _host = stage.host("host");
     stage.add_machine("a");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinist_core::driver::CloudCondition;
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 use serde_json::{Value, json};
 
 use crate::fixture::cloud::Habits;
@@ -185,7 +185,7 @@ async fn the_time_to_join_is_noted_within_a_minute() {
 async fn a_token_that_may_not_be_deleted_keeps_no_machine_from_running_and_is_reported() {
     let stage = Stage::set();
     stage.wire.plan(|call: &Call| {
-        if call.verb == "DELETE" && call.what == "secrets" { Fate::Refuse(403) } else { Fate::Pass }
+        if call.verb == "DELETE" && call.what == "secrets" { Handling::Refuse(403) } else { Handling::Pass }
     });
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -204,7 +204,7 @@ async fn a_token_whose_deletion_fails_is_deleted_later() {
     stage.wire.plan(move |call: &Call| {
         let is_it = call.verb == "DELETE" && call.what == "secrets" && left > 0;
         left -= i32::from(is_it);
-        if is_it { Fate::Refuse(500) } else { Fate::Pass }
+        if is_it { Handling::Refuse(500) } else { Handling::Pass }
     });
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -230,7 +230,7 @@ async fn under_the_rights_of_machine_controller_manager_a_token_is_extended_by_b
         stage.wire.plan(move |call: &Call| {
             let is_secret = call.what == "secrets";
             let is_refused = call.verb == "PATCH" || (call.verb == "DELETE" && !may_delete);
-            if is_secret && is_refused { Fate::Refuse(403) } else { Fate::Pass }
+            if is_secret && is_refused { Handling::Refuse(403) } else { Handling::Pass }
         });
         // The Machine has more time than before.
         let longer = json!({ "spec": { "creationTimeout": "2h" } });

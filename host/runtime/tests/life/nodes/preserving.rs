@@ -216,11 +216,11 @@ async fn a_machine_without_its_node_is_kept_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_the_cloud_refuses_is_kept_in_the_write_that_says_that_it_failed() {
-    use memory_api::wire::{Call, Fate};
+    use memory_api::wire::{Call, Handling};
     let stage = Stage::set();
     let _host = stage.host("host");
     let refused = |call: &Call| {
-        if call.calls("create") { Fate::Answer(guest_error(Code::Internal)) } else { Fate::Pass }
+        if call.calls("create") { Handling::Answer(guest_error(Code::Internal)) } else { Handling::Pass }
     };
     stage.wire.plan(refused);
     stage.add_machine_with("a", |machine| {

@@ -149,12 +149,12 @@ async fn before_a_second_machine_of_a_zone_fails_the_cloud_is_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_of_the_api_server_no_machine_is_failed_although_every_node_was_unknown() {
-    use memory_api::wire::{Call, Fate};
+    use memory_api::wire::{Call, Handling};
     let (stage, _host) = running(4, |_| {}).await;
     sicken(&stage, 4);
     tokio::time::sleep(5 * MINUTE).await;
     assert_eq!(in_phase(&stage, 4, "Unknown").len(), 4);
-    stage.wire.plan(|call: &Call| if call.verb != "CALL" { Fate::Lose } else { Fate::Pass });
+    stage.wire.plan(|call: &Call| if call.verb != "CALL" { Handling::Lose } else { Handling::Pass });
     tokio::time::sleep(20 * MINUTE).await;
     stage.wire.heal();
     stage

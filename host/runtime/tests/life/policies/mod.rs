@@ -211,7 +211,7 @@ async fn a_host_that_starts_again_does_not_reboot_again() {
             report_ready(&stage, "Unknown");
             tokio::time::sleep(SOON).await;
             drop(first);
-            stage.wire.plan(|_| memory_api::wire::Fate::Pass);
+            stage.wire.plan(|_| memory_api::wire::Handling::Pass);
             let _second = stage.host("second");
             tokio::time::sleep(5 * MINUTE).await;
             let rebooted = stage.cloud.rebooted().len();

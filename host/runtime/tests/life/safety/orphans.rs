@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::fixture::cloud::{Habits, guest_error};
 use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{NAMESPACE, Stage, class, in_namespace};
-use memory_api::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Handling, table};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ async fn a_machine_that_the_cache_lacks_keeps_its_vm() {
     let (stage, _host) = running(&["a"]).await;
     // From here on the host sees no news of Machines.
     stage.wire.plan(|call: &Call| {
-        if call.verb == "WATCH" && call.what == "machines" { Fate::Refuse(500) } else { Fate::Pass }
+        if call.verb == "WATCH" && call.what == "machines" { Handling::Refuse(500) } else { Handling::Pass }
     });
     stage.api.drop_watches("host", Some("machines"));
     let vm = stage.cloud.plant("test", "late", "uid-late");
@@ -103,11 +103,9 @@ async fn without_api_server_or_leadership_nothing_is_deleted() {
     let (stage, host) = running(&["a"]).await;
     let orphan = stage.cloud.plant("test", "gone", "uid-gone");
     tokio::time::sleep(19 * MINUTE).await;
-    stage.wire.plan(
-        |call: &Call| {
-            if call.verb == "LIST" && call.what == "machines" { Fate::Lose } else { Fate::Pass }
-        },
-    );
+    stage.wire.plan(|call: &Call| {
+        if call.verb == "LIST" && call.what == "machines" { Handling::Lose } else { Handling::Pass }
+    });
     tokio::time::sleep(6 * LONG).await;
     assert!(stage.cloud.has(&orphan), "the API server cannot be asked");
     host.depose();
@@ -122,11 +120,9 @@ async fn a_class_that_cannot_be_listed_says_so_and_does_not_stop_the_others() {
     let mut other = class();
     other["metadata"]["name"] = json!("broken");
     stage.api.create("machineclasses", &other).unwrap();
-    stage.wire.plan(
-        |call: &Call| {
-            if call.what == "list" && call.name == "broken" { Fate::Refuse(16) } else { Fate::Pass }
-        },
-    );
+    stage.wire.plan(|call: &Call| {
+        if call.what == "list" && call.name == "broken" { Handling::Refuse(16) } else { Handling::Pass }
+    });
     let orphan = stage.cloud.plant("test", "gone", "uid-gone");
     stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
     let reported = stage.events("broken");
@@ -151,7 +147,7 @@ async fn a_vm_that_two_classes_show_is_deleted_once() {
 async fn a_deletion_that_fails_is_repeated_ever_more_slowly() {
     let (stage, _host) = running(&["a"]).await;
     stage.wire.plan(|call: &Call| {
-        if call.calls("delete") { Fate::Answer(guest_error(Code::Unavailable)) } else { Fate::Pass }
+        if call.calls("delete") { Handling::Answer(guest_error(Code::Unavailable)) } else { Handling::Pass }
     });
     let orphan = stage.cloud.plant("test", "gone", "uid-gone");
     tokio::time::sleep(2 * LONG).await;

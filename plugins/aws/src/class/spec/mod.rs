@@ -26,7 +26,7 @@ pub(crate) const SCHEMA: &str = include_str!("../../class-schema.json");
 /// EC2 allows 50 tags; the driver needs the name, the uid and the cluster's mark.
 const MOST_TAGS: usize = 50 - 3;
 /// The maximum number of problems in one message.
-const TOLD_PROBLEMS: usize = 20;
+const REPORTED_PROBLEMS: usize = 20;
 
 /// The instance profile, by which an instance gets its IAM role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +62,12 @@ pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Failure> {
     if findings.problems.is_empty() {
         return Ok((spec, findings.warnings));
     }
-    let more = findings.problems.len().saturating_sub(TOLD_PROBLEMS);
-    let mut told: Vec<String> = findings.problems.into_iter().take(TOLD_PROBLEMS).collect();
+    let more = findings.problems.len().saturating_sub(REPORTED_PROBLEMS);
+    let mut reported: Vec<String> = findings.problems.into_iter().take(REPORTED_PROBLEMS).collect();
     if more > 0 {
-        told.push(format!("and {more} more"));
+        reported.push(format!("and {more} more"));
     }
-    let message = format!("the MachineClass's providerSpec is invalid: {}", told.join("; "));
+    let message = format!("the MachineClass's providerSpec is invalid: {}", reported.join("; "));
     Err(Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
 }
 

@@ -1,24 +1,24 @@
 //! Rollouts while servers, watches and kubelets fail, and during a freeze.
 
 use super::*;
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 
 /// Rolls two Machines while the `number`th of these requests fares so. False when there were not so many.
-async fn survives(number: usize, fate: &Fate) -> bool {
+async fn survives(number: usize, handling: &Handling) -> bool {
     let stage = stage();
     let _host = running(&stage, &pool(2)).await;
     let watcher = Watcher::of(&stage);
     let begun = stage.wire.len();
-    let planned = fate.clone();
+    let planned = handling.clone();
     let mut seen = 0;
     stage.wire.plan(move |call| {
         seen += usize::from(concerns(call));
-        if seen == number && concerns(call) { planned.clone() } else { Fate::Pass }
+        if seen == number && concerns(call) { planned.clone() } else { Handling::Pass }
     });
     roll_to(&stage, "large");
     until_complete(&stage).await;
     watcher.assert_within(3, 2);
-    assert_eq!(wanted(&stage), [("large".into(), 2), ("small".into(), 0)].into(), "{fate:?} {number}");
+    assert_eq!(wanted(&stage), [("large".into(), 2), ("small".into(), 0)].into(), "{handling:?} {number}");
     assert_tidy(&stage, 2);
     stage.wire.records_since(begun, concerns).len() >= number
 }
@@ -30,24 +30,24 @@ fn concerns(call: &Call) -> bool {
     call.is_write() && is_its
 }
 
-async fn check(fates: &[Fate]) {
-    for fate in fates {
+async fn check(fates: &[Handling]) {
+    for handling in fates {
         let mut number = 1;
-        while survives(number, fate).await {
+        while survives(number, handling).await {
             number += 1;
         }
-        assert!(number > 10, "{fate:?} concerned {} requests", number - 1);
+        assert!(number > 10, "{handling:?} concerned {} requests", number - 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_conflict_on_any_write_of_a_rollout_is_overcome() {
-    check(&[Fate::Refuse(409)]).await;
+    check(&[Handling::Refuse(409)]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_and_a_refusal_at_any_write_of_a_rollout_are_overcome() {
-    check(&[Fate::LoseAnswer, Fate::Refuse(500)]).await;
+    check(&[Handling::LoseAnswer, Handling::Refuse(500)]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,7 @@ async fn a_set_that_is_gone_is_asked_for_with_pauses_while_the_caches_show_it() 
     let old = in_namespace(&name_of(&set_of(&stage, "small")));
     stage.wire.plan(|call: &Call| {
         let hears = call.what == "machinesets" && matches!(call.verb, "WATCH" | "LIST");
-        if hears { Fate::Hang } else { Fate::Pass }
+        if hears { Handling::Hang } else { Handling::Pass }
     });
     stage.api.drop_watches("host", Some("machinesets"));
     stage.api.edit("machinesets", &old, &json!({ "metadata": { "finalizers": null } })).unwrap();

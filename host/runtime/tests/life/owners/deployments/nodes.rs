@@ -77,7 +77,7 @@ async fn a_rollout_goes_on_although_nodes_cannot_be_written() {
     let _host = running(&stage, &pool(2)).await;
     stage.wire.plan(|call| {
         let is_node = call.what == "nodes" && call.verb == "PATCH";
-        if is_node { memory_api::wire::Fate::Refuse(403) } else { memory_api::wire::Fate::Pass }
+        if is_node { memory_api::wire::Handling::Refuse(403) } else { memory_api::wire::Handling::Pass }
     });
     roll_to(&stage, "large");
     stage.until("an old one is to go", LONG, || wanted(&stage).get("small") == Some(&1)).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 use serde_json::{Value, json};
 
 use super::{Census, edit, look, names, scale, set, stage, until_stable};
@@ -183,7 +183,7 @@ async fn a_machine_whose_health_has_failed_it_counts_as_stale_and_one_that_is_go
         let failed = names(&stage).remove(0);
         stage.wire.plan(move |call: &Call| {
             let is_it = is_gone && call.verb == "DELETE" && call.what == "machines";
-            if is_it { Fate::Refuse(404) } else { Fate::Pass }
+            if is_it { Handling::Refuse(404) } else { Handling::Pass }
         });
         stage.report_ready(&failed, "Unknown");
         let asked = || stage.wire.records(|call| call.verb == "DELETE" && call.what == "machines").len();

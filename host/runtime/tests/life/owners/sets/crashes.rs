@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 use super::{Census, scale, stage, until_stable};
 
@@ -69,22 +69,22 @@ async fn a_crash_at_any_moment_of_a_set_that_shrinks_takes_none_too_many() {
 }
 
 /// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so many.
-async fn weathers(number: usize, fate: &Fate) -> bool {
+async fn weathers(number: usize, handling: &Handling) -> bool {
     let concerns =
         |call: &Call| call.verb != "CALL" && (call.what == "machines" || call.what == "machinesets");
     let stage = stage(4);
     let census = Census::of(&stage);
-    let (mut seen, planned) = (0, fate.clone());
+    let (mut seen, planned) = (0, handling.clone());
     stage.wire.plan(move |call| {
         seen += usize::from(concerns(call));
-        if seen == number && concerns(call) { planned.clone() } else { Fate::Pass }
+        if seen == number && concerns(call) { planned.clone() } else { Handling::Pass }
     });
     let _host = stage.host("host");
     until_stable(&stage, 4).await;
     census.begin();
     scale(&stage, 1);
     until_stable(&stage, 1).await;
-    assert_eq!((census.most(), census.fewest()), (4, 1), "{fate:?} at {number}\n{}", stage.wire.trace());
+    assert_eq!((census.most(), census.fewest()), (4, 1), "{handling:?} at {number}\n{}", stage.wire.trace());
     census.assert_no_name_twice();
     assert_eq!(stage.cloud.vms(), 1);
     stage.wire.records(concerns).len() >= number
@@ -92,12 +92,18 @@ async fn weathers(number: usize, fate: &Fate) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_in_trouble_at_any_request_makes_none_too_many() {
-    for fate in [Fate::Refuse(500), Fate::Refuse(409), Fate::Refuse(429), Fate::Lose, Fate::LoseAnswer] {
+    for handling in [
+        Handling::Refuse(500),
+        Handling::Refuse(409),
+        Handling::Refuse(429),
+        Handling::Lose,
+        Handling::LoseAnswer,
+    ] {
         let mut number = 1;
-        while weathers(number, &fate).await {
+        while weathers(number, &handling).await {
             number += 1;
         }
-        assert!(number > 10, "{fate:?} concerned nothing");
+        assert!(number > 10, "{handling:?} concerned nothing");
     }
 }
 

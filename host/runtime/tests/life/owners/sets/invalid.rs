@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_api::wire::Fate;
+use memory_api::wire::Handling;
 use serde_json::json;
 
 use super::{conditions, edit, look, names, reported, set, until_stable};
@@ -77,7 +77,7 @@ async fn machines_of_a_class_that_is_missing_wait_for_it_and_can_be_deleted_unti
 async fn a_server_that_refuses_machines_is_reported_and_not_flooded() {
     let stage = super::stage(50);
     stage.wire.plan(|call| {
-        if call.verb == "POST" && call.what == "machines" { Fate::Refuse(403) } else { Fate::Pass }
+        if call.verb == "POST" && call.what == "machines" { Handling::Refuse(403) } else { Handling::Pass }
     });
     let host = stage.host("host");
     let is_reported = || conditions(&stage).get("ReplicaFailure").is_some_and(|why| why == "FailedCreate");

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::{names, scale, stage, until_stable};
 use crate::fixture::stage::{Stage, in_namespace};
-use memory_api::wire::{Call, Fate};
+use memory_api::wire::{Call, Handling};
 
 /// Nobody hears of changes of Machines any more.
 fn silence(stage: &Stage) {
     stage.wire.plan(|call: &Call| {
         let hears = call.what == "machines" && matches!(call.verb, "WATCH" | "LIST");
-        if hears { Fate::Hang } else { Fate::Pass }
+        if hears { Handling::Hang } else { Handling::Pass }
     });
     stage.api.drop_watches("host", Some("machines"));
 }

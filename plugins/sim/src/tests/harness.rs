@@ -15,7 +15,7 @@ use crate::component::{SimDriver, TOKEN_KEY};
 
 const ENDPOINT: &str = "http://cloud.test";
 
-pub(super) struct World {
+pub(super) struct Harness {
     model: Rc<Model>,
     host: MockHost<'static>,
 }
@@ -62,7 +62,7 @@ pub(super) fn host(
         .user_data("#cloud-config\n", &[Place::json("/userData")])
 }
 
-impl World {
+impl Harness {
     pub(super) fn new() -> Self {
         let now: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         let cloud = RefCell::new(simcloud::Cloud::new(Config::default(), now));
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// Advances the clock until all VMs have booted or shut down.
-    pub(super) fn settle(&self) {
+    pub(super) fn finish_transitions(&self) {
         self.pass(SignedDuration::from_secs(5));
     }
 

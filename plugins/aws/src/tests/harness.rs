@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::model::{Form, Model, Vm};
 use crate::ec2::errors::Target;
-use crate::ec2::pending::State;
+use crate::ec2::pending::PendingCreate;
 use crate::ec2::{Answer, Ec2, Transport};
 use crate::instance::adoption;
 use crate::instance::initialize::is_offered;
@@ -32,7 +32,7 @@ pub(super) enum Fault {
     Cut(usize),
 }
 
-pub(super) struct World {
+pub(super) struct Harness {
     pub(super) model: RefCell<Model>,
     sent: RefCell<Vec<Form>>,
     bodies: RefCell<Vec<String>>,
@@ -49,7 +49,7 @@ pub(super) fn granted() -> Vec<String> {
     lines.map_while(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect()
 }
 
-impl Transport for World {
+impl Transport for Harness {
     fn target(&self) -> Target {
         Target { host: format!("ec2.{REGION}.amazonaws.com"), region: REGION.into(), is_override: false }
     }
@@ -78,7 +78,7 @@ impl Transport for World {
     }
 }
 
-impl World {
+impl Harness {
     pub(super) fn new() -> Self {
         Self {
             model: RefCell::new(Model::new()),
@@ -268,6 +268,6 @@ pub(super) fn with_state(request: &Request, state: Option<&String>) -> Request {
     request
 }
 
-pub(super) fn state_of(text: Option<&String>) -> State {
-    State::parse(text.map(String::as_str))
+pub(super) fn state_of(text: Option<&String>) -> PendingCreate {
+    PendingCreate::parse(text.map(String::as_str))
 }

@@ -1,4 +1,4 @@
-//! Bodies of answers: whole, or broken off.
+//! Bodies of answers: whole, broken off, or without end.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -6,41 +6,54 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Response;
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
 
 /// After the bytes of a broken body were written, so long passes until the connection breaks: they must be on the wire.
 const BREAK_AFTER: Duration = Duration::from_millis(20);
 
 /// The connection is broken on purpose.
-#[derive(Debug)]
-pub(super) struct Broken;
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is broken on purpose")]
+pub struct Broken;
 
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the connection is broken on purpose")
-    }
-}
+/// An answer, or the end of the connection without one.
+pub type Answer = Result<Response<AnswerBody>, Broken>;
 
-impl std::error::Error for Broken {}
-
-/// A body of an answer.
-pub(super) enum AnswerBody {
+pub enum AnswerBody {
     Whole(Full<Bytes>),
     /// Some bytes, then the connection breaks.
     Cut {
         bytes: Option<Bytes>,
         then: Pin<Box<tokio::time::Sleep>>,
     },
+    /// Bytes as they come.
+    Stream(mpsc::Receiver<Bytes>),
 }
 
 impl AnswerBody {
-    pub(super) fn whole(bytes: Bytes) -> Self {
-        Self::Whole(Full::new(bytes))
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::Whole(Full::new(bytes.into()))
     }
 
-    pub(super) fn cut(bytes: Bytes) -> Self {
-        Self::Cut { bytes: Some(bytes), then: Box::pin(tokio::time::sleep(BREAK_AFTER)) }
+    pub fn cut(bytes: impl Into<Bytes>) -> Self {
+        Self::Cut { bytes: Some(bytes.into()), then: Box::pin(tokio::time::sleep(BREAK_AFTER)) }
+    }
+
+    /// The same piece again and again, with a pause before each, until the client leaves.
+    pub fn endless(piece: Bytes, pause: Duration) -> Self {
+        let (sender, body) = mpsc::channel(1);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                if sender.send(piece.clone()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self::Stream(body)
     }
 }
 
@@ -60,13 +73,16 @@ impl Body for AnswerBody {
                 Some(bytes) if !bytes.is_empty() => Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 _ => then.as_mut().poll(context).map(|()| Some(Err(Broken))),
             },
+            Self::Stream(pieces) => {
+                pieces.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+            }
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(full) => full.size_hint(),
-            Self::Cut { .. } => SizeHint::default(),
+            Self::Cut { .. } | Self::Stream(_) => SizeHint::default(),
         }
     }
 }
