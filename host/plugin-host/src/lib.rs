@@ -40,7 +40,7 @@ pub use calls::guest::log::{LogLine, LogListener};
 pub use calls::log_ring::{KeptLine, KeptLines};
 pub use calls::memory_inspector::{MemoryWitness, WitnessedCall};
 pub use calls::output_limits::{shown, shown_json};
-pub use calls::scheduling::low_priority::stand_back;
+pub use calls::scheduling::low_priority::run_when_idle;
 pub use health_policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
 pub use host::settings::HostSettings;
 pub use host::{PluginHost, StartError};

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use crate::calls::scheduling::cpu_time::{Effort, paid, paid_by_driver};
-use crate::calls::scheduling::low_priority::stand_back;
+use crate::calls::scheduling::low_priority::run_when_idle;
 use crate::calls::scheduling::penalty::Manners;
 
 /// Owns the threads.
@@ -52,7 +52,7 @@ impl Threads {
             .event_interval(1)
             .enable_all()
             .on_thread_start(|| {
-                if let Err(error) = stand_back() {
+                if let Err(error) = run_when_idle() {
                     warn!(%error, "drivers that compute for long compete with others");
                 }
                 PATIENT.set(true);
