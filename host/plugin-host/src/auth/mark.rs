@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_sets_is_not_the_components() {
+    fn a_driver_must_not_bring_a_header_that_the_host_sets() {
         let host = Host::parse("a.example.com").unwrap();
         for (scheme, more, names) in [
             ("aws-sigv4", ", services: [ec2]", &["authorization", "x-amz-date", "x-amz-security-token"][..]),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A name with at most one `*`, which stands for any characters.
+/// A name with at most one `*`, which matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern(String);
 

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_out_of_a_header_is_no_credential() {
+    fn a_value_that_breaks_out_of_a_header_is_no_credential() {
         for token in ["", "a b", "a\r\nx: y", "ü", "a\0"] {
             assert!(CredentialHeader::bearer(token).is_none(), "{token:?}");
         }

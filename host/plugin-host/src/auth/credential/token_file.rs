@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_said() {
+    fn a_file_without_a_token_is_refused_with_the_reason() {
         let mount = Mount::new();
         let write = |name: &str, bytes: &[u8]| fs::write(mount.path(name), bytes).unwrap();
         write("granted/empty", b" \n");

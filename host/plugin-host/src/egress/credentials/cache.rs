@@ -154,13 +154,13 @@ mod tests {
         }
     }
 
-    struct World {
+    struct Service {
         cache: Cache<&'static str, String, &'static str>,
         now: Mutex<Timestamp>,
         fetches: AtomicUsize,
     }
 
-    impl World {
+    impl Service {
         fn new() -> Self {
             let now = Mutex::new("2026-03-01T12:00:00Z".parse().unwrap());
             Self { cache: Cache::default(), now, fetches: AtomicUsize::new(0) }
@@ -198,104 +198,104 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hundred_that_want_the_same_keys_ask_once() {
-        let world = World::new();
-        let all = futures::future::join_all((0..100).map(|_| world.ask("a", Ok(())))).await;
+        let service = Service::new();
+        let all = futures::future::join_all((0..100).map(|_| service.ask("a", Ok(())))).await;
         assert!(all.iter().all(|keys| keys.as_deref() == Ok("A0")), "{all:?}");
-        assert_eq!(world.ask("b", Ok(())).await.as_deref(), Ok("A1"), "another question");
-        assert_eq!(world.fetches.load(Ordering::Relaxed), 2);
+        assert_eq!(service.ask("b", Ok(())).await.as_deref(), Ok("A1"), "another question");
+        assert_eq!(service.fetches.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failure_is_shared_by_those_who_waited_and_not_kept() {
-        let world = World::new();
-        let all = futures::future::join_all((0..100).map(|_| world.ask("a", Err("denied")))).await;
+        let service = Service::new();
+        let all = futures::future::join_all((0..100).map(|_| service.ask("a", Err("denied")))).await;
         assert!(all.iter().all(|keys| keys.as_ref().is_err_and(|error| error.contains("denied"))), "{all:?}");
-        assert_eq!(world.fetches.load(Ordering::Relaxed), 1);
+        assert_eq!(service.fetches.load(Ordering::Relaxed), 1);
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A1"), "who comes later asks");
+        assert_eq!(service.ask("a", Ok(())).await.as_deref(), Ok("A1"), "a later call asks");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_had_more_time_than_the_one_that_asked_asks_itself() {
-        let world = World::new();
-        let (first, second) = tokio::join!(world.ask("a", Err("out of time")), world.ask("a", Ok(())));
+    async fn a_call_with_more_time_than_the_one_that_asked_asks_itself() {
+        let service = Service::new();
+        let (first, second) = tokio::join!(service.ask("a", Err("out of time")), service.ask("a", Ok(())));
         assert!(first.is_err());
         assert_eq!(second.as_deref(), Ok("A1"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn keys_are_renewed_by_one_while_others_use_the_old_ones() {
-        let world = World::new();
-        world.ask("a", Ok(())).await.unwrap();
-        world.pass(HOUR - Duration::from_secs(300));
-        let (renewed, others) = tokio::join!(world.ask("a", Ok(())), async {
-            futures::future::join_all((0..10).map(|_| world.ask("a", Ok(())))).await
+        let service = Service::new();
+        service.ask("a", Ok(())).await.unwrap();
+        service.pass(HOUR - Duration::from_secs(300));
+        let (renewed, others) = tokio::join!(service.ask("a", Ok(())), async {
+            futures::future::join_all((0..10).map(|_| service.ask("a", Ok(())))).await
         });
         assert_eq!(renewed.as_deref(), Ok("A1"));
         assert!(others.iter().all(|keys| keys.as_deref() == Ok("A0")), "{others:?}");
-        assert_eq!(world.fetches.load(Ordering::Relaxed), 2);
+        assert_eq!(service.fetches.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_that_fails_leaves_the_old_ones_until_they_end() {
-        let world = World::new();
-        world.ask("a", Ok(())).await.unwrap();
-        world.pass(HOUR - Duration::from_secs(200));
-        assert_eq!(world.ask("a", Err("denied")).await.as_deref(), Ok("A0"));
-        world.pass(Duration::from_secs(180));
-        assert!(world.ask("a", Err("denied")).await.is_err(), "20 s are too short for a request");
+        let service = Service::new();
+        service.ask("a", Ok(())).await.unwrap();
+        service.pass(HOUR - Duration::from_secs(200));
+        assert_eq!(service.ask("a", Err("denied")).await.as_deref(), Ok("A0"));
+        service.pass(Duration::from_secs(180));
+        assert!(service.ask("a", Err("denied")).await.is_err(), "20 s are too short for a request");
     }
 
     #[tokio::test(start_paused = true)]
     async fn keys_that_the_cloud_refused_are_forgotten_and_no_others() {
-        let world = World::new();
-        let refused = world.lease("a").await;
-        let other = world.lease("b").await;
-        world.cache.forget(&"a", &other);
-        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A7"));
-        world.cache.forget(&"a", &refused);
-        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A0"));
-        world.cache.forget(&"a", &refused);
-        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A0"), "the next one is another");
-        world.cache.forget(&"unknown", &refused);
+        let service = Service::new();
+        let refused = service.lease("a").await;
+        let other = service.lease("b").await;
+        service.cache.forget(&"a", &other);
+        assert_eq!(service.ask("a", Ok(())).await.as_deref(), Ok("A7"));
+        service.cache.forget(&"a", &refused);
+        assert_eq!(service.ask("a", Ok(())).await.as_deref(), Ok("A0"));
+        service.cache.forget(&"a", &refused);
+        assert_eq!(service.ask("a", Ok(())).await.as_deref(), Ok("A0"), "the next one is another");
+        service.cache.forget(&"unknown", &refused);
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_goes_away_while_asking_leaves_it_to_the_next() {
-        let world = World::new();
+        let service = Service::new();
         let (given_up, next) = tokio::join!(
-            tokio::time::timeout(Duration::from_millis(500), world.ask("a", Ok(()))),
-            world.ask("a", Ok(())),
+            tokio::time::timeout(Duration::from_millis(500), service.ask("a", Ok(()))),
+            service.ask("a", Ok(())),
         );
         assert!(given_up.is_err());
         assert_eq!(next.as_deref(), Ok("A1"));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_ends_at_its_deadline() {
-        let world = World::new();
+    async fn a_call_that_waits_ends_at_its_deadline() {
+        let service = Service::new();
         let soon = Instant::now() + Duration::from_millis(500);
         let never = || async { std::future::pending().await };
         let (_, missed) = tokio::join!(
-            tokio::time::timeout(Duration::from_secs(2), world.ask("a", Ok(()))),
-            world.cache.get(&"a", || world.now(), soon, never),
+            tokio::time::timeout(Duration::from_secs(2), service.ask("a", Ok(()))),
+            service.cache.get(&"a", || service.now(), soon, never),
         );
         assert!(matches!(missed, Err(Missing::Deadline)), "{missed:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_kept_has_an_end() {
+    async fn the_cache_has_a_limit() {
         let cache: Cache<usize, String, &str> = Cache::default();
-        let world = World::new();
+        let service = Service::new();
         for key in 0..2 * MOST_KEPT {
             let far = Instant::now() + HOUR;
-            let got = cache.get(&key, || world.now(), far, || async { Ok(world.keys(key)) }).await;
+            let got = cache.get(&key, || service.now(), far, || async { Ok(service.keys(key)) }).await;
             assert!(got.is_ok());
         }
         assert_eq!(cache.slots().len(), MOST_KEPT);
-        world.pass(HOUR);
+        service.pass(HOUR);
         let far = Instant::now() + HOUR;
-        assert!(cache.get(&9999, || world.now(), far, || async { Ok(world.keys(1)) }).await.is_ok());
+        assert!(cache.get(&9999, || service.now(), far, || async { Ok(service.keys(1)) }).await.is_ok());
         assert_eq!(cache.slots().len(), 1, "keys that ended make room");
     }
 }
