@@ -1,4 +1,5 @@
-//! The kind `MachineClass`: what machines of one sort have in common. Its fields are at the top level, there is no `spec`.
+//! The kind `MachineClass`: what machines of one sort have in common. Its fields are at the top level, there is no
+//! `spec`.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +13,30 @@ use crate::kind::kind;
 use crate::lenient;
 use crate::own_status::OwnStatus;
 
-/// What machines of one sort have in common: their driver, its parameters and their credentials.
+/// Configuration that Machines of one kind share: their driver, its parameters and their credentials.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["providerSpec"]))]
 pub struct MachineClass {
-    /// Name, labels and so on.
+    /// Name, namespace, labels, annotations and other metadata of the object.
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What a Node of this class will look like. The autoscaler reads it to scale from zero.
+    /// Properties of a Node of this class. Cluster-autoscaler reads them to scale up from zero.
     pub node_template: Option<ClassNodeTemplate>,
-    /// The Secret with the user data, and often the credentials.
+    /// Secret with the user data, and often the credentials.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub secret_ref: Option<SecretReference>,
-    /// A Secret with the credentials. Its keys win over those of secretRef.
+    /// Secret with the credentials. Its keys override those of secretRef.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub credentials_secret_ref: Option<SecretReference>,
-    /// Name of the provider, which chooses the driver.
+    /// Name of the provider; it selects the driver.
     #[serde(deserialize_with = "lenient::text")]
     pub provider: Option<String>,
     /// Parameters for the driver. Opaque to all others.
     #[schemars(schema_with = "raw_object")]
     pub provider_spec: Option<Value>,
-    /// What is said about the class.
+    /// Observed state of the class.
     pub status: Option<MachineClassStatus>,
 }
 
@@ -49,7 +50,7 @@ kind!(MachineClass, plural: "machineclasses", fields: [
     "status" => status if Option::is_some,
 ]);
 
-/// What a Node of a class will look like.
+/// Properties of a Node of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend(
@@ -57,15 +58,15 @@ kind!(MachineClass, plural: "machineclasses", fields: [
     "x-kubernetes-preserve-unknown-fields" = true
 ))]
 pub struct ClassNodeTemplate {
-    /// What the Node will have: at least cpu, gpu and memory.
+    /// Resources of the Node: at least cpu, gpu and memory.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "quantities")]
     pub capacity: BTreeMap<String, Quantity>,
-    /// Extended resources that the controller copies to the capacity of existing Nodes.
+    /// Extended resources that the controller adds to the capacity of existing Nodes.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "quantities")]
     pub virtual_capacity: BTreeMap<String, Quantity>,
-    /// The cloud's name of the size.
+    /// Instance type of the VM, as the cloud names it.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<String>,
     /// Region of the Node.
@@ -77,13 +78,13 @@ pub struct ClassNodeTemplate {
     /// Processor architecture of the Node.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
-    /// What others keep here.
+    /// Fields of other programs.
     #[serde(flatten)]
     #[schemars(skip)]
     pub others: Map<String, Value>,
 }
 
-/// A reference to a Secret.
+/// Reference to a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecretReference {
@@ -95,11 +96,11 @@ pub struct SecretReference {
     pub namespace: Option<String>,
 }
 
-/// What is said about a class.
+/// Observed state of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineClassStatus {
-    /// What Machinist says.
+    /// Status that Machinist writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machinist: Option<OwnStatus>,
 }
@@ -121,7 +122,7 @@ fn raw_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// A resource list. What the quantities mean is checked where they are used.
+/// A resource list. Quantities are checked where they are used.
 fn quantities(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": { "x-kubernetes-int-or-string": true } })
 }

@@ -12,18 +12,18 @@ use crate::template::MachineTemplate;
 use crate::value::IntOrString;
 use crate::word::{Word, vocabulary};
 
-/// A number of equal Machines that can be rolled to another template.
+/// A number of equal Machines that are replaced when their template changes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineDeployment {
-    /// Name, labels and so on.
+    /// Name, namespace, labels, annotations and other metadata of the object.
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state of the MachineDeployment.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachineDeploymentSpec,
-    /// What there is.
+    /// Observed state of the MachineDeployment.
     pub status: Option<MachineDeploymentStatus>,
 }
 
@@ -31,67 +31,67 @@ kind!(MachineDeployment, plural: "machinedeployments", fields: [
     "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
 ]);
 
-/// What a deployment wants.
+/// Desired state of a MachineDeployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["template"]))]
 pub struct MachineDeploymentSpec {
-    /// How many Machines. Absent means 0.
+    /// Desired number of Machines. Absent means 0.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Which Machines belong to the deployment.
+    /// Label selector of the Machines that belong to the deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub selector: Option<LabelSelector>,
-    /// What the Machines are made from.
+    /// Template of the Machines.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub template: MachineTemplate,
-    /// How Machines of another template are replaced.
+    /// Strategy for replacing Machines of an older template.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Strategy::is_empty")]
     pub strategy: Strategy,
-    /// Stored and not applied.
+    /// Stored and not used.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub min_ready_seconds: Option<i32>,
-    /// How many old sets are kept. Absent means all.
+    /// Number of old MachineSets to keep. Absent means all.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub revision_history_limit: Option<i32>,
-    /// True holds a rollout where it is.
+    /// If true, the rollout is paused.
     #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// Present: return to an earlier template. Removed when that is done.
+    /// Request to roll back to an earlier template. The controller removes it afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback_to: Option<RollbackTo>,
-    /// How long a rollout may make no progress before it is reported. Absent means for ever.
+    /// Time in seconds without progress after which a rollout is reported as failed to progress. Absent means no limit.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub progress_deadline_seconds: Option<i32>,
-    /// How many failed Machines are preserved without being asked for.
+    /// Number of failed Machines to preserve without a request.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub auto_preserve_failed_machine_max: Option<i32>,
 }
 
-/// Which template to return to.
+/// Target of a rollback.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbackTo {
-    /// Its revision. Absent or 0 means the one before.
+    /// Revision to roll back to. Absent or 0 means the one before the current.
     #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
 }
 
 vocabulary! {
-    /// How Machines of another template are replaced.
+    /// Strategy for replacing Machines of an older template.
     StrategyType {
-        /// All old ones are deleted before the first other one is created.
+        /// All old Machines are deleted before the first new one is created.
         Recreate = "Recreate",
         /// Step by step.
         RollingUpdate = "RollingUpdate",
-        /// The VMs stay, what runs on them is updated.
+        /// The software on the VMs is updated; the VMs stay.
         InPlaceUpdate = "InPlaceUpdate",
     }
 }
 
 vocabulary! {
-    /// Who chooses the Machines to be updated in place.
+    /// Selection of the Machines to update in place.
     OrchestrationType {
         /// The controller.
         Auto = "Auto",
@@ -100,17 +100,17 @@ vocabulary! {
     }
 }
 
-/// How Machines of another template are replaced.
+/// Strategy for replacing Machines of an older template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Strategy {
-    /// Recreate, RollingUpdate or InPlaceUpdate.
+    /// Type of the strategy: Recreate, RollingUpdate or InPlaceUpdate.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Word<StrategyType>>,
-    /// For type RollingUpdate.
+    /// Limits for type RollingUpdate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
-    /// For type InPlaceUpdate.
+    /// Limits for type InPlaceUpdate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update: Option<InPlaceUpdate>,
 }
@@ -122,41 +122,41 @@ impl Strategy {
     }
 }
 
-/// The bounds of a rolling update.
+/// Limits of a rolling update.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// How many of the wanted Machines may be missing: a number, or a percentage that is rounded down.
+    /// Desired Machines that may be unavailable: a number, or a percentage that is rounded down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// How many Machines there may be above the wanted number: a number, or a percentage that is rounded up.
+    /// Machines above the desired number that may exist: a number, or a percentage that is rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
 }
 
-/// The bounds of an update in place.
+/// Limits of an in-place update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InPlaceUpdate {
-    /// How many of the wanted Machines may be missing: a number, or a percentage that is rounded down.
+    /// Desired Machines that may be unavailable: a number, or a percentage that is rounded down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
-    /// How many Machines there may be above the wanted number: a number, or a percentage that is rounded up.
+    /// Machines above the desired number that may exist: a number, or a percentage that is rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    /// Auto: the controller chooses the Machines. Manual: the user does, by a label on the Nodes.
+    /// Auto: the controller selects the Machines. Manual: the user selects them by a label on the Nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orchestration_type: Option<Word<OrchestrationType>>,
 }
 
-/// What a deployment has.
+/// Observed state of a MachineDeployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineDeploymentStatus {
-    /// The generation that this status is about.
+    /// Generation of the object that this status describes.
     #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Machines of all sets.
+    /// Machines of all MachineSets of the deployment.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// Machines of the current template.
@@ -171,44 +171,44 @@ pub struct MachineDeploymentStatus {
     /// Failed Machines that are preserved.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub preserved_failed_replicas: Option<i32>,
-    /// Machines that the sets want and that are not available.
+    /// Desired Machines that are not available.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub unavailable_replicas: Option<i32>,
-    /// What holds for the deployment.
+    /// Conditions of the deployment.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<MachineDeploymentCondition>,
-    /// How often the name of a set was already taken.
+    /// Number of times that the name of a new MachineSet was already taken.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub collision_count: Option<i32>,
     /// Machines whose last operation failed and that are not preserved.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub failed_machines: Vec<MachineSummary>,
-    /// What Machinist says beyond these.
+    /// Status that Machinist adds to the fields of machine-controller-manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machinist: Option<OwnStatus>,
 }
 
-/// One thing that holds for a deployment.
+/// A condition of a MachineDeployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["status", "type"]))]
 pub struct MachineDeploymentCondition {
-    /// Available, Progressing, ReplicaFailure or Frozen.
+    /// Type of the condition: Available, Progressing, ReplicaFailure or Frozen.
     #[serde(rename = "type", deserialize_with = "lenient::or_empty")]
     pub type_: String,
-    /// True, False or Unknown.
+    /// Status of the condition: True, False or Unknown.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub status: String,
-    /// When anything of this changed last.
+    /// Time of the last change of the condition.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Time>,
-    /// When the status changed last.
+    /// Time of the last change of `status`.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// Why, for machines.
+    /// Cause as one CamelCase word, for programs.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, for people.
+    /// Cause as a sentence, for people.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -14,14 +14,14 @@ use crate::template::MachineTemplate;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSet {
-    /// Name, labels and so on.
+    /// Name, namespace, labels, annotations and other metadata of the object.
     #[serde(deserialize_with = "lenient::or_empty")]
     #[schemars(skip)]
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state of the MachineSet.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub spec: MachineSetSpec,
-    /// What there is.
+    /// Observed state of the MachineSet.
     pub status: Option<MachineSetStatus>,
 }
 
@@ -29,36 +29,36 @@ kind!(MachineSet, plural: "machinesets", fields: [
     "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
 ]);
 
-/// What a set wants.
+/// Desired state of a MachineSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSetSpec {
-    /// How many Machines. Absent means 0.
+    /// Desired number of Machines. Absent means 0.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Which Machines belong to the set.
+    /// Label selector of the Machines that belong to the set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub selector: Option<LabelSelector>,
-    /// Not used but as a label of a metric. The class of the Machines is in the template.
+    /// Used only as a label of a metric. The class of the Machines is in the template.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "ClassReference::is_empty")]
     pub machine_class: ClassReference,
-    /// What the Machines are made from.
+    /// Template of the Machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<MachineTemplate>,
-    /// Stored and not applied.
+    /// Stored and not used.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub min_ready_seconds: Option<i32>,
-    /// How many failed Machines are preserved without being asked for.
+    /// Number of failed Machines to preserve without a request.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub auto_preserve_failed_machine_max: Option<i32>,
 }
 
-/// What a set has.
+/// Observed state of a MachineSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSetStatus {
-    /// Machines that the set owns, with those that are being deleted.
+    /// Machines that the set owns, including those that are being deleted.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// Machines with all labels of the template.
@@ -73,70 +73,70 @@ pub struct MachineSetStatus {
     /// Failed Machines that are preserved.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub preserved_failed_replicas: Option<i32>,
-    /// The generation that this status is about.
+    /// Generation of the object that this status describes.
     #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What holds for the set. The name of this field is singular for history's sake.
+    /// Conditions of the set. The field's name is singular for compatibility.
     #[serde(
         rename = "machineSetCondition",
         deserialize_with = "lenient::or_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub conditions: Vec<MachineSetCondition>,
-    /// What was done last.
+    /// Last operation of the controller.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "LastOperation::is_empty")]
     pub last_operation: LastOperation,
     /// Machines whose last operation failed and that are not preserved.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub failed_machines: Vec<MachineSummary>,
-    /// Machines that are preserved without being asked for.
+    /// Failed Machines that are preserved without a request.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub auto_preserve_failed_machine_count: Option<i32>,
-    /// What Machinist says beyond these.
+    /// Status that Machinist adds to the fields of machine-controller-manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machinist: Option<OwnStatus>,
 }
 
-/// One thing that holds for a set.
+/// A condition of a MachineSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["status", "type"]))]
 pub struct MachineSetCondition {
-    /// ReplicaFailure or Frozen.
+    /// Type of the condition: ReplicaFailure or Frozen.
     #[serde(rename = "type", deserialize_with = "lenient::or_empty")]
     pub type_: String,
-    /// True, False or Unknown.
+    /// Status of the condition: True, False or Unknown.
     #[serde(deserialize_with = "lenient::or_empty")]
     pub status: String,
-    /// When the status changed last.
+    /// Time of the last change of `status`.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// Why, for machines.
+    /// Cause as one CamelCase word, for programs.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, for people.
+    /// Cause as a sentence, for people.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// A Machine as its owners show it.
+/// A Machine in the status of its owners.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSummary {
-    /// Its name.
+    /// Name of the Machine.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The cloud's id of its VM.
+    /// The cloud's ID of the VM.
     #[serde(
         rename = "providerID",
         deserialize_with = "lenient::text",
         skip_serializing_if = "Option::is_none"
     )]
     pub provider_id: Option<String>,
-    /// What was done last with it.
+    /// Last operation of the controller on the Machine.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "LastOperation::is_empty")]
     pub last_operation: LastOperation,
-    /// Name of its set.
+    /// Name of the Machine's MachineSet.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub owner_ref: Option<String>,
 }

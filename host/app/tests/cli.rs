@@ -58,7 +58,7 @@ fn called_by_kubectl_it_speaks_as_its_plugin() {
     let script = called("kubectl-machinist", &["completion", "bash"]);
     assert!(String::from_utf8_lossy(&script.stdout).contains(" kubectl-machinist"));
     let words = called("kubectl_complete-machinist", &["rollout", "un"]);
-    assert_eq!(String::from_utf8_lossy(&words.stdout), "undo\tReturn to an earlier template\n:4\n");
+    assert_eq!(String::from_utf8_lossy(&words.stdout), "undo\tRoll back to an earlier template\n:4\n");
     let own = String::from_utf8(machinist(&["rollout", "undo", "--help"]).stdout).expect("help is text");
     assert!(own.contains("Usage: machinist rollout undo") && own.contains("machinist-system"), "{own}");
 }

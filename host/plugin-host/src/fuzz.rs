@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::driver::{Creation, Deletion, Page, Vm};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub enum Taken {
 }
 
 /// The answer of a guest, by the name of its type in the contract. `None`: no guest can answer this.
-pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<Taken, Breakage>> {
+pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<Taken, GuestFailure>> {
     fn of<T: DeserializeOwned>(answer: Value) -> Option<T> {
         serde_json::from_value(answer).ok()
     }
@@ -122,7 +122,7 @@ pub fn policy_about(
     name: String,
     version: String,
     settings_schema: Option<String>,
-) -> Result<PolicyAbout, Breakage> {
+) -> Result<PolicyAbout, GuestFailure> {
     crate::health_policy::about::checked(name, version, settings_schema)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::value::id::PluginName;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -536,11 +536,11 @@ impl Drop for Held {
     }
 }
 
-fn kind(breakage: &Breakage) -> &'static str {
+fn kind(breakage: &GuestFailure) -> &'static str {
     match breakage {
-        Breakage::Limit { limit, .. } => limit.name(),
-        Breakage::Trap { .. } => "trap",
-        Breakage::Contract { .. } => "contract",
-        Breakage::CutOff { .. } => "cut-off",
+        GuestFailure::Limit { limit, .. } => limit.name(),
+        GuestFailure::Trap { .. } => "trap",
+        GuestFailure::Contract { .. } => "contract",
+        GuestFailure::CutOff { .. } => "cut-off",
     }
 }

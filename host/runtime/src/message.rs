@@ -1,8 +1,8 @@
-//! What the loop is told: by watches, by plugins, and by passes at their end.
+//! Messages to the event loop, from watches, plugins and drains, and the report of a reconcile.
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderName};
 
 use crate::cache::Change;
@@ -11,30 +11,24 @@ use crate::metrics::{Milestone, Pool};
 
 use crate::context::key::Kind;
 
-/// What the loop is told.
+/// A message to the event loop.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A Machine changed.
     Machine(Change<Machine>),
-    /// A class changed.
     Class(Change<MachineClass>),
-    /// A Secret changed.
     Secret(Change<Secret>),
-    /// A Node changed.
     Node(Change<Node>),
-    /// A set changed.
     Set(Change<MachineSet>),
-    /// A deployment changed.
     Deployment(Change<MachineDeployment>),
     /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
     DrainOf(NodeName),
-    /// A drain of this Machine stood in line, and it is its turn.
+    /// A drain slot is free for this Machine.
     DrainSlotFree(ObjectKey),
-    /// This Machine found no room to call its driver, and there is some now.
+    /// A slot to call its driver is free for this Machine.
     CallSlotFree(ObjectKey),
     /// All VolumeAttachments are listed.
     AttachmentsListed,
-    /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
+    /// A cache has a complete listing, with this highest version; every change of it was reported.
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
@@ -46,34 +40,34 @@ pub(crate) enum Message {
     ClassChecked(ObjectKey),
 }
 
-/// What a pass has heard of its cloud account last.
+/// The last signal of a reconcile about its cloud account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccountSignal {
-    /// An answer.
+    /// The account has answered.
     Answered,
     /// Nothing, or that it cannot serve the call now.
     Unavailable,
 }
 
-/// What a pass did.
+/// The result of a reconcile.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// What it wrote: the next pass of this key waits until the caches have it.
+    /// Versions that it wrote: the next reconcile of this key waits until the caches have them.
     pub wrote: Vec<(Kind, String)>,
-    /// Sets that it wrote for their deployment, and the versions: their next passes wait for these as well, or a set would still do
-    /// what was wanted before.
+    /// Sets that it wrote for their deployment, and the versions: their next reconciles wait for these as well, or a
+    /// set would still act on its old spec.
     pub wrote_sets: Vec<(ObjectKey, String)>,
-    /// A write that must not be repeated had no clear answer: no pass begins before it cannot arrive any more.
+    /// A write that must not be repeated had no clear answer: no reconcile begins before it cannot arrive any more.
     pub is_unclear: bool,
-    /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
+    /// Kind and version of a listing that it made beside the caches, and decided on.
     pub listed: Option<(Kind, String)>,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
     /// What to tell on the object, when it is not what was told last.
     pub events: Vec<crate::events::Event>,
-    /// What is counted and timed, by MachineDeployment where there is one.
+    /// Counted and timed points, by MachineDeployment if there is one.
     pub milestones: Vec<(Option<Pool>, Milestone)>,
-    /// Machines that waited for what this pass gave back.
+    /// Machines that waited for a permit of this reconcile.
     pub wakes: Vec<ObjectKey>,
     /// The cloud has answered a call of it, or its last call has failed.
     pub cloud: Option<AccountSignal>,
@@ -85,7 +79,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Nothing was written and there is nothing to tell.
-    pub(crate) fn only(wake: Wake) -> Self {
+    pub(crate) fn only(wake: Requeue) -> Self {
         Self {
             wrote: Vec::new(),
             wrote_sets: Vec::new(),

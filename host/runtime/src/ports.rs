@@ -1,4 +1,4 @@
-//! What the runtime needs from others. It knows neither plugins nor clouds; the app adapts.
+//! The traits that the app implements for the runtime, which knows neither plugins nor clouds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,30 +8,31 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 
 /// The drivers, by provider.
 pub trait Drivers: Send + Sync {
-    /// What the driver that serves this provider can do, or the version of it with this digest. Fast: asked in each pass.
+    /// Returns the facts of the driver that serves this provider, or of its version with this digest. Fast: called in
+    /// each reconcile.
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
     /// See `wit/provider`.
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>>;
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>>;
     /// See `wit/provider`.
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
     /// See `wit/provider`.
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>>;
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>>;
     /// See `wit/provider`.
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
     /// Starts the VM anew. See `wit/provider`.
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>>;
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>>;
     /// Removes this VM and no other; the request names the one that the Machine keeps. See `wit/delete-by-id`.
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>>;
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>>;
     /// One page of the machines that carry the cluster's mark. See `wit/provider`.
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>>;
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>>;
     /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of
     /// PersistentVolume specs. See `wit/provider`.
     fn get_volume_ids(
@@ -39,53 +40,44 @@ pub trait Drivers: Send + Sync {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>>;
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>>;
     /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See `wit/provider`.
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>>;
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>>;
 }
 
-/// The health policies.
 pub trait HealthPolicies: Send + Sync {
-    /// All that are declared, by name. Fast: asked in each pass.
+    /// Returns all declared policies, by name. Fast: called in each reconcile.
     fn policies(&self) -> Arc<[PolicyFact]>;
-    /// What one of them says about a Machine. See `wit/policy`.
+    /// Returns the answer of a policy about a Machine. See `wit/policy`.
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>>;
 }
 
-/// A ConfigMap that claims to hold a plugin.
+/// A ConfigMap with the label of plugins.
 #[derive(Clone, Debug)]
 pub struct PluginConfigMap {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
-    /// Its version.
     pub resource_version: String,
     /// When it was created.
     pub created: Option<Timestamp>,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`.
     pub binary_data: BTreeMap<String, Vec<u8>>,
 }
 
-/// What is to be told about a plugin on its ConfigMap.
+/// The status of a plugin, for its ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginStatus {
     /// Where it comes from, for people.
     pub source: String,
-    /// Name of the ConfigMap; `None` when it comes from elsewhere, and there is no object that could tell.
+    /// Name of the ConfigMap; `None` for a plugin from elsewhere, which has no object for a status.
     pub config_map: Option<String>,
     /// Uid of the ConfigMap.
     pub uid: String,
@@ -93,15 +85,14 @@ pub struct PluginStatus {
     pub state: String,
     /// It stays so until something changes: worth an Event. Steps on the way are not.
     pub is_final: bool,
-    /// Something is wrong that the operator should look at.
+    /// True if an operator should act.
     pub is_warning: bool,
-    /// For people.
     pub message: String,
     /// JSON for the status annotation.
     pub status: String,
-    /// The providers that it serves or wanted to serve: their Machines are looked at anew.
+    /// The providers that it serves or wanted to serve: their Machines are requeued.
     pub providers: Vec<ProviderName>,
-    /// It is, or wanted to be, a health policy: Machines that have joined are looked at anew.
+    /// It is, or wanted to be, a health policy: Machines that have joined are requeued.
     pub is_policy: bool,
 }
 
@@ -114,16 +105,15 @@ pub struct PluginFailure {
     pub uid: String,
     /// CamelCase reason of the Event.
     pub reason: String,
-    /// For people.
     pub message: String,
 }
 
-/// News of plugins, in order.
+/// Messages about plugins, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginMessage {
     /// A state has changed.
     State(PluginStatus),
-    /// Something was refused.
+    /// The host has refused a request of a plugin.
     Failure(PluginFailure),
 }
 
@@ -137,17 +127,13 @@ pub trait Plugins: Send + Sync {
     fn listing(&self) {}
     /// All ConfigMaps that are there have been declared.
     fn listed(&self) {}
-    /// News from now on.
+    /// Returns messages from now on.
     fn messages(&self) -> BoxStream<'static, PluginMessage>;
 }
 
-/// All ports, shared.
 #[derive(Clone)]
 pub struct Ports {
-    /// The drivers.
     pub drivers: Arc<dyn Drivers>,
-    /// The health policies.
     pub policies: Arc<dyn HealthPolicies>,
-    /// The plugins.
     pub plugins: Arc<dyn Plugins>,
 }

@@ -1,12 +1,11 @@
 //! Figures, as ratios against a baseline in the same run.
 //!
-//! Seconds depend on the machine and on who else uses it. So each figure stands beside what plain Rust, or a plain
-//! client, needed for the same work in the same run. Nothing here passes or fails by time.
+//! Seconds depend on the machine and on its other users. So each figure is beside the time of plain Rust, or of a plain
+//! client, for the same work in the same run. Nothing here passes or fails by time.
 
 mod attacks;
 mod calls;
 mod conditions;
-mod deletions;
 mod deployments;
 mod drains;
 mod faults;
@@ -15,7 +14,6 @@ mod languages;
 mod machines;
 mod progress;
 mod report;
-mod signing;
 mod swaps;
 mod times;
 mod week;
@@ -26,30 +24,31 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
 use conditions::Conditions;
+use report::Report;
 
-/// Measures driver calls against plain Rust, and lives of Machines against a plain client.
+/// Compares driver calls with plain Rust, and the lives of Machines with a plain client.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask bench --")]
 struct Options {
-    /// Only this part; may be given several times
+    /// Run only this part; may be repeated
     #[arg(long, value_enum, conflicts_with = "write")]
     only: Vec<Part>,
-    /// Of the attacks only this one, by its name in the table; may be given several times
+    /// Run only this attack, by its name in the table; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     attack: Vec<String>,
-    /// How many Machines; drains that wait and a host that is idle get twice as many
+    /// Number of Machines; doubled for queued drains and the idle host
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
-    /// How many Machines of one MachineDeployment, one run each
+    /// Numbers of Machines of one MachineDeployment, comma-separated; one run each
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 5_000], value_parser = clap::value_parser!(u32).range(5..=5_000))]
     sizes: Vec<u32>,
-    /// How many Machines are rolled, a tenth of them beyond at a time; one run each
+    /// Numbers of Machines in a rolling update, comma-separated; one run each; the surge is a tenth
     #[arg(long, value_delimiter = ',', default_values_t = [100, 500], value_parser = clap::value_parser!(u32).range(5..=5_000))]
     rolled: Vec<u32>,
-    /// How many Machines are scaled to none
+    /// Number of Machines that are scaled down to 0
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(5..=5_000))]
     scaled: u32,
-    /// How many MachineDeployments of five
+    /// Number of MachineDeployments with five Machines each
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     deployments: u32,
     /// Write tests/bench/FIGURES.md
@@ -67,51 +66,30 @@ enum Part {
     Languages,
     /// Calls of a driver while another one attacks
     Attacks,
-    /// Signing a request
+    /// Signing of a request
     Signing,
-    /// Machines from create to Running
+    /// Machines, from creation to Running
     Machines,
-    /// Machines without pods, from delete to gone
+    /// Machines without pods, from the request to delete them until they are gone
     Deletions,
-    /// Machines with pods, from delete to gone, and drains that wait
+    /// Machines with pods, from the request to delete them until they are gone, and queued drains
     Drains,
-    /// Clouds that refuse and fail, a host that is killed, crowds of Events, requests to the cloud
+    /// Clouds that reject and fail requests, a killed host, floods of Events, requests to the cloud
     Faults,
-    /// A host that has nothing to do
+    /// A host without work
     Idle,
-    /// Machines of one MachineDeployment, from create to Running
+    /// Machines of one MachineDeployment, from creation to Running
     Deployment,
-    /// MachineDeployments that are rolled to another class
+    /// Rolling updates of MachineDeployments to another class
     Rolling,
-    /// A MachineDeployment that is scaled to none
+    /// A MachineDeployment that is scaled down to 0
     ScaleDown,
     /// Many small MachineDeployments
     Many,
-    /// Machines on EC2, played by moto
+    /// Machines on EC2, simulated by moto
     Ec2,
-    /// Ten thousand Machines in the simulator, and what a week of them would take
+    /// 10,000 Machines in the simulator, and an estimate of the time for a week of them
     Week,
-}
-
-/// What was measured.
-#[derive(Clone, Debug, Default)]
-struct Figures {
-    calls: Option<calls::Figures>,
-    swaps: Option<swaps::Figures>,
-    languages: Option<Vec<languages::Outcome>>,
-    attacks: Option<attacks::Figures>,
-    signing: Option<signing::Figures>,
-    machines: Option<machines::Figures>,
-    deletions: Option<deletions::Figures>,
-    drains: Option<drains::Figures>,
-    faults: Option<faults::Figures>,
-    idle: Option<idle::Figures>,
-    deployment: Option<deployments::Growth>,
-    rolling: Vec<deployments::Rolling>,
-    scale_down: Option<deployments::ScaleDown>,
-    many: Option<deployments::Many>,
-    ec2: Option<machines::ec2::Figures>,
-    week: Option<week::Week>,
 }
 
 fn main() -> Result<()> {
@@ -131,59 +109,58 @@ fn main() -> Result<()> {
 }
 
 async fn measure(options: &Options) -> Result<String> {
-    let conditions = Conditions::now()?;
+    let mut page = report::start(&Conditions::now()?);
     let machines = usize::try_from(options.machines)?;
     let wants = |part| options.only.is_empty() || options.only.contains(&part);
-    let mut figures = Figures::default();
     if wants(Part::Calls) {
-        figures.calls = Some(calls::measure().await?);
+        calls::measure().await?.write(&mut page);
     }
     if wants(Part::Swaps) {
-        figures.swaps = Some(swaps::measure().await?);
+        swaps::measure().await?.write(&mut page);
     }
     if wants(Part::Languages) {
-        figures.languages = Some(languages::measure().await?);
+        languages::measure().await?.write(&mut page);
     }
     if wants(Part::Attacks) {
-        figures.attacks = Some(attacks::measure(&options.attack).await?);
+        attacks::measure(&options.attack).await?.write(&mut page);
     }
     if wants(Part::Signing) {
-        figures.signing = Some(signing::measure().await?);
+        calls::signing::measure().await?.write(&mut page);
     }
     if wants(Part::Machines) {
-        figures.machines = Some(machines::measure(machines).await?);
+        machines::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Deletions) {
-        figures.deletions = Some(deletions::measure(machines).await?);
+        machines::deletions::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Drains) {
-        figures.drains = Some(drains::measure(machines).await?);
+        drains::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Faults) {
-        figures.faults = Some(faults::measure().await?);
+        faults::measure().await?.write(&mut page);
     }
     if wants(Part::Idle) {
-        figures.idle = Some(idle::measure(2 * machines).await?);
+        idle::measure(2 * machines).await?.write(&mut page);
     }
     if wants(Part::Deployment) {
-        figures.deployment = Some(deployments::growth(&options.sizes).await?);
+        deployments::growth(&options.sizes).await?.write(&mut page);
     }
     if wants(Part::Rolling) {
         for machines in &options.rolled {
-            figures.rolling.push(deployments::rolling(*machines).await?);
+            deployments::rolling(*machines).await?.write(&mut page);
         }
     }
     if wants(Part::ScaleDown) {
-        figures.scale_down = Some(deployments::scale_down(options.scaled).await?);
+        deployments::scale_down(options.scaled).await?.write(&mut page);
     }
     if wants(Part::Many) {
-        figures.many = Some(deployments::many(options.deployments).await?);
+        deployments::many(options.deployments).await?.write(&mut page);
     }
     if wants(Part::Ec2) {
-        figures.ec2 = Some(machines::ec2::measure().await?);
+        machines::ec2::measure().await?.write(&mut page);
     }
     if wants(Part::Week) {
-        figures.week = Some(tokio::task::spawn_blocking(week::measure).await??);
+        tokio::task::spawn_blocking(week::measure).await??.write(&mut page);
     }
-    Ok(report::render(&conditions, &figures))
+    Ok(page.into_text())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, DriverError};
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, Creation, Deletion, ListRequest, Listed, MachineIdentity,
+    Capabilities, ClassSpec, Creation, Deletion, DriverResult, ListRequest, Listed, MachineIdentity,
     MachineRequest, SecretValues, Vm,
 };
 use machinist_core::value::id::{Name, ProviderId, ProviderName, Uid};
@@ -33,10 +33,10 @@ pub enum Stop {
     /// It cannot be looked at: why.
     Skipped(String),
     /// The kit or its cloud is in trouble.
-    Trouble(String),
+    Broken(String),
 }
 
-/// What a check ends with.
+/// The result of a check.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 /// The driver broke the contract.
@@ -54,7 +54,7 @@ pub(crate) fn must(holds: bool, what: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { failed(what()) }
 }
 
-/// What all checks of a run share.
+/// The values that all checks of a run share.
 pub(crate) struct Bench {
     pub(crate) profile: Profile,
     pub(crate) about: About,
@@ -158,7 +158,7 @@ impl Case {
     }
 
     /// One call, and what the host would keep of its answer.
-    pub(crate) async fn create(&self, machine: &mut Machine) -> Answer<Creation> {
+    pub(crate) async fn create(&self, machine: &mut Machine) -> DriverResult<Creation> {
         let answer = self.stage.host.create(self.request(machine, true)).await;
         match &answer {
             Ok(Creation::Created(vm)) => machine.learn(vm),
@@ -168,13 +168,13 @@ impl Case {
         answer
     }
 
-    pub(crate) async fn initialize(&self, machine: &mut Machine) -> Answer<Vm> {
+    pub(crate) async fn initialize(&self, machine: &mut Machine) -> DriverResult<Vm> {
         let answer = self.stage.host.initialize(self.request(machine, true)).await;
-        machine.heard(&answer);
+        machine.note_answer(&answer);
         answer
     }
 
-    pub(crate) async fn status(&self, machine: &mut Machine) -> Answer<Vm> {
+    pub(crate) async fn status(&self, machine: &mut Machine) -> DriverResult<Vm> {
         let answer = self.stage.host.get_status(self.request(machine, false)).await;
         if let Err(error) = &answer {
             machine.suffer(error);
@@ -182,7 +182,7 @@ impl Case {
         answer
     }
 
-    pub(crate) async fn delete(&self, machine: &mut Machine) -> Answer<Deletion> {
+    pub(crate) async fn delete(&self, machine: &mut Machine) -> DriverResult<Deletion> {
         let answer = self.stage.host.delete(self.request(machine, false)).await;
         match &answer {
             Ok(Deletion::Deleted { last_known_state: Some(state) }) => machine.state = Some(state.clone()),
@@ -194,11 +194,11 @@ impl Case {
     }
 
     /// Of two VMs of the machine, the one that it does not keep.
-    pub(crate) async fn delete_by_id(&self, machine: &Machine, vm: &ProviderId) -> Answer<()> {
+    pub(crate) async fn delete_by_id(&self, machine: &Machine, vm: &ProviderId) -> DriverResult<()> {
         self.stage.host.delete_by_id(self.request(machine, false), vm).await
     }
 
-    pub(crate) async fn reboot(&self, machine: &Machine) -> Answer<()> {
+    pub(crate) async fn reboot(&self, machine: &Machine) -> DriverResult<()> {
         self.stage.host.reboot(self.request(machine, false)).await
     }
 
@@ -206,7 +206,7 @@ impl Case {
         &self,
         cluster: &str,
         token: Option<String>,
-    ) -> Answer<machinist_core::driver::Page> {
+    ) -> DriverResult<machinist_core::driver::Page> {
         let class = self.class(&self.profile().class.valid);
         let request =
             ListRequest { class, cluster: cluster.to_owned(), token, secrets: self.secrets(true, false) };
@@ -214,7 +214,7 @@ impl Case {
     }
 
     /// All pages of this check's cluster.
-    pub(crate) async fn list(&self) -> Answer<Vec<Listed>> {
+    pub(crate) async fn list(&self) -> DriverResult<Vec<Listed>> {
         let (mut machines, mut token) = (Vec::new(), None);
         for _ in 0..PAGES {
             let page = self.page(&self.cluster, token).await?;
@@ -228,7 +228,7 @@ impl Case {
     }
 
     /// Creates until it is decided.
-    pub(crate) async fn create_to_end(&self, machine: &mut Machine) -> Answer<Vm> {
+    pub(crate) async fn create_to_end(&self, machine: &mut Machine) -> DriverResult<Vm> {
         for _ in 0..ROUNDS {
             match self.create(machine).await? {
                 Creation::Created(vm) => return Ok(vm),
@@ -239,7 +239,7 @@ impl Case {
     }
 
     /// Deletes until it is decided.
-    pub(crate) async fn delete_to_end(&self, machine: &mut Machine) -> Answer<()> {
+    pub(crate) async fn delete_to_end(&self, machine: &mut Machine) -> DriverResult<()> {
         for _ in 0..ROUNDS {
             match self.delete(machine).await? {
                 Deletion::Deleted { .. } => return Ok(()),
@@ -249,7 +249,7 @@ impl Case {
         Err(endless())
     }
 
-    /// A machine that has its VM. What fails here is nothing that the check is about.
+    /// A machine that has its VM. A failure here is not the subject of the check.
     pub(crate) async fn made(&self, name: &str) -> Outcome<Machine> {
         let mut machine = self.machine(name);
         match self.create_to_end(&mut machine).await {
@@ -268,7 +268,7 @@ impl Case {
             return skipped("the profile does not say how VMs are seen (look)");
         };
         let whose = Whose { cluster, uid: &machine.uid, name: &machine.name };
-        cloud.vms(look, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))
+        cloud.vms(look, &whose).await.map_err(|error| Stop::Broken(chain(&error)))
     }
 
     /// Fails unless the cloud has so many VMs of the machine.
@@ -301,7 +301,7 @@ impl Case {
         let Some((cloud, plant)) = self.bench.cloud.as_ref().zip(plant) else {
             return skipped(without);
         };
-        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))?;
+        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Broken(chain(&error)))?;
         Ok(ProviderId::new(id))
     }
 
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    fn heard(&mut self, answer: &Answer<Vm>) {
+    fn note_answer(&mut self, answer: &DriverResult<Vm>) {
         match answer {
             Ok(vm) => self.learn(vm),
             Err(error) => self.suffer(error),
@@ -372,7 +372,7 @@ pub(crate) fn said(error: &CallError) -> String {
 }
 
 /// An error of the driver's own; a trap or a limit is none.
-pub(crate) fn guest<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
+pub(crate) fn guest<T>(answer: DriverResult<T>, call: &str) -> Outcome<DriverError> {
     match answer {
         Ok(_) => failed(format!("{call} says that it succeeded")),
         Err(CallError::Guest(error)) => Ok(error),
@@ -380,8 +380,7 @@ pub(crate) fn guest<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
     }
 }
 
-/// A success.
-pub(crate) fn fine<T>(answer: Answer<T>, call: &str) -> Outcome<T> {
+pub(crate) fn fine<T>(answer: DriverResult<T>, call: &str) -> Outcome<T> {
     answer.map_err(|error| Stop::Failed(format!("{call} failed: {}", said(&error))))
 }
 

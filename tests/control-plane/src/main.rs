@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
-#[command(about = "A real etcd, kube-apiserver and kube-controller-manager for demo and tests")]
+#[command(about = "Runs a real etcd, kube-apiserver and kube-controller-manager for the demo and tests")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -14,14 +14,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Builds the binary if the cache does not have it, and prints its path
+    /// Build the binary unless it is cached, and print its path
     Build,
-    /// Starts a control plane, prints the path of its kubeconfig, and stops it on Ctrl-C
+    /// Start a control plane, print the path of its kubeconfig, and stop it on Ctrl-C
     Run {
-        /// Leave the folder with data, logs and kubeconfigs behind
+        /// Keep the folder with data, logs and kubeconfigs
         #[arg(long)]
         keep: bool,
-        /// Run etcd and kube-apiserver alone
+        /// Run only etcd and kube-apiserver
         #[arg(long)]
         no_controller_manager: bool,
     },

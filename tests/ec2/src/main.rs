@@ -6,9 +6,9 @@ use clap::Parser;
 
 #[derive(Parser)]
 #[command(name = "ec2")]
-/// The EC2 of the tests: moto, in a virtual environment of its own.
+/// EC2 for tests: moto in a separate virtual environment.
 enum Command {
-    /// Installs moto unless it is installed, and prints the Python that has it
+    /// Install moto unless it is installed, and print the path of its Python
     Prepare,
 }
 

@@ -16,28 +16,28 @@ const ALL_SHARES: u64 = 1_000;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
-/// Tries inputs that strangers could send on everything that parses them: good samples with changes, from a seed. Ends at
-/// the first broken promise of each target.
+/// Fuzzes everything that parses input from outside, with mutations of good samples from a seed. Stops at the first
+/// broken promise of each target.
 struct Options {
-    /// Only this target; may be given several times
+    /// Run only this target; may be repeated
     #[arg(long = "target", value_name = "NAME")]
     targets: Vec<String>,
-    /// How many inputs, for all targets together: each has its share
+    /// Number of inputs in total; the targets share them
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     inputs: u64,
-    /// Decides which inputs: the same seed and jobs try the same ones
+    /// Seed of the inputs: the same seed and jobs give the same inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads
+    /// Number of threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: u32,
-    /// Tries this file alone, on the one target that is named
+    /// Run only the input in this file; needs exactly one --target
     #[arg(long, value_name = "FILE")]
     repeat: Option<PathBuf>,
-    /// Writes each input to FILE.JOB before it is tried: after an abort or an endless loop the last one is there
+    /// Write each input to FILE.JOB before it is tried, so that the last one is known after an abort or an endless loop
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Lists the targets and ends
+    /// List the targets and exit
     #[arg(long)]
     list: bool,
 }
@@ -75,7 +75,7 @@ fn run(options: &Options) -> Result<bool> {
         total += summary.inputs;
         for finding in &summary.findings {
             all_hold = false;
-            println!("{}", told(target, finding, options.seed)?);
+            println!("{}", finding_text(target, finding, options.seed)?);
         }
     }
     println!(
@@ -145,7 +145,7 @@ fn row(target: &Target, summary: &Summary) -> String {
 }
 
 /// Prints the broken promise and the command that repeats it. The input is kept in a file.
-fn told(target: &Target, finding: &Finding, seed: u64) -> Result<String> {
+fn finding_text(target: &Target, finding: &Finding, seed: u64) -> Result<String> {
     let file = std::env::temp_dir().join(format!("machinist-fuzz-{}-{seed}", target.name));
     std::fs::write(&file, &finding.input).with_context(|| format!("failed to write {}", file.display()))?;
     let text = String::from_utf8_lossy(&finding.input);

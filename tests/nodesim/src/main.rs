@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use nodesim::{Config, NodeSim, SimcloudSource, Target, Timing};
 
-/// The kubelets of simulated VMs: they join a real cluster with the bootstrap tokens of their user data.
+/// Kubelets of simulated VMs: they join a real cluster with the bootstrap tokens in their user data.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -18,28 +18,29 @@ struct Arguments {
     /// Admin token of the simulated cloud
     #[arg(long, env = "SIMCLOUD_ADMIN_TOKEN", default_value = "sim-admin", hide_env_values = true)]
     admin_token: String,
-    /// Only VMs with this tag, as KEY=VALUE
+    /// Run kubelets only for VMs with this tag, as KEY=VALUE
     #[arg(long, value_parser = tag)]
     tag: Option<(String, String)>,
     /// Kubeconfig of the target cluster
     #[arg(long, env = "KUBECONFIG")]
     kubeconfig: PathBuf,
-    /// Seconds between two renewals of a Lease
+    /// Seconds between two renewals of a Node's Lease
     #[arg(long, default_value_t = 10)]
     heartbeat_seconds: u64,
-    /// Milliseconds until the kubelet of a running VM starts
+    /// Milliseconds from the start of a VM until its kubelet starts
     #[arg(long, default_value_t = 0)]
     boot_delay_ms: u64,
-    /// Milliseconds until a kubelet that started joins
+    /// Milliseconds from the start of a kubelet until it joins
     #[arg(long, default_value_t = 0)]
     join_delay_ms: u64,
-    /// Up to so many milliseconds are added to these
+    /// Largest random delay in milliseconds that is added to both delays
     #[arg(long, default_value_t = 0)]
     spread_ms: u64,
-    /// Seconds of silence after which a Node's conditions are set to Unknown; needed where no node lifecycle controller runs
+    /// Seconds without a renewal after which a Node's conditions become Unknown; needed if no node lifecycle controller
+    /// runs
     #[arg(long)]
     unknown_after_seconds: Option<u64>,
-    /// Requests in flight
+    /// Largest number of requests in flight
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
 }

@@ -6,11 +6,11 @@ use clap::Parser;
 
 #[derive(Parser)]
 #[command(name = "registry")]
-/// The OCI registry of the tests: Debian's `docker-registry`.
+/// OCI registry for tests: Debian's `docker-registry`.
 enum Command {
-    /// Downloads it unless it is there, and prints where it is
+    /// Download the registry unless it is cached, and print its path
     Prepare,
-    /// Runs one, open to everybody, until standard input ends; prints its address
+    /// Run a registry without authentication until standard input ends; print its address
     Run,
 }
 

@@ -9,13 +9,13 @@ use clap::Parser;
 use serde_json::json;
 use simcloud::{Config, Latency, Server};
 
-/// Creates, reads, lists and deletes VMs as fast as it can, many at once.
+/// Creates, reads, lists and deletes VMs as fast as possible, many at once.
 #[derive(Parser)]
 struct Arguments {
-    /// VMs to create
+    /// Number of VMs to create
     #[arg(long, default_value_t = 5000)]
     vms: usize,
-    /// Calls in flight
+    /// Number of calls in flight
     #[arg(long, default_value_t = 64)]
     concurrency: usize,
 }

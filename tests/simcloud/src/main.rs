@@ -10,46 +10,46 @@ use simcloud::{Account, Config, Latency, Role, Server, Token};
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Token of the admin API
     #[arg(long, env = "SIMCLOUD_ADMIN_TOKEN", default_value = "sim-admin", hide_env_values = true)]
     admin_token: String,
-    /// An account as NAME=TOKEN or NAME=TOKEN,READ_ONLY_TOKEN; may be repeated
+    /// Account as NAME=TOKEN or NAME=TOKEN,READ_ONLY_TOKEN; may be repeated
     #[arg(long = "account", value_parser = account)]
     accounts: Vec<Account>,
-    /// Tag whose value names the machine that a VM is for
+    /// Tag that names the Machine of a VM
     #[arg(long, default_value = "machine-uid")]
     machine_tag: String,
-    /// Milliseconds until a create is answered
+    /// Milliseconds until a create request is answered
     #[arg(long, default_value_t = Latency::default().create_ms)]
     create_ms: u64,
     /// Milliseconds until a read of one object is answered
     #[arg(long, default_value_t = Latency::default().get_ms)]
     get_ms: u64,
-    /// Milliseconds until a list is answered
+    /// Milliseconds until a list request is answered
     #[arg(long, default_value_t = Latency::default().list_ms)]
     list_ms: u64,
-    /// Milliseconds until a delete is answered
+    /// Milliseconds until a delete request is answered
     #[arg(long, default_value_t = Latency::default().delete_ms)]
     delete_ms: u64,
     /// Milliseconds until any other change is answered
     #[arg(long, default_value_t = Latency::default().change_ms)]
     change_ms: u64,
-    /// Milliseconds from the create of a VM until it runs
+    /// Milliseconds from the creation of a VM until it runs
     #[arg(long, default_value_t = Latency::default().boot_ms)]
     boot_ms: u64,
-    /// Milliseconds from the delete of a VM until it is terminated
+    /// Milliseconds from the deletion of a VM until it is terminated
     #[arg(long, default_value_t = Latency::default().terminate_ms)]
     terminate_ms: u64,
-    /// Percent by which all of these vary
+    /// Random variation of all these times, in percent
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     jitter_percent: u8,
     /// Milliseconds for which a terminated VM can still be read
     #[arg(long, default_value_t = Config::default().terminated_visible_ms)]
     terminated_visible_ms: u64,
-    /// Start of all randomness
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

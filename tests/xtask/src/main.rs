@@ -19,10 +19,10 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
-/// The commands of this repository: each does its own set-up.
+/// Commands of this repository. Each one does its own setup.
 ///
-/// What takes long to make (components, the control plane of the tests, cloud emulators, tools) is kept in a cache folder outside the
-/// clone: $MACHINIST_CACHE, by default machinist in $XDG_CACHE_HOME or ~/.cache.
+/// Slow build products (components, the control plane of the tests, cloud emulators, tools) are cached outside the
+/// clone: in $MACHINIST_CACHE, by default machinist in $XDG_CACHE_HOME or ~/.cache.
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -30,67 +30,67 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Checks that this machine has what the other commands need
+    /// Check that this machine has the tools that the other commands need
     ///
-    /// Adds the WebAssembly target to the tool chain when it is missing. All other commands do this first.
+    /// Adds the WebAssembly target to the toolchain if it is missing. All other commands run this check first.
     Setup,
-    /// Runs all checks and tests, as the CI does
+    /// Run all checks and tests, as the CI does
     ///
-    /// Stops at the first step that fails, and says how to repeat that step alone. Takes about 20 minutes on two cores
-    /// once everything is compiled; with --nightly some hours.
+    /// Stops at the first step that fails, and prints the command that repeats this step alone. Takes about 20 minutes
+    /// on two cores once everything is compiled; several hours with --nightly.
     Test {
-        /// Only this step; may be given several times
+        /// Run only this step; may be repeated
         #[arg(long, value_name = "STEP", value_enum)]
         only: Vec<steps::Name>,
         /// Also run the long steps: thousands of seeds, many inputs, all figures
         #[arg(long, conflicts_with = "only")]
         nightly: bool,
-        /// Lists the steps and ends
+        /// List the steps and exit
         #[arg(long)]
         list: bool,
     },
-    /// Shows Machinist at work on a real control plane with a simulated cloud
+    /// Run a demo of Machinist on a real control plane with a simulated cloud
     ///
-    /// Builds what is needed (the first time on a machine: about twenty minutes) and starts the demo. `cargo xtask demo
-    /// -- --help` shows the demo's own options, for example --machines N and --keep.
+    /// Builds the demo (about 20 minutes the first time on a machine) and starts it. `cargo xtask demo -- --help` shows
+    /// the demo's own options, for example --machines N and --keep.
     Demo {
-        /// Handed to the demo
+        /// Arguments for the demo
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Measures, and writes tests/bench/FIGURES.md
+    /// Run the benchmark; writes tests/bench/FIGURES.md with `-- --write`
     ///
-    /// Like `demo`, built with optimisation. `cargo xtask bench -- --help` shows the options.
+    /// Built with optimisation, like `demo`. `cargo xtask bench -- --help` shows the options.
     Bench {
-        /// Handed to the benchmark
+        /// Arguments for the benchmark
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Simulates clusters with faults, each from its seed
+    /// Simulate clusters with faults, each from its seed
     ///
-    /// Built with optimisation, without what the simulator does not need. For a failure it says which seed repeats it. `cargo
-    /// xtask sim --seeds N [--seed S] [--machines M] [--hours H]`; `cargo xtask sim --help` shows the rest.
+    /// Builds only the simulator, with optimisation. For a failure, prints the seed that repeats it. `cargo xtask sim
+    /// --seeds N [--seed S] [--machines M] [--hours H]`; `cargo xtask sim --help` shows all options.
     #[command(disable_help_flag = true)]
     Sim {
-        /// Handed to the simulator
+        /// Arguments for the simulator
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Tries inputs that strangers could send on everything that parses them
+    /// Fuzz everything that parses input from outside
     ///
-    /// Built with optimisation. For a broken promise it says how to repeat it. `cargo xtask fuzz --inputs N [--target NAME]
-    /// [--seed S]`; `cargo xtask fuzz --help` shows the rest.
+    /// Built with optimisation. For a broken promise, prints the command that repeats it. `cargo xtask fuzz --inputs N
+    /// [--target NAME] [--seed S]`; `cargo xtask fuzz --help` shows all options.
     #[command(disable_help_flag = true)]
     Fuzz {
-        /// Handed to the fuzzer
+        /// Arguments for the fuzzer
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Writes the files anew that are made from code: deploy/crds and deploy/reference
+    /// Regenerate the files that are generated from code: deploy/crds and deploy/reference
     Generate,
-    /// Asks the advisory database about the dependencies
+    /// Check the dependencies against the advisory database
     ///
-    /// Apart from `test`, because its outcome changes without a change here.
+    /// Not a part of `test`, because its outcome can change without a change in the repository.
     Advisories,
 }
 

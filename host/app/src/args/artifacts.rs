@@ -7,13 +7,13 @@ use machinist_artifacts::Reference;
 
 use super::{ClusterFlags, object_name};
 
-/// Which artifact of which registry, and who we are there.
+/// Artifact in a registry and the logins for it
 #[derive(Debug, Args)]
 pub(crate) struct RegistryFlags {
-    /// An artifact of a registry: HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…
+    /// Artifact in a registry: HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) oci: Option<Reference>,
-    /// File with logins for registries, as `docker login` writes it; by default $DOCKER_CONFIG/config.json or
+    /// File with the logins of registries, as `docker login` writes it; default: $DOCKER_CONFIG/config.json, else
     /// ~/.docker/config.json
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) registry_auth: Option<PathBuf>,
@@ -22,16 +22,16 @@ pub(crate) struct RegistryFlags {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "oci", "configmap"]))]
 pub(crate) struct SignFlags {
-    /// A component, whose signature is printed: the same as `cosign sign-blob`
+    /// Component file to sign: prints the signature, as `cosign sign-blob` does
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// The private key: ECDSA on P-256, PKCS #8 in PEM, not encrypted
+    /// Private key file: ECDSA on P-256, PKCS #8 in PEM, not encrypted
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) key: PathBuf,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
-    /// The ConfigMap that is signed: its component with grants, settings, name and providers, as a bundle that is written
-    /// beside them
+    /// ConfigMap to sign: writes a bundle of its component, grants, settings, name and providers into it, with the
+    /// signature
     #[arg(long, value_name = "NAME")]
     pub(crate) configmap: Option<String>,
     #[command(flatten)]
@@ -40,11 +40,12 @@ pub(crate) struct SignFlags {
     pub(crate) cluster: ClusterFlags,
 }
 
-/// The place of a bundle in time.
+/// Order of bundles
 #[derive(Debug, Args)]
 pub(crate) struct CounterFlag {
-    /// Counter of the bundle, which only grows: where signatures are required, a version with a higher one ends those
-    /// below it for good. Versions with the same one may take each other's place. By default the time in seconds
+    /// Counter of the bundle; default: the time in seconds. Where signatures are required, a version with a higher
+    /// counter permanently invalidates all versions with a lower one; versions with the same counter may replace each
+    /// other
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=machinist_artifacts::bundle::MOST_COUNTER))]
     pub(crate) counter: Option<u64>,
 }
@@ -52,31 +53,31 @@ pub(crate) struct CounterFlag {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("whose").required(true).args(["file", "configmap"]))]
 pub(crate) struct BundleFlags {
-    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    /// Component file: `.wasm`, `.wasm.zst` or `.wasm.gz`
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// Take component, grants, settings and name from this ConfigMap
+    /// Read component, grants, settings and name from this ConfigMap
     #[arg(long, value_name = "NAME")]
     pub(crate) configmap: Option<String>,
-    /// Name of the plugin; by default the ConfigMap's
+    /// Name of the plugin; default: the name in the ConfigMap
     #[arg(long, value_name = "NAME")]
     pub(crate) plugin_name: Option<String>,
-    /// Grants of the driver, YAML or JSON, byte for byte as they will be deployed beside the component
+    /// File with the driver's grants, YAML or JSON, byte for byte as deployed next to the component
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// Settings of the driver, byte for byte as they will be deployed beside the component
+    /// File with the driver's settings, byte for byte as deployed next to the component
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// Of a health policy: mode, Machines and limits, byte for byte
+    /// File with mode, Machines and limits of a health policy, byte for byte as deployed next to the component
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
-    /// A provider that the plugin may serve; may be repeated. By default those of the grants, else those that the driver
-    /// claims
+    /// Provider that the plugin may serve; may be repeated; default: the providers of the grants, else those that the
+    /// driver claims
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Vec<String>,
     #[command(flatten)]
     pub(crate) counter: CounterFlag,
-    /// File with logins for registries, as `docker login` writes it; by default $DOCKER_CONFIG/config.json or
+    /// File with the logins of registries, as `docker login` writes it; default: $DOCKER_CONFIG/config.json, else
     /// ~/.docker/config.json
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) registry_auth: Option<PathBuf>,
@@ -86,22 +87,22 @@ pub(crate) struct BundleFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeygenFlags {
-    /// Beginning of the files' names: PREFIX.key and PREFIX.pub, which must not be there
+    /// Prefix of the file names PREFIX.key and PREFIX.pub; neither file may exist
     #[arg(default_value = "machinist", value_hint = clap::ValueHint::FilePath)]
     pub(crate) prefix: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResolveFlags {
-    /// The ConfigMap that names an artifact by a tag
+    /// ConfigMap that refers to an artifact by a tag
     #[arg(value_name = "CONFIGMAP", value_parser = object_name)]
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// Do not wait for the host
+    /// Return without waiting for the host to load the artifact
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// How long to wait for the host
+    /// Longest wait for the host
     #[arg(long, default_value = "3m", value_parser = super::duration)]
     pub(crate) timeout: jiff::SignedDuration,
 }

@@ -7,18 +7,18 @@ use jiff::SignedDuration;
 
 use super::{Output, duration};
 
-/// Which cluster.
+/// Access to a cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessFlags {
-    /// Kubeconfig file; without it the pod's own account (as kubectl machinist: that of kubectl)
+    /// Kubeconfig file; default: the pod's service account (as kubectl machinist: kubectl's kubeconfig)
     #[arg(long, env = "KUBECONFIG", value_hint = clap::ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig; by default its current one
+    /// Context of the kubeconfig; default: its current context
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 }
 
-/// Which cluster, and where in it.
+/// Cluster and namespace.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlaceFlags {
     /// Namespace of the objects
@@ -30,43 +30,44 @@ pub(crate) struct PlaceFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeFlags {
-    /// machinedeployment/NAME or machineset/NAME (mcd/NAME, mcs/NAME); a NAME alone is a MachineDeployment's; without it all
+    /// MachineDeployment or MachineSet: machinedeployment/NAME (mcd/NAME), machineset/NAME (mcs/NAME), or NAME for a
+    /// MachineDeployment; default: all
     #[arg(num_args = 0..=2, value_name = "NAME")]
     pub(crate) subject: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceFlags,
-    /// Print it again whenever something changes
+    /// Print the tree again after each change
     #[arg(long, short)]
     pub(crate) watch: bool,
-    /// `table` for people, `json` for programs
+    /// Format of the output: `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolloutCommand {
-    /// Follow a rollout to its end; fails when it makes no progress within spec.progressDeadlineSeconds
+    /// Follow a rollout to its end; fails if the rollout makes no progress within spec.progressDeadlineSeconds
     Status(StatusFlags),
-    /// List the templates that one can return to, or show one of them
+    /// List the revisions that you can roll back to, or show the template of one
     History(HistoryFlags),
-    /// Return to an earlier template
+    /// Roll back to an earlier template
     ///
-    /// Sets spec.rollbackTo: the host then puts the template of that revision in place, with the annotations that it had.
+    /// Sets spec.rollbackTo: the host restores the template of that revision with the annotations of that revision.
     Undo(UndoFlags),
-    /// Hold a rollout where it is
+    /// Pause a rollout
     Pause(SubjectFlags),
-    /// Let a rollout go on
+    /// Resume a paused rollout
     Resume(SubjectFlags),
-    /// Replace all Machines by others of the same template, as a rollout
+    /// Replace all Machines with new ones of the same spec, as a rollout
     ///
     /// Sets the annotation machinist.dev/restarted-at of the template.
     Restart(SubjectFlags),
 }
 
-/// Which MachineDeployment.
+/// The MachineDeployment of a subcommand.
 #[derive(Debug, Args)]
 pub(crate) struct SubjectFlags {
-    /// machinedeployment/NAME; mcd/NAME and NAME alone are the same
+    /// MachineDeployment: machinedeployment/NAME, mcd/NAME or NAME
     #[arg(required = true, num_args = 1..=2, value_name = "NAME")]
     pub(crate) subject: Vec<String>,
     #[command(flatten)]
@@ -77,13 +78,13 @@ pub(crate) struct SubjectFlags {
 pub(crate) struct StatusFlags {
     #[command(flatten)]
     pub(crate) of: SubjectFlags,
-    /// Follow it to its end; with `--watch=false` only say how far it is
+    /// Follow the rollout to its end; `--watch=false` prints its state once
     #[arg(long, short, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) watch: bool,
-    /// How long to follow it at most; 0s is until its end
+    /// Longest time to follow the rollout; 0s means until its end
     #[arg(long, default_value = "0s", value_parser = duration)]
     pub(crate) timeout: SignedDuration,
-    /// Fail when another revision than this is rolled out; 0 is any
+    /// Fail if a revision other than this one is rolled out; 0 means any
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..))]
     pub(crate) revision: i64,
 }
@@ -92,10 +93,10 @@ pub(crate) struct StatusFlags {
 pub(crate) struct HistoryFlags {
     #[command(flatten)]
     pub(crate) of: SubjectFlags,
-    /// Show the template of this revision, and where it differs from the current one; 0 lists all
+    /// Show the template of this revision and its differences from the current one; 0 lists all revisions
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..))]
     pub(crate) revision: i64,
-    /// `table` for people, `json` for programs
+    /// Format of the output: `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
@@ -104,7 +105,7 @@ pub(crate) struct HistoryFlags {
 pub(crate) struct UndoFlags {
     #[command(flatten)]
     pub(crate) of: SubjectFlags,
-    /// Return to this revision; 0 is the one before the current
+    /// Roll back to this revision; 0 means the one before the current
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..))]
     pub(crate) to_revision: i64,
 }

@@ -10,30 +10,30 @@ pub(crate) struct LogsFlags {
     /// Name of the plugin, as `plugin list` shows it
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Go on with lines that come later, until interrupted
+    /// Print new lines as they arrive, until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Only lines that are younger, such as 10m
+    /// Print only lines younger than this, such as 10m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) since: Option<SignedDuration>,
-    /// Only lines of this level and above
+    /// Print only lines of this level and above
     #[arg(long, default_value = "trace")]
     pub(crate) level: PluginLevel,
     #[command(flatten)]
     pub(crate) access: AccessFlags,
-    /// Namespace of the host's Lease: what the host has as --namespace
+    /// Namespace of the host's Lease: the value of the host's --namespace
     #[arg(long, short, default_value = "machinist-system")]
     pub(crate) namespace: String,
-    /// Namespace of the host's pod; by default that of its Lease
+    /// Namespace of the host's pod; default: the namespace of its Lease
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
-    /// Port on which the host's pod serves /debug
+    /// Port of the host's pod that serves /debug
     #[arg(long, default_value_t = 10_259)]
     pub(crate) port: u16,
-    /// Ask the host at this address instead of through the API server, such as http://127.0.0.1:10259
+    /// URL of the host, such as http://127.0.0.1:10259, instead of a port-forward through the API server
     #[arg(long, value_name = "URL", conflicts_with_all = ["port", "host_namespace"])]
     pub(crate) url: Option<String>,
-    /// `table` for people, `json` for programs: an object on each line
+    /// Format of the output: `table` for people, `json` for programs, one object per line
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
@@ -49,7 +49,7 @@ pub(crate) enum PluginLevel {
 }
 
 impl PluginLevel {
-    /// By the word of the contract. What a later host may call otherwise is shown.
+    /// Parses the level of a line. An unknown level, of a later host, is shown.
     pub(crate) fn of(word: &str) -> Self {
         Self::from_str(word, true).unwrap_or(Self::Error)
     }

@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `invocation` | the name by which the program was called: `machinist`, or a kubectl plugin |
+//! | `invocation_name` | the name by which the program was called: `machinist`, or a kubectl plugin |
 //! | `fleet` | subcommands about deployments, sets and Machines |
 //! | `driver` | subcommands of `machinist driver` |
 //! | `logs` | flags of `machinist plugin logs` |
@@ -11,7 +11,7 @@
 mod artifacts;
 mod driver;
 mod fleet;
-pub(crate) mod invocation;
+pub(crate) mod invocation_name;
 mod logs;
 
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use logs::{LogsFlags, PluginLevel};
 
-/// Kubernetes controllers for cloud machines, with drivers in a sandbox.
+/// Kubernetes controllers for cloud machines, with drivers as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(name = "machinist", version, about, propagate_version = true)]
 pub(crate) struct Machinist {
@@ -42,98 +42,102 @@ pub(crate) enum Command {
     /// Run the controllers until SIGTERM
     #[command(args_override_self = true)]
     Run(Box<RunFlags>),
-    /// Look at plugins, and bring them into a cluster
+    /// Inspect plugins, and ship them to a cluster
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// For those who write drivers: new projects, components of them, their test, and replays of recorded calls
+    /// Create, build and test drivers, and replay their recorded calls
     #[command(subcommand)]
     Driver(DriverCommand),
-    /// Say where a Machine is, what it waits for, since when, and what comes next
+    /// Explain the state of a Machine: its current step, the reason it waits, since when, and the next step
     ///
-    /// Reads the Machine, its class, its Node and its driver's state from the clusters. The last calls of the driver and the
-    /// time of the next look come from the host that leads, which is asked through a port-forward; when that
-    /// does not work, the rest is printed all the same.
+    /// Reads the Machine, its class, its Node and its driver's state from the clusters. The driver's last calls and the
+    /// time of the next reconcile come from the leading host through a port-forward; if that fails, the rest is
+    /// printed.
     Explain(Box<ExplainFlags>),
-    /// Show MachineDeployments with their sets and Machines as a tree: equal Machines are counted, odd ones say why
+    /// Show MachineDeployments, their sets and their Machines as a tree; groups equal Machines, and gives the cause for
+    /// others
     ///
-    /// Reads MachineDeployments, MachineSets and Machines of one namespace. What belongs to nobody is shown as well.
+    /// Reads the MachineDeployments, MachineSets and Machines of one namespace, including sets and Machines without an
+    /// owner.
     Tree(TreeFlags),
     /// Follow, list, undo, pause, resume and restart rollouts of MachineDeployments
     #[command(subcommand)]
     Rollout(RolloutCommand),
-    /// Print a completion script, e.g. `machinist completion bash > /etc/bash_completion.d/machinist`
+    /// Print a completion script, for example `machinist completion bash > /etc/bash_completion.d/machinist`
     Completion {
-        /// For which shell
+        /// Shell of the script
         shell: Shell,
     },
-    /// Write the references of flags and metrics into a folder
+    /// Write the references of flags and metrics to a folder
     #[command(hide = true)]
     Reference {
-        /// Where to
+        /// Folder to write to
         folder: PathBuf,
     },
-    /// Compile a component from stdin to stdout, as the host does for itself
+    /// Compile a component from stdin to stdout, as a subprocess of the host
     #[command(hide = true)]
     CompileComponent,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// List the plugins of a namespace: state, version, what they serve, and why not
+    /// List the plugins of a namespace: state, version, providers, and the cause if one does not serve
     List(ListFlags),
-    /// Show what a component is: size, world, imports, providers, hosts, limits, class schema
+    /// Show a component's size, world, imports, providers, hosts, limits and class schema
     ///
-    /// The component is loaded in a sandbox as the host would load it, and asked to describe itself; it reaches nothing. One
-    /// that the host would refuse is an error, and what is known of it is shown all the same.
+    /// Loads the component in a sandbox, as the host does, and calls its `describe`; it has no network access. If the
+    /// host would reject the component, the command prints the facts it has and fails.
     Inspect(InspectFlags),
-    /// Pack a component and bring it into a cluster, in one ConfigMap or in several
+    /// Pack a component and write it to a cluster, in one or several ConfigMaps
     ///
-    /// The component is checked as the host would check it. Parts are written before the ConfigMap that names them, so the
-    /// last write is the switch: until the host has loaded the version, the one before it serves. Then parts that no version
-    /// needs are removed.
+    /// Checks the component as the host does. Writes the parts before the ConfigMap that refers to them: the previous
+    /// version serves until the host has loaded the new one. Then deletes parts that no version needs.
     ///
-    /// With --oci the component goes into a registry; with --configmap beside it, the ConfigMap names it there by its digest.
+    /// With --oci, pushes the component to a registry; with --configmap as well, the ConfigMap refers to it there by
+    /// its digest.
     Push(Box<PushFlags>),
-    /// Sign a ConfigMap with all that stands in it, an artifact of a registry, or a file
+    /// Sign a ConfigMap with its whole content, an artifact in a registry, or a file
     ///
-    /// Of a ConfigMap a bundle is signed: component, grants, settings, plugin name, providers and a counter. Of an artifact
-    /// and a file the component alone is, which is not enough for hosts with --require-signature, unless they have a
-    /// --grants-ceiling. Signatures are those of cosign with a key (`cosign sign --key`, `cosign sign-blob --key`), and can
-    /// be made and checked with it as well.
+    /// The signature of a ConfigMap covers a bundle: component, grants, settings, plugin name, providers and a counter.
+    /// The signature of an artifact or a file covers only the component, which hosts with --require-signature accept
+    /// only together with a --grants-ceiling. Signatures are those of cosign with a key: `cosign sign --key` and
+    /// `cosign sign-blob --key` can also create and verify them.
     Sign(Box<SignFlags>),
     /// Print the bundle that a signature covers, for `cosign sign-blob`
     ///
-    /// The bundle is a JSON statement about a component with its grants, settings, plugin name, providers and a counter.
-    /// The same are always the same bytes. `machinist plugin bundle … > bundle.json`, then `cosign sign-blob --key
-    /// cosign.key bundle.json > bundle.sig`: both go under these names into the ConfigMap or the folder of the plugin.
+    /// The bundle is a JSON statement about a component with its grants, settings, plugin name, providers and a
+    /// counter. Equal inputs give equal bytes. Run `machinist plugin bundle … > bundle.json`, then `cosign sign-blob
+    /// --key cosign.key bundle.json > bundle.sig`, and put both files with these names into the plugin's ConfigMap or
+    /// folder.
     Bundle(Box<BundleFlags>),
-    /// Make a pair of keys for signatures: PREFIX.key signs, PREFIX.pub is for --plugin-keys of hosts
+    /// Create a key pair for signatures: PREFIX.key signs, PREFIX.pub is for --plugin-keys of hosts
     Keygen(KeygenFlags),
-    /// Look up anew what the tag that a ConfigMap names stands for, and load that
+    /// Resolve the tag in a ConfigMap again, and load the artifact that it refers to
     Resolve(ResolveFlags),
-    /// Print what a plugin has logged last, as the host that leads remembers it
+    /// Print a plugin's recent log lines from the memory of the leading host
     ///
-    /// The host keeps the last 500 lines of each plugin, at most 256 KiB, without known secrets: those of info and above, and
-    /// what lies below when the host's own log has it. It is asked through a port-forward.
+    /// The host keeps the last 500 lines of each plugin, at most 256 KiB, without known secrets: lines of level info
+    /// and above, and of lower levels if the host logs them too. The command reads them through a port-forward.
     Logs(LogsFlags),
-    /// Show in what two components differ: imports, hosts, limits, size, class schema, versions
+    /// Show the differences of two components: imports, hosts, limits, size, class schema, versions
     ///
-    /// Each is a file, configmap/NAME with its settings and grants, or oci:REFERENCE. Both are loaded in a sandbox as for `inspect`.
+    /// Each component is a file, configmap/NAME with its settings and grants, or oci:REFERENCE. Both are loaded in a
+    /// sandbox as for `inspect`.
     Diff(DiffFlags),
-    /// Show how the version of a driver does that is on trial: what a shadow would have done otherwise
+    /// Show the results of a driver's version on trial; for a shadow, its differences from the serving version
     Trial(TrialFlags),
-    /// Let the version of a driver that is on trial, or was withdrawn, serve
+    /// Promote a driver's version that is on trial, or that was withdrawn: it serves all calls
     Promote(TrialFlags),
-    /// End the trial of a version of a driver; without a trial, go back to the version before the one that serves
+    /// End the trial of a driver's version; without a trial, go back to the version before the serving one
     ///
-    /// The version stays where it is and answers no call, until it is promoted or its ConfigMap changes.
+    /// The version stays in its ConfigMap and answers no calls until it is promoted or its ConfigMap changes.
     Rollback(TrialFlags),
 }
 
 /// Where plugins are, unless somebody says otherwise.
 pub(crate) const PLUGIN_NAMESPACE: &str = "machinist-system";
 
-/// Which cluster, and where in it.
+/// Cluster and namespace of plugins.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterFlags {
     #[command(flatten)]
@@ -145,27 +149,27 @@ pub(crate) struct ClusterFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainFlags {
-    /// machine/NAME; machines/NAME and mc/NAME are the same
+    /// Machine: machine/NAME, machines/NAME or mc/NAME
     #[arg(required = true, num_args = 1..=3, value_name = "machine/NAME")]
     pub(crate) subject: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceFlags,
-    /// Kubeconfig of the cluster of the Nodes, `none` for none; by default the cluster of the Machines
+    /// Kubeconfig of the cluster of the Nodes, or `none` if there is none; default: the cluster of the Machines
     #[arg(long, value_name = "FILE|none", value_hint = clap::ValueHint::FilePath)]
     pub(crate) target_kubeconfig: Option<String>,
-    /// Namespace of the plugins; by default the Machine's
+    /// Namespace of the plugins; default: the Machine's namespace
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) plugin_namespace: Option<String>,
-    /// Namespace of the host's pod; by default the Machine's
+    /// Namespace of the host's pod; default: the Machine's namespace
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) host_namespace: Option<String>,
-    /// Port on which the host's pod serves /debug
+    /// Port of the host's pod that serves /debug
     #[arg(long, default_value_t = 10_259)]
     pub(crate) port: u16,
-    /// Ask the host at this address instead of through the API server
+    /// Address of the host, instead of a port-forward through the API server
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,
-    /// `table` for people, `json` for programs
+    /// Format of the output: `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
@@ -174,52 +178,52 @@ pub(crate) struct ExplainFlags {
 pub(crate) struct ListFlags {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// `table` for people, `json` for programs
+    /// Format of the output: `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectFlags {
-    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    /// Component file: `.wasm`, `.wasm.zst` or `.wasm.gz`
     #[arg(required_unless_present_any = ["configmap", "oci"], conflicts_with_all = ["configmap", "oci"], value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
-    /// Inspect what this ConfigMap holds, with its settings and grants
+    /// Inspect the component of this ConfigMap with its settings and grants
     #[arg(long, conflicts_with = "oci")]
     pub(crate) configmap: Option<String>,
-    /// Grants to show and check, YAML or JSON; instead of those of the ConfigMap
+    /// File with grants to show and check, YAML or JSON, instead of those in the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
+    /// File with mode, Machines and limits of a health policy, YAML or JSON; default: unchanged in the ConfigMap
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Settings that the driver reads, a JSON object; instead of those of the ConfigMap
+    /// File with the driver's settings, a JSON object, instead of those in the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// `table` for people, `json` for programs
+    /// Format of the output: `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffFlags {
-    /// The component before: a file, configmap/NAME, or oci:REFERENCE
+    /// Old component: a file, configmap/NAME or oci:REFERENCE
     #[arg(value_name = "OLD", value_hint = clap::ValueHint::FilePath)]
     pub(crate) old: String,
-    /// The component after: a file, configmap/NAME, or oci:REFERENCE
+    /// New component: a file, configmap/NAME or oci:REFERENCE
     #[arg(value_name = "NEW", value_hint = clap::ValueHint::FilePath)]
     pub(crate) new: String,
-    /// Grants of what lies in files and registries, YAML or JSON
+    /// File with grants for components from files and registries, YAML or JSON
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// Settings of what lies in files and registries, a JSON object
+    /// File with settings for components from files and registries, a JSON object
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// File with logins for registries, as `docker login` writes it; by default $DOCKER_CONFIG/config.json or
+    /// File with the logins of registries, as `docker login` writes it; default: $DOCKER_CONFIG/config.json, else
     /// ~/.docker/config.json
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) registry_auth: Option<PathBuf>,
@@ -238,62 +242,62 @@ pub(crate) struct TrialFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct PushFlags {
-    /// The component: `.wasm`, or packed as `.wasm.zst` or `.wasm.gz`; it is packed anew
+    /// Component file: `.wasm`, or compressed as `.wasm.zst` or `.wasm.gz`; it is compressed again
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Name of the ConfigMap, created or updated. Its parts are called NAME-DIGEST-LAYOUT-NUMBER
+    /// Name of the ConfigMap to create or update; its parts are named NAME-DIGEST-LAYOUT-NUMBER
     #[arg(long, value_name = "NAME", value_parser = object_name, required_unless_present = "oci")]
     pub(crate) configmap: Option<String>,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
-    /// Sign with this private key: ECDSA on P-256, PKCS #8 in PEM, as `machinist plugin keygen` makes it. What is signed is a
-    /// bundle: the component with grants, settings, name and providers; an artifact is signed as well
+    /// Private key file to sign with: ECDSA on P-256, PKCS #8 in PEM, as `machinist plugin keygen` writes it. Signs a
+    /// bundle of component, grants, settings, name and providers, and also the artifact if there is one
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) counter: CounterFlag,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
-    /// The plugin that this is a version of; by default what the ConfigMap says already, or its name
+    /// Name of the plugin that this is a version of; default: unchanged in the ConfigMap, else the ConfigMap's name
     #[arg(long, value_name = "NAME")]
     pub(crate) plugin_name: Option<String>,
-    /// What the driver reads as its settings, a JSON object; by default what the ConfigMap has already
+    /// File with the driver's settings, a JSON object; default: unchanged in the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// What the driver may do, YAML or JSON; by default what the ConfigMap has already
+    /// File with the driver's grants, YAML or JSON; default: unchanged in the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// A region that the grants stand for where they say {region}; may be repeated. By default those that the grants
-    /// name, else those of the MachineClasses whose provider the grants name
+    /// Region to fill in for {region} in the grants; may be repeated; default: the regions of the grants, else those of
+    /// the MachineClasses whose provider the grants name
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Vec<String>,
-    /// Grant the driver the hosts that it wishes and that nothing grants yet, without asking: names of hosts, by HTTPS. Nothing
-    /// that is odd, such as addresses of this host or its network
+    /// Grant, without asking, the hosts that the driver requests and the grants lack: only host names over HTTPS, no
+    /// addresses of this host or its network
     #[arg(long, visible_alias = "yes", short = 'y', conflicts_with = "grants")]
     pub(crate) grant_wanted: bool,
-    /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
+    /// File with mode, Machines and limits of a health policy, YAML or JSON; default: unchanged in the ConfigMap
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// How the version comes to serve, YAML or JSON (mode, share, classes, promote_after, withdraw); by default what the
-    /// ConfigMap has already, else at once
+    /// File with the release plan of the version, YAML or JSON (mode, share, classes, promote_after, withdraw);
+    /// default: unchanged in the ConfigMap, else all calls at once
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) rollout: Option<PathBuf>,
-    /// How the component is packed
+    /// Compression of the component
     #[arg(long, default_value = "zstd")]
     pub(crate) encoding: EncodingName,
-    /// The most that one ConfigMap holds, in bytes; a larger component is cut into parts
+    /// Largest content of one ConfigMap in bytes; a larger component is split into parts
     #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_024..=1_040_000))]
     pub(crate) part_size: u32,
-    /// Take over what somebody else wrote into the ConfigMap, such as `kubectl apply`
+    /// Take over fields of the ConfigMap that others own, such as `kubectl apply`
     #[arg(long)]
     pub(crate) force: bool,
-    /// Ask no cluster: print the objects that would be written, as YAML
+    /// Print the objects as YAML without contacting a cluster
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not wait for the host, and leave parts of older versions where they are
+    /// Return without waiting for the host, and keep the parts of older versions
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// How long to wait for the host
+    /// Longest wait for the host
     #[arg(long, default_value = "3m", value_parser = duration)]
     pub(crate) timeout: SignedDuration,
 }
@@ -319,7 +323,7 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
     Ok(value)
 }
 
-/// What Kubernetes takes as the name of a ConfigMap, less what the names of its parts add.
+/// Parses the name of a ConfigMap. The names of its parts are longer.
 fn object_name(text: &str) -> Result<String, String> {
     const MOST_BYTES: usize = 253 - 40;
     let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -4,22 +4,22 @@ use clap::Args;
 use machinist_core::value::id::PluginName;
 use machinist_plugin_host::recording::RecordSettings;
 
-use super::given::{Given, Meaning, Problems};
+use super::value::{FlagType, FlagValue, Problems};
 
-/// Whether calls of drivers are recorded, and where to.
+/// Recording of driver calls.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recordings")]
 pub(crate) struct RecordFlags {
-    /// Record the calls of drivers into this folder: one file a call, with all that the driver saw and did, and without the
-    /// values of secrets. `machinist driver replay` plays them. Empty for none
+    /// Folder for recordings of driver calls, one file per call with the driver's inputs and actions, without the
+    /// values of secrets; empty means no recording. Replay them with `machinist driver replay`
     #[arg(long, default_value = "", value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
     pub(crate) record: String,
-    /// Record calls of these plugins only, names separated by commas. Empty for all
+    /// Plugins to record, comma-separated; empty means all
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) record_plugin: String,
-    /// How large all recordings together may be, such as 500Mi or 2Gi. Then the oldest go
+    /// Total size of all recordings, such as 500Mi or 2Gi; beyond it the oldest are deleted
     #[arg(long, default_value = "1Gi", value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) record_limit: Given<Bytes>,
+    pub(crate) record_limit: FlagValue<Bytes>,
 }
 
 impl RecordFlags {
@@ -42,7 +42,7 @@ impl RecordFlags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(super) u64);
 
-impl Meaning for Bytes {
+impl FlagType for Bytes {
     fn parse(text: &str) -> Result<Self, String> {
         const LEAST: u64 = 1 << 20;
         let units = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
@@ -91,8 +91,8 @@ mod tests {
         let record = record.expect("records");
         assert_eq!((record.limit_bytes, record.plugins.len()), (2 << 20, 2));
         let (record, problems) = settings("", "aws");
-        let told = problems.none_or((), "help").expect_err("is wrong").to_string();
-        assert!(record.is_none() && told.contains("--record-plugin: needs --record"), "{told}");
+        let message = problems.none_or((), "help").expect_err("is wrong").to_string();
+        assert!(record.is_none() && message.contains("--record-plugin: needs --record"), "{message}");
         assert_eq!(settings("", "").0, None);
     }
 }

@@ -3,20 +3,21 @@
 use clap::Args;
 use machinist_core::driver::secret_rule::{SecretRules, Unbound};
 
-use super::given::{Given, Problems};
+use super::defaults;
+use super::value::{FlagValue, Problems};
 
-/// Which Secrets classes may use.
+/// Secrets that MachineClasses may use.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Secrets")]
 pub(crate) struct SecretFlags {
-    /// Types of Secrets that classes may use beside Opaque, separated by commas. Tokens of service accounts, bootstrap tokens,
-    /// logins of registries and records of Helm are refused in any case
+    /// Types of Secrets, besides Opaque, that MachineClasses may use, comma-separated. Service account tokens,
+    /// bootstrap tokens, registry logins and Helm records are always rejected
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
     pub(crate) secret_types: Vec<String>,
-    /// Refuse Secrets that say neither by annotation machinist.dev/plugins which plugins may get them, nor by
-    /// machinist.dev/classes which classes may use them
-    #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) secrets_must_be_bound: Given<bool>,
+    /// Reject Secrets that have neither the annotation machinist.dev/plugins (plugins that may get them) nor
+    /// machinist.dev/classes (classes that may use them)
+    #[arg(long, default_value_t = (defaults().secrets.unbound == Unbound::Refused).into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) secrets_must_be_bound: FlagValue<bool>,
 }
 
 impl SecretFlags {

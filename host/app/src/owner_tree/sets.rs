@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use machinist_api::template::MachineTemplate;
 use machinist_api::{MachineDeployment, MachineSet, names};
-use machinist_core::machine_deployment::{Candidate, current, find_revision, parse_revision};
+use machinist_core::machine_deployment::{SetCandidate, current, find_revision, parse_revision};
 use machinist_core::value::id::Name;
 use machinist_runtime::template_fact;
 
@@ -40,7 +40,7 @@ impl<'a> Sets<'a> {
             .iter()
             .map(|set| (*set, Name::from(name(&set.metadata)), template_fact(&template_of(set))))
             .collect();
-        let candidates = facts.iter().map(|(set, name, template)| Candidate {
+        let candidates = facts.iter().map(|(set, name, template)| SetCandidate {
             set: *set,
             created: created(set),
             name,
@@ -74,7 +74,7 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// What its Machines are made from.
+/// The template of its Machines.
 pub(crate) fn template_of(set: &MachineSet) -> MachineTemplate {
     set.spec.template.clone().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The ports of a process that looks after no Machines: it loads no plugin, and nobody asks it for one.
+//! The ports of a process without the controller of Machines: it loads no plugin.
 
 use std::sync::Arc;
 
@@ -7,20 +7,19 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 
-/// All ports, closed.
 pub(crate) fn ports() -> Ports {
-    let none = Arc::new(Driverless);
+    let none = Arc::new(WithoutDrivers);
     Ports { drivers: none.clone(), policies: none.clone(), plugins: none }
 }
 
-struct Driverless;
+struct WithoutDrivers;
 
 fn refusal(provider: &ProviderName) -> Refusal {
     let hint = "; this process does not run the controller of Machines".to_owned();
@@ -31,36 +30,36 @@ fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
     Box::pin(ready(Err(CallError::Refused(refusal(&ProviderName::new(""))))))
 }
 
-impl Drivers for Driverless {
+impl Drivers for WithoutDrivers {
     fn facts(&self, provider: &ProviderName, _pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Err(refusal(provider))
     }
 
-    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         refused()
     }
 
-    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         refused()
     }
 
-    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         refused()
     }
 
-    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         refused()
     }
 
-    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         refused()
     }
 
-    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         refused()
     }
 
-    fn list(&self, _request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, _request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         refused()
     }
 
@@ -69,16 +68,16 @@ impl Drivers for Driverless {
         _provider: ProviderName,
         _pin: Option<DriverDigest>,
         _volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         refused()
     }
 
-    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         refused()
     }
 }
 
-impl HealthPolicies for Driverless {
+impl HealthPolicies for WithoutDrivers {
     fn policies(&self) -> Arc<[PolicyFact]> {
         Arc::new([])
     }
@@ -86,14 +85,14 @@ impl HealthPolicies for Driverless {
     fn evaluate(
         &self,
         _policy: &PluginName,
-        _question: Question,
+        _question: PolicyQuestion,
         _now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         refused()
     }
 }
 
-impl Plugins for Driverless {
+impl Plugins for WithoutDrivers {
     fn declare(&self, _config_map: PluginConfigMap) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }

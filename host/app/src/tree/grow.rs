@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use machinist_api::names::{annotations, conditions, labels};
 use machinist_api::{Machine, MachineDeployment, MachineSet};
-use machinist_core::machine_deployment::{Counts, Stage, words};
+use machinist_core::machine_deployment::{RolloutCounts, RolloutStage, words};
 use machinist_core::value::phase::Phase;
 
 use super::model::{DeploymentNode, Forest, MachineNode, Role, Rollout, RolloutState, SetNode};
@@ -22,7 +22,6 @@ pub(super) struct Objects {
     pub(super) machines: Vec<Machine>,
 }
 
-/// Their trees.
 pub(super) fn grow(objects: &Objects, namespace: &str) -> Forest {
     let mut by_set: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
     for machine in &objects.machines {
@@ -61,12 +60,12 @@ fn is_among(uids: &BTreeSet<String>, meta: &ObjectMeta) -> bool {
     controller_uid(meta).is_some_and(|uid| uids.contains(uid))
 }
 
-/// What a set without a deployment is.
+/// The role of a set without a deployment.
 fn stray(meta: &ObjectMeta) -> Role {
     gone_owner(meta).map_or(Role::Free, Role::Orphan)
 }
 
-/// Who controls it, by kind and name.
+/// Its controller, by kind and name.
 fn gone_owner(meta: &ObjectMeta) -> Option<String> {
     let mut owners = meta.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true))?;
@@ -112,20 +111,20 @@ fn rollout(deployment: &MachineDeployment, sets: &[SetNode]) -> Rollout {
     let status = deployment.status.clone().unwrap_or_default();
     let is_observed =
         status.observed_generation >= deployment.metadata.generation && deployment.status.is_some();
-    let counts = Counts { wanted, updated, replicas: machines, available };
+    let counts = RolloutCounts { wanted, updated, replicas: machines, available };
     let has_old = sets.iter().any(|set| set.role != Role::New && !set.is_only_kept());
     let is_late = status.conditions.iter().any(|condition| {
         condition.type_ == conditions::PROGRESSING && condition.reason.as_deref() == Some(words::LATE)
     });
     let is_rolling = has_old || !sets.iter().any(|set| set.role == Role::New);
-    let stage = Stage::of(counts, is_observed);
+    let stage = RolloutStage::of(counts, is_observed);
     let state = if deployment.metadata.deletion_timestamp.is_some() {
         RolloutState::Deleting
-    } else if stage == Stage::Unobserved {
+    } else if stage == RolloutStage::Unobserved {
         RolloutState::Unobserved
     } else if deployment.spec.paused == Some(true) {
         RolloutState::Paused
-    } else if stage == Stage::Complete && !is_rolling {
+    } else if stage == RolloutStage::Complete && !is_rolling {
         RolloutState::Complete
     } else if is_late {
         RolloutState::Stuck

@@ -1,6 +1,8 @@
-//! How many Machines may be taken away within a time, whoever does it: rollouts, replacements of unhealthy ones, expiry.
+//! The disruption budget: how many Machines may be removed within a time, by rollouts, replacements of unhealthy ones,
+//! and expiry together.
 //!
-//! The past is a list of names and moments that the caller stores with what the budget is for. It is as short as the budget is small.
+//! The history is a list of names and times that the caller stores with the object of the budget. Its length is limited
+//! by the budget.
 
 use std::collections::BTreeMap;
 
@@ -9,52 +11,46 @@ use jiff::{SignedDuration, Timestamp};
 use crate::value::duration;
 use crate::value::id::Name;
 
-/// The list of the past has so many names at most, since it is stored in an annotation.
+/// The longest history of a budget, since it is stored in an annotation.
 const LARGEST: u32 = 1_000;
 
-/// No list has more names, whatever it is noted for: some 85 KiB with the longest names.
+/// The longest list of any kind: some 85 KiB with the longest names.
 const MOST_NOTED: usize = LARGEST as usize;
 
-/// At most so many within any span of this length.
+/// At most this many Machines within any span of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     machines: u32,
     within: SignedDuration,
 }
 
-/// A text that is no budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Not two parts.
     #[error("{0:?} is not a number of Machines and a time, such as 3/1h")]
     Parts(String),
-    /// No number.
     #[error("{0:?} is not a number of Machines from 1 to 1000")]
     Machines(String),
-    /// No time.
     #[error("the time of a disruption budget cannot be read or is not above 0")]
     Within(#[source] Option<duration::Error>),
 }
 
-/// Who was taken away, or may be, and since when.
+/// The Machines that were removed, or may be, and since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past(BTreeMap<Name, Timestamp>);
+pub struct DisruptionHistory(BTreeMap<Name, Timestamp>);
 
-/// Whether another Machine may be taken away.
+/// Whether another Machine may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// So many.
     Machines(u32),
-    /// None before then.
+    /// None before this time.
     Later(Timestamp),
 }
 
-/// Whether several Machines may be taken away at once.
+/// Whether several Machines may be removed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// They may.
+pub enum BudgetRoom {
     Now,
-    /// Not before then.
+    /// Not before this time.
     Later(Timestamp),
     /// The budget is smaller than that.
     Never,
@@ -78,15 +74,15 @@ impl Budget {
         Ok(Self { machines, within })
     }
 
-    /// What is left of it.
+    /// Returns the rest of the budget.
     ///
-    /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
-    pub fn allowance(self, past: &Past, now: Timestamp) -> Allowance {
+    /// A time in the future, as after a wrong clock, counts as now: it blocks no longer than others.
+    pub fn allowance(self, past: &DisruptionHistory, now: Timestamp) -> Allowance {
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         match self.machines.saturating_sub(used) {
             0 => {
-                // As many of the oldest have to be past as are too much, and one more.
+                // As many of the oldest must expire as are too many, and one more.
                 let index = recent.len().saturating_sub(usize::try_from(self.machines).unwrap_or(usize::MAX));
                 Allowance::Later(recent.get(index).map_or(now, |at| self.ends(*at)))
             }
@@ -94,32 +90,32 @@ impl Budget {
         }
     }
 
-    /// Whether so many more may be taken away at once.
-    pub fn room_for(self, machines: u32, past: &Past, now: Timestamp) -> Room {
+    /// Returns whether so many more may be removed at once.
+    pub fn room_for(self, machines: u32, past: &DisruptionHistory, now: Timestamp) -> BudgetRoom {
         if machines > self.machines {
-            return Room::Never;
+            return BudgetRoom::Never;
         }
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
-        // So many of the oldest have to be past before.
+        // This many of the oldest must expire before.
         match used.saturating_sub(self.machines - machines) {
-            0 => Room::Now,
+            0 => BudgetRoom::Now,
             many => {
                 let last = usize::try_from(many - 1).ok().and_then(|last| recent.get(last));
-                last.map_or(Room::Now, |at| Room::Later(self.ends(*at)))
+                last.map_or(BudgetRoom::Now, |at| BudgetRoom::Later(self.ends(*at)))
             }
         }
     }
 
-    /// What counts, the oldest first.
-    fn recent(self, past: &Past, now: Timestamp) -> Vec<Timestamp> {
+    /// Returns the removals that count, the oldest first.
+    fn recent(self, past: &DisruptionHistory, now: Timestamp) -> Vec<Timestamp> {
         let mut recent: Vec<Timestamp> =
             past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
         recent.sort_unstable();
         recent
     }
 
-    /// Whether what was taken away then still counts.
+    /// Returns whether a removal at that time still counts.
     pub fn counts(self, at: Timestamp, now: Timestamp) -> bool {
         self.ends(at.min(now)) > now
     }
@@ -129,9 +125,9 @@ impl Budget {
     }
 }
 
-impl Past {
-    /// Reads what was stored: `machine~time,machine~time`. What cannot be read is left out: a list that somebody has spoilt holds
-    /// up nothing for ever.
+impl DisruptionHistory {
+    /// Parses the stored text: `machine~time,machine~time`. Invalid entries are skipped: a damaged list must not block
+    /// for ever.
     pub fn parse(text: &str) -> Self {
         let entry = |entry: &str| {
             let (name, at) = entry.trim().split_once('~')?;
@@ -140,41 +136,41 @@ impl Past {
         Self(text.split(',').filter_map(entry).collect())
     }
 
-    /// As it is stored; `None` for nothing.
+    /// Returns the text to store; `None` for an empty list.
     pub fn to_text(&self) -> Option<String> {
         let entries: Vec<String> = self.0.iter().map(|(name, at)| format!("{name}~{at}")).collect();
         (!entries.is_empty()).then(|| entries.join(","))
     }
 
-    /// Since when it is noted.
+    /// Returns since when a Machine is noted.
     pub fn get(&self, name: &Name) -> Option<Timestamp> {
         self.0.get(name).copied()
     }
 
-    /// So many are noted that no more are: lists stand in annotations, of which a server takes 256 KiB for each object.
+    /// Returns whether the list is full: lists are stored in annotations, and a server accepts 256 KiB of them for each
+    /// object.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MOST_NOTED
     }
 
-    /// Who is noted.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.keys()
     }
 
-    /// Who is noted, the earliest first.
+    /// Returns the noted Machines, the earliest first.
     pub fn in_order(&self) -> Vec<(&Name, Timestamp)> {
         let mut entries: Vec<(&Name, Timestamp)> = self.0.iter().map(|(name, at)| (name, *at)).collect();
         entries.sort_by_key(|(name, at)| (*at, (*name).clone()));
         entries
     }
 
-    /// Notes somebody at this moment, in whole seconds.
+    /// Notes a Machine at this time, in whole seconds.
     pub fn note(&mut self, name: &Name, now: Timestamp) {
         let at = Timestamp::from_second(now.as_second()).unwrap_or(now);
         self.0.insert(name.clone(), at);
     }
 
-    /// Keeps whom the caller keeps.
+    /// Removes the Machines that `keeps` does not keep.
     pub fn retain(&mut self, mut keeps: impl FnMut(&Name, &mut Timestamp) -> bool) {
         self.0.retain(|name, at| keeps(name, at));
     }
@@ -194,9 +190,9 @@ mod tests {
         Budget::parse(text).unwrap()
     }
 
-    fn past(seconds: &[i64]) -> Past {
+    fn past(seconds: &[i64]) -> DisruptionHistory {
         let entry = |(number, second): (usize, &i64)| (format!("m{number}").into(), at(*second));
-        Past(seconds.iter().enumerate().map(entry).collect())
+        DisruptionHistory(seconds.iter().enumerate().map(entry).collect())
     }
 
     #[test]
@@ -217,11 +213,14 @@ mod tests {
     fn several_wait_until_enough_of_the_oldest_are_past_and_more_than_it_holds_wait_for_ever() {
         let three = budget("3/1h");
         let room = |machines, seconds: &[i64]| three.room_for(machines, &past(seconds), at(10_000));
-        assert_eq!((room(3, &[]), room(2, &[9_000]), room(3, &[6_400])), (Room::Now, Room::Now, Room::Now));
-        assert_eq!(room(3, &[9_000]), Room::Later(at(12_600)));
-        assert_eq!(room(2, &[9_500, 9_000, 9_900]), Room::Later(at(13_100)));
-        assert_eq!((room(4, &[]), room(u32::MAX, &[9_000])), (Room::Never, Room::Never));
-        assert_eq!(room(0, &[9_500, 9_000, 9_900]), Room::Now);
+        assert_eq!(
+            (room(3, &[]), room(2, &[9_000]), room(3, &[6_400])),
+            (BudgetRoom::Now, BudgetRoom::Now, BudgetRoom::Now)
+        );
+        assert_eq!(room(3, &[9_000]), BudgetRoom::Later(at(12_600)));
+        assert_eq!(room(2, &[9_500, 9_000, 9_900]), BudgetRoom::Later(at(13_100)));
+        assert_eq!((room(4, &[]), room(u32::MAX, &[9_000])), (BudgetRoom::Never, BudgetRoom::Never));
+        assert_eq!(room(0, &[9_500, 9_000, 9_900]), BudgetRoom::Now);
     }
 
     #[test]
@@ -235,14 +234,14 @@ mod tests {
         noted.note(&"m7".into(), Timestamp::from_millisecond(10_000_700).unwrap());
         let text = noted.to_text().unwrap();
         assert_eq!(text, "m0~1970-01-01T02:30:00Z,m7~1970-01-01T02:46:40Z");
-        assert_eq!(Past::parse(&text), noted);
-        assert_eq!(Past::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
-        assert_eq!(Past::parse("").to_text(), None);
+        assert_eq!(DisruptionHistory::parse(&text), noted);
+        assert_eq!(DisruptionHistory::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
+        assert_eq!(DisruptionHistory::parse("").to_text(), None);
     }
 
     #[test]
     fn a_list_is_full_before_no_annotation_could_hold_it() {
-        let mut noted = Past::default();
+        let mut noted = DisruptionHistory::default();
         for number in 0..MOST_NOTED {
             assert!(!noted.is_full());
             noted.note(&format!("{number:063}").as_str().into(), at(9_000));
@@ -272,7 +271,7 @@ mod tests {
         #[test]
         fn no_span_of_the_time_has_more_than_the_budget(machines in 1_u32..4, steps in prop::collection::vec(0_i64..900, 1..60)) {
             let budget = budget(&format!("{machines}/1h"));
-            let (mut past, mut now, mut taken) = (Past::default(), 0, Vec::new());
+            let (mut past, mut now, mut taken) = (DisruptionHistory::default(), 0, Vec::new());
             for (number, step) in steps.into_iter().enumerate() {
                 now += step;
                 match budget.allowance(&past, at(now)) {

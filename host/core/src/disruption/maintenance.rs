@@ -1,14 +1,13 @@
-//! Maintenance windows: when something that can wait may be done.
+//! Maintenance windows: when work that can wait may be done.
 //!
-//! Written as days, hours and a time zone, several separated by `;`: `Mon-Fri 22:00-06:00 Europe/Berlin; Sat,Sun 00:00-24:00 UTC`.
-//! Days are those on which a window opens; a window that ends before it begins ends on the next day. Hours are those of the clocks
-//! on the wall, also on days on which they are changed.
+//! Written as days, hours and a time zone, several separated by `;`: `Mon-Fri 22:00-06:00 Europe/Berlin; Sat,Sun
+//! 00:00-24:00 UTC`. Days are those on which a window opens; a window that ends before it begins ends on the next day.
+//! Hours are local times, also on days with a clock change.
 
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-/// Some windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Windows(Vec<Window>);
 
@@ -25,42 +24,32 @@ type Minute = i16;
 
 const DAY: Minute = 24 * 60;
 
-/// Each window opens at least once in so many days.
+/// Each window opens at least once in this many days.
 const WEEK: i64 = 8;
 
 /// Whether a window is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// One is, and another one follows at once if it does not end then.
-    Open {
-        /// Its end.
-        until: Timestamp,
-    },
-    /// None is.
+    /// A window is open; `until` is the end of the last window that follows without a gap.
+    Open { until: Timestamp },
     Closed {
-        /// The next one opens then.
+        /// When the next one opens.
         until: Timestamp,
     },
 }
 
-/// A text that is no window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing is written.
     #[error("no maintenance window is written: write one such as \"Mon-Fri 22:00-06:00 Europe/Berlin\"")]
     Empty,
-    /// Not three words.
     #[error(
         "maintenance window {0:?} is not days, hours and a time zone, such as \"Mon-Fri 22:00-06:00 Europe/Berlin\""
     )]
     Words(String),
-    /// No days.
     #[error("{0:?} are not days such as Mon, Mon-Fri, or Sat,Sun")]
     Days(String),
-    /// No hours.
     #[error("{0:?} are not hours such as 22:00-06:00")]
     Hours(String),
-    /// No zone.
     #[error("{0:?} is not a time zone such as Europe/Berlin or UTC")]
     Zone(String),
 }
@@ -85,7 +74,7 @@ impl Windows {
         let first = spans.first().copied();
         match first {
             Some((begin, end)) if begin <= now => {
-                // One that begins before this one has ended goes on where it ends.
+                // One that begins before this one ends extends it.
                 let until = spans.iter().fold(
                     end,
                     |until, (begin, end)| {
@@ -114,7 +103,7 @@ impl Window {
         if self.end <= self.begin { self.end + DAY } else { self.end }
     }
 
-    /// A time that the clocks skip is the one after; one that they show twice is the first.
+    /// A skipped local time is the one after; an ambiguous one is the first.
     fn at(&self, day: Date, minute: Minute) -> Option<Timestamp> {
         let day = day.checked_add(i64::from(minute / DAY).days()).ok()?;
         let (hour, minute) = (minute % DAY / 60, minute % 60);
@@ -132,7 +121,7 @@ fn window(text: &str, zone: &impl Fn(&str) -> Option<TimeZone>) -> Result<Window
     Ok(Window { days, begin, end, zone })
 }
 
-/// Longer texts are cut where they are told.
+/// Longer texts are cut in messages.
 fn told(text: &str) -> String {
     text.chars().take(60).collect()
 }
@@ -184,7 +173,7 @@ fn minute(text: &str) -> Option<Minute> {
     (minute < 60 && minutes <= DAY).then_some(minutes)
 }
 
-/// How long until then, never negative.
+/// Returns the time until then, never negative.
 pub fn left(until: Timestamp, now: Timestamp) -> SignedDuration {
     until.duration_since(now).max(SignedDuration::ZERO)
 }

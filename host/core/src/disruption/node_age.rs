@@ -1,33 +1,32 @@
-//! The longest that a Node is to live: its Machine is replaced before it is older, one after the other and not all at once.
+//! The longest age of a Node: its Machine is replaced before it is older, one after the other and not all at once.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{Name, Uid};
 
-/// Machines that were made together do not expire together: each does up to this share of the age earlier, by its uid.
+/// Machines that were created together do not expire together: each expires up to this share of the age earlier, by its
+/// uid.
 const SPREAD_PERCENT: i64 = 10;
 
-/// A Machine, as far as its age goes.
+/// A Machine with its age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aged {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
 }
 
-/// What is to be done about age.
+/// The Machines that are too old, and the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// Machines that are too old, the one that expired first at the front.
     pub expired: Vec<Name>,
-    /// When the next one will be.
+    /// When the next one expires.
     pub next: Option<Timestamp>,
 }
 
-/// When a Machine expires. The same Machine always does at the same time.
+/// Returns when a Machine expires. The same Machine always expires at the same time.
 pub fn expires(machine: &Aged, longest: SignedDuration) -> Timestamp {
     let thousandth = i64::from(spread(machine.uid.as_str()));
     let earlier = longest.as_secs().saturating_mul(SPREAD_PERCENT).saturating_mul(thousandth) / 100_000;
@@ -35,7 +34,7 @@ pub fn expires(machine: &Aged, longest: SignedDuration) -> Timestamp {
     machine.created.checked_add(age).unwrap_or(Timestamp::MAX)
 }
 
-/// Who is too old. An age of zero or less is none.
+/// Returns the Machines that are too old. An age of zero or less is none.
 pub fn expiry(machines: &[Aged], longest: SignedDuration, now: Timestamp) -> Expiry {
     if longest <= SignedDuration::ZERO {
         return Expiry::default();

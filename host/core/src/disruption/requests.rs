@@ -1,43 +1,44 @@
-//! What the owner of a deployment wishes about taking Machines away, each wish an annotation of the deployment: how many at a time,
-//! how old at most, whether a replacement comes first.
+//! Disruption requests of a deployment's owner, each an annotation of the deployment: how many Machines at a time, how
+//! old at most, whether a replacement comes first.
 //!
-//! The deployment decides for all: it notes on itself who is taken away, before it happens. A set that replaces a failed Machine
-//! reads there whether it may. So one list, written by one writer, holds what rollouts, replacements and expiry share.
+//! The deployment decides for all: it notes on itself which Machines are removed, before it happens. A set that
+//! replaces a failed Machine reads there whether it may. So rollouts, replacements and expiry share one list with one
+//! writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 
-use crate::disruption::budget::{Budget, Past};
+use crate::disruption::budget::{Budget, DisruptionHistory};
 use crate::value::duration;
 use crate::value::id::Name;
 
-/// How long a replacement is awaited where the annotation says only that there is to be one: as long as a Machine may take to
-/// join, and a drain of the old one after it.
+/// How long a replacement is awaited if the annotation only says `true`: as long as a Machine may take to join, and a
+/// drain of the old one after it.
 const DEFAULT_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
 
-/// The shortest age that is believed to be meant: below, a deployment would do nothing but replace.
+/// The shortest valid age: below, a deployment would do nothing but replace.
 const SHORTEST_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Under which names things stand on a deployment. The core knows none of its own.
+/// The names of a deployment's annotations. The core defines none.
 #[derive(Debug)]
 pub struct Annotations {
-    /// How many Machines may be taken away within a time, such as `3/1h`.
+    /// How many Machines may be removed within a time, such as `3/1h`.
     pub budget: &'static str,
     /// How old a Machine may become, such as `168h`.
     pub max_age: &'static str,
-    /// A failed Machine stays until its replacement is there, for so long at most: `true`, or a time such as `30m`.
+    /// A failed Machine stays until its replacement is available, at most this long: `true`, or a time such as `30m`.
     pub replace_first: &'static str,
     /// Failed Machines are replaced in maintenance windows only: `true`.
     pub remediates_in_windows: &'static str,
-    /// Who may go or has gone, and since when. Written by the host.
+    /// The Machines that may be or were removed, and since when. Written by the host.
     pub taken: &'static str,
-    /// Whose replacement is awaited, and since when. Written by the host.
+    /// The Machines whose replacement is awaited, and since when. Written by the host.
     pub replacing: &'static str,
 }
 
 impl Annotations {
-    /// They are about one deployment, so that they do not travel to its sets.
+    /// Returns all names. They are about one deployment, so that they are not copied to its sets.
     pub fn all(&self) -> [&'static str; 6] {
         [
             self.budget,
@@ -50,24 +51,23 @@ impl Annotations {
     }
 }
 
-/// The wishes, understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// How many may be taken away within a time.
+pub struct DisruptionRequests {
+    /// How many may be removed within a time.
     pub budget: Option<Budget>,
     /// How old a Machine may become.
     pub max_age: Option<SignedDuration>,
-    /// How long a replacement is awaited before a failed Machine goes.
+    /// How long a replacement is awaited before a failed Machine is deleted.
     pub replace_first: Option<SignedDuration>,
     /// Failed Machines wait for a window.
     pub remediates_in_windows: bool,
-    /// A budget is written that cannot be understood. Whoever writes one wants no rollout without.
+    /// The budget is invalid. An owner who writes one wants no rollout without it.
     pub has_unknown_budget: bool,
-    /// What cannot be understood, and what counts instead.
+    /// Invalid requests, and the values that count instead.
     pub problems: Vec<String>,
 }
 
-impl Wishes {
+impl DisruptionRequests {
     /// Reads the annotations of a deployment.
     pub fn read(annotations: &BTreeMap<String, String>, names: &Annotations) -> Self {
         let mut wishes = Self::default();
@@ -114,13 +114,12 @@ impl Wishes {
         self.problems.push(format!("annotation {annotation}: {why}: mend it or remove it; {instead}"));
     }
 
-    /// A set asks before it takes a failed Machine away, so that the deployment notes whom it lets go.
+    /// Returns whether a set needs a permit to delete a failed Machine, so that the deployment notes it.
     pub fn needs_permits(&self) -> bool {
         self.budget.is_some() || self.replace_first.is_some() || self.remediates_in_windows
     }
 }
 
-/// With its cause.
 fn told(error: &crate::disruption::budget::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -128,31 +127,29 @@ fn told(error: &crate::disruption::budget::Error) -> String {
     }
 }
 
-/// Which failed Machines a set may take away, beside those that are too many. Those whose Node is not there may always go, since
-/// nobody notices.
+/// The failed Machines that a set may delete, beside the surplus. Those without a Node may always be deleted, since no
+/// pods run on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Permits {
-    /// All.
     #[default]
     All,
-    /// These.
     Only(BTreeSet<Name>),
 }
 
 impl Permits {
-    /// What the annotations of the set's deployment say.
+    /// Reads the annotations of the set's deployment.
     pub fn read(annotations: &BTreeMap<String, String>, names: &Annotations) -> Self {
-        if !Wishes::read(annotations, names).needs_permits() {
+        if !DisruptionRequests::read(annotations, names).needs_permits() {
             return Self::All;
         }
-        let list = |name: &str| Past::parse(annotations.get(name).map_or("", String::as_str));
+        let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
         let awaiting = list(names.replacing);
         let taken = list(names.taken);
-        // Who is being replaced goes when the deployment wants one Machine less, and not before.
+        // A Machine that is being replaced is deleted when the deployment wants one Machine less, and not before.
         Self::Only(taken.names().filter(|name| awaiting.get(name).is_none()).cloned().collect())
     }
 
-    /// Whether this one may go.
+    /// Returns whether this Machine may be deleted.
     pub fn permits(&self, name: &Name) -> bool {
         match self {
             Self::All => true,
@@ -179,16 +176,16 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn wishes(pairs: &[(&str, &str)]) -> Wishes {
-        Wishes::read(&annotations(pairs), &NAMES)
+    fn wishes(pairs: &[(&str, &str)]) -> DisruptionRequests {
+        DisruptionRequests::read(&annotations(pairs), &NAMES)
     }
 
     #[test]
     fn nothing_is_wished_for_by_default() {
-        assert_eq!(wishes(&[]), Wishes::default());
+        assert_eq!(wishes(&[]), DisruptionRequests::default());
         assert_eq!(
             wishes(&[("replace-first", "false"), ("remediate-in-windows", "false")]),
-            Wishes::default()
+            DisruptionRequests::default()
         );
         assert_eq!(
             Permits::read(&annotations(&[("taken", "m0~1970-01-01T00:00:00Z")]), &NAMES),

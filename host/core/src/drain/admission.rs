@@ -1,32 +1,33 @@
-//! Which drains ask for something at the moment. A thousand that all ask a little hinder each other: few that are through
-//! with it soon, and then the next, are as fast as the API server is.
+//! Limits how many drains send requests at once. A thousand drains that all send a few requests hinder each other; a
+//! few at a time, then the next, are as fast as the API server is.
 
 use std::collections::BTreeMap;
 
-/// A limited number of turns, and who waits for one, first come first served.
+/// A limited number of slots, and a first-in, first-out queue of the drains that wait for one.
 ///
-/// Promises: at most as many turns as the limit are taken at a time; who waits keeps the place in the line until it has had its
-/// turn; nobody waits while a turn is free and [`Turns::give_back`] is heeded.
+/// Promises: at most as many slots as the limit are taken at a time; a queued drain keeps its position until it gets a
+/// slot; none waits while a slot is free, if the caller wakes those that [`DrainSlots::give_back`] returns.
 ///
-/// The size is bounded by the number of those who drain.
+/// The size is bounded by the number of drains.
 #[derive(Clone, Debug)]
-pub struct Turns<K> {
+pub struct DrainSlots<K> {
     limit: usize,
     taken: usize,
     next: u64,
-    /// The place in the line of each that was sent away, until it has its turn.
+    /// The queue position of each drain that was refused, until it gets a slot.
     places: BTreeMap<K, u64>,
-    /// Those of them that nobody has called since.
+    /// Those of them that were not woken since.
     uncalled: BTreeMap<u64, K>,
 }
 
-impl<K: Ord + Clone> Turns<K> {
-    /// So many at a time.
+impl<K: Ord + Clone> DrainSlots<K> {
+    /// Returns a queue with this many slots.
     pub fn new(limit: usize) -> Self {
         Self { limit, taken: 0, next: 0, places: BTreeMap::new(), uncalled: BTreeMap::new() }
     }
 
-    /// True when it is its turn, which lasts until [`Turns::give_back`]. Otherwise it stands in line and is called.
+    /// Returns true when the drain gets a slot, which it has until [`DrainSlots::give_back`]. Otherwise it is queued
+    /// and woken later.
     pub fn take(&mut self, who: &K) -> bool {
         if self.taken < self.limit {
             self.taken += 1;
@@ -39,13 +40,13 @@ impl<K: Ord + Clone> Turns<K> {
         false
     }
 
-    /// A turn is over. Whom to call: as many as there is room for, those first that have waited longest.
+    /// Frees a slot. Returns the drains to wake: as many as there are slots, those first that have waited longest.
     pub fn give_back(&mut self) -> Vec<K> {
         self.taken = self.taken.saturating_sub(1);
         self.call()
     }
 
-    /// It waits no more. Whom to call in its place, where it was called and has not come.
+    /// Removes a drain. Returns the drains to wake in its place, where it was woken and has not come.
     pub fn leave(&mut self, who: &K) -> Vec<K> {
         let was_called = self.places.remove(who).is_some_and(|place| self.uncalled.remove(&place).is_none());
         if was_called { self.call() } else { Vec::new() }
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn who_came_first_is_called_first_as_many_as_there_is_room_for() {
-        let mut turns = Turns::new(2);
+        let mut turns = DrainSlots::new(2);
         assert!(turns.take(&"a") && turns.take(&"b"));
         assert!(!turns.take(&"c") && !turns.take(&"d") && !turns.take(&"e"));
         assert!(!turns.take(&"c"), "to ask again does not cost the place");
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn who_was_called_and_came_late_keeps_its_place() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"late") && !turns.take(&"next"));
         assert_eq!(turns.give_back(), ["late"]);
         assert!(turns.take(&"quick") && !turns.take(&"late"));
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn who_was_called_and_leaves_gives_the_place_to_the_next_at_once() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"edited") && !turns.take(&"next") && !turns.take(&"last"));
         assert_eq!(turns.give_back(), ["edited"]);
         assert_eq!(turns.leave(&"edited"), ["next"]);
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn who_waits_no_more_is_not_called_and_nothing_of_it_stays() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"gone") && !turns.take(&"b"));
         assert!(turns.leave(&"gone").is_empty(), "its turn had not come");
         assert_eq!(turns.give_back(), ["b"]);

@@ -1,4 +1,4 @@
-//! What a drain may do, and what came of it.
+//! Effects of a drain, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,24 @@ use super::pods::pod::{PodFact, PodRef};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum DrainEffect {
     /// List the pods of the Node, with their volumes and budgets.
     LookAtPods {
-        /// Which Node.
         node: NodeName,
-        /// How sure the answer must be.
-        read: Read,
+        /// The consistency of the answer.
+        read: ReadConsistency,
     },
-    /// Ask a pod to go, within its budgets.
+    /// Evict a pod, within its budgets.
     Evict(PodRef),
-    /// Delete a pod without asking and without grace.
+    /// Delete a pod without eviction and without grace period.
     DeletePod(PodRef),
-    /// Delete a VolumeAttachment.
     DeleteAttachment {
-        /// Its name.
         name: Name,
-        /// Its uid.
         uid: Uid,
     },
 }
 
-impl Effect {
+impl DrainEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
@@ -43,64 +39,58 @@ impl Effect {
         }
     }
 
-    /// What comes of it when it may not be done.
-    pub fn failed(&self, error: ActError) -> Outcome {
+    /// Returns the outcome of an effect that may not be carried out.
+    pub fn failed(&self, error: ActError) -> DrainOutcome {
         match self {
-            Self::LookAtPods { .. } => Outcome::Pods(Err(error)),
-            Self::Evict(pod) => Outcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) },
-            Self::DeletePod(pod) => Outcome::DeletePod { pod: pod.clone(), result: Err(error) },
+            Self::LookAtPods { .. } => DrainOutcome::Pods(Err(error)),
+            Self::Evict(pod) => {
+                DrainOutcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) }
+            }
+            Self::DeletePod(pod) => DrainOutcome::DeletePod { pod: pod.clone(), result: Err(error) },
             Self::DeleteAttachment { name, .. } => {
-                Outcome::DeleteAttachment { name: name.clone(), result: Err(error) }
+                DrainOutcome::DeleteAttachment { name: name.clone(), result: Err(error) }
             }
         }
     }
 }
 
-/// How sure a look must be.
+/// The consistency of a list of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// As the API server's cache has it: cheap, and perhaps a moment old. Good enough to see what is left.
+pub enum ReadConsistency {
+    /// From the API server's cache: cheap, and perhaps a moment old. Good enough to see which pods are left.
     Cached,
-    /// As it is: good enough to say that nothing is left.
+    /// Consistent: needed to say that no pod is left.
     Latest,
-    /// Like `Cached`, without what is behind claims: for a drain that asks nobody and waits for no volume.
+    /// Like `Cached`, without the volumes of claims: for a forced drain, which waits for no volume.
     WithoutVolumes,
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Of `LookAtPods`.
-    Pods(Result<Look, ActError>),
+pub enum DrainOutcome {
+    Pods(Result<PodListing, ActError>),
     /// Of `Evict`. A pod that is gone has gone.
     Evict {
-        /// Which pod.
         pod: PodRef,
-        /// How it went.
         result: Result<(), EvictError>,
     },
     /// Of `DeletePod`. A pod that is gone has gone.
     DeletePod {
-        /// Which pod.
         pod: PodRef,
-        /// How it went.
         result: Result<(), ActError>,
     },
     /// Of `DeleteAttachment`. One that is gone has gone.
     DeleteAttachment {
-        /// Which.
         name: Name,
-        /// How it went.
         result: Result<(), ActError>,
     },
 }
 
 /// The pods of a Node.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct PodListing {
     /// How sure it is.
-    pub read: Read,
-    /// All of them.
+    pub read: ReadConsistency,
     pub pods: Vec<PodFact>,
 }
 
@@ -113,19 +103,18 @@ pub enum EvictError {
         /// Ask again after this.
         after: Option<SignedDuration>,
     },
-    /// Its namespace is being deleted, where nothing can be created, and an eviction is created: the pod goes without one.
+    /// Its namespace is being deleted. An eviction cannot be created there; the pod is deleted without one.
     #[error("its namespace is being deleted")]
     NamespaceEnding,
-    /// Something else.
     #[error("{0}")]
     Failed(ActError),
 }
 
-/// What has come of the drain's effects in this pass.
+/// The outcomes of the drain's effects in this reconcile.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct DrainProgress {
     /// Of the last `LookAtPods`.
-    pub pods: Option<Result<Look, ActError>>,
+    pub pods: Option<Result<PodListing, ActError>>,
     /// Of `Evict`, by pod.
     pub evictions: BTreeMap<PodRef, Result<(), EvictError>>,
     /// Of `DeletePod`, by pod.
@@ -134,25 +123,35 @@ pub struct Progress {
     pub attachments: BTreeMap<Name, Result<(), ActError>>,
 }
 
-impl Progress {
-    /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+impl DrainProgress {
+    /// Returns whether the effect was carried out, so that it must not be repeated.
+    pub(crate) fn has(&self, effect: &DrainEffect) -> bool {
+        match effect {
+            // An eviction changes the list of pods.
+            DrainEffect::LookAtPods { .. } => false,
+            DrainEffect::Evict(pod) => self.evictions.contains_key(pod),
+            DrainEffect::DeletePod(pod) => self.deletions.contains_key(pod),
+            DrainEffect::DeleteAttachment { name, .. } => self.attachments.contains_key(name),
+        }
+    }
+
+    pub fn record(&mut self, outcome: DrainOutcome) {
         match outcome {
-            Outcome::Pods(result) => self.pods = Some(result),
-            Outcome::Evict { pod, result } => {
+            DrainOutcome::Pods(result) => self.pods = Some(result),
+            DrainOutcome::Evict { pod, result } => {
                 self.evictions.insert(pod, result);
             }
-            Outcome::DeletePod { pod, result } => {
+            DrainOutcome::DeletePod { pod, result } => {
                 self.deletions.insert(pod, result);
             }
-            Outcome::DeleteAttachment { name, result } => {
+            DrainOutcome::DeleteAttachment { name, result } => {
                 self.attachments.insert(name, result);
             }
         }
     }
 }
 
-impl Progress {
+impl DrainProgress {
     /// Attachments that could not be deleted.
     pub(super) fn attachment_failures(&self) -> Vec<String> {
         let failed =

@@ -1,54 +1,55 @@
-//! A drain that asks nobody: pods are deleted side by side, then the attachments of the Node, and nothing is awaited.
+//! A forced drain: pods are deleted in parallel, then the VolumeAttachments of the Node, and nothing is awaited.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 
-use super::effect::{Effect, Progress};
+use super::effect::{DrainEffect, DrainProgress};
 use super::pods::pod::PodFact;
-use super::pods::volume::Memory;
+use super::pods::volume::DrainMemory;
 use super::pods::volume_moves::after;
-use super::report::{End, Report};
-use super::request::{Force, Request};
-use super::step::Step;
+use super::report::{DrainEnd, DrainReport};
+use super::request::{DrainRequest, Force};
+use super::step::DrainStep;
 
-/// For how long beyond the time-out a server that asks for patience gets it.
+/// How long beyond the timeout a server that asks to wait is obeyed.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// For how long a process that has just begun waits for its list of VolumeAttachments. Tens of thousands are listed within
-/// seconds, and a watch that failed begins anew within half a minute. What is not listed by then may not be listed at all.
+/// How long a process that has just started waits for its list of VolumeAttachments. Tens of thousands are listed
+/// within seconds, and a failed watch starts again within half a minute. An attachment that is not listed by then may
+/// never be listed.
 const LISTED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
-/// The list wakes drains that it is known of; the others look for it.
+/// The list requeues drains that are known to wait for it; the others check again after this time.
 const LISTED_YET: SignedDuration = SignedDuration::from_secs(5);
 
-/// `pods` is what a look has shown, or why there was none: also then the attachments go.
+/// `pods` are the listed pods, or the error: the attachments are deleted in both cases.
 pub(super) fn step(
-    request: &Request<'_>,
+    request: &DrainRequest<'_>,
     force: Force,
     pods: Result<&[PodFact], &ActError>,
-    progress: &Progress,
+    progress: &DrainProgress,
     now: Timestamp,
-) -> Step {
+) -> DrainStep {
     let effects = deletions(pods.unwrap_or_default(), progress);
     if !effects.is_empty() {
-        return Step::Act(effects);
+        return DrainStep::Act(effects);
     }
     if let Some(until) = list_awaited_until(request, now) {
-        // Nobody would let go of them once the VM is on its way out.
-        let mut report = Report::new(request, now);
+        // Nothing would detach them once the VM is being deleted.
+        let mut report = DrainReport::new(request, now);
         report.force = Some(force);
         report.list_until = Some(until);
         report.failures = progress.deletion_failures();
-        let wake = Wake::After(until.duration_since(now).clamp(SignedDuration::from_secs(1), LISTED_YET));
-        return Step::Wait { report: report.told(request, now), wake };
+        let wake = Requeue::After(until.duration_since(now).clamp(SignedDuration::from_secs(1), LISTED_YET));
+        return DrainStep::Wait { report: report.told(request, now), wake };
     }
     let attachments = request.facts.attachments.iter().flatten().filter(|attachment| attachment.is_here);
-    let effects: Vec<Effect> =
+    let effects: Vec<DrainEffect> =
         attachments.filter_map(|attachment| attachment.deletion_if_untried(progress)).collect();
     if !effects.is_empty() {
-        return Step::Act(effects);
+        return DrainStep::Act(effects);
     }
     let mut failures = progress.deletion_failures();
     failures.extend(progress.attachment_failures());
@@ -62,9 +63,9 @@ pub(super) fn step(
                 .to_owned(),
         );
     }
-    let mut report = Report::new(request, now);
+    let mut report = DrainReport::new(request, now);
     report.force = Some(force);
-    report.memory = Memory::default();
+    report.memory = DrainMemory::default();
     report.failures = failures;
     let is_look_throttled = |error: &ActError| match error {
         ActError::Throttled { after } => Some(after.unwrap_or_default()),
@@ -74,14 +75,15 @@ pub(super) fn step(
         && now < after(request.timeout_at(), PATIENCE)
     {
         let pause = pause.clamp(SignedDuration::from_secs(1), PATIENCE);
-        return Step::Wait { report: report.told(request, now), wake: Wake::After(pause) };
+        return DrainStep::Wait { report: report.told(request, now), wake: Requeue::After(pause) };
     }
-    report.end = Some(if report.failures.is_empty() { End::Forced } else { End::ForcedInPart });
-    Step::Done { report: report.told(request, now) }
+    report.end = Some(if report.failures.is_empty() { DrainEnd::Forced } else { DrainEnd::ForcedInPart });
+    DrainStep::Done { report: report.told(request, now) }
 }
 
-/// Until when the list of VolumeAttachments is awaited, while it is. A clock that jumped back makes nobody wait longer.
-fn list_awaited_until(request: &Request<'_>, now: Timestamp) -> Option<Timestamp> {
+/// Returns until when the list of VolumeAttachments is awaited, while it is. A clock that was set back makes no drain
+/// wait longer.
+fn list_awaited_until(request: &DrainRequest<'_>, now: Timestamp) -> Option<Timestamp> {
     if request.facts.attachments.is_some() {
         return None;
     }
@@ -89,8 +91,8 @@ fn list_awaited_until(request: &Request<'_>, now: Timestamp) -> Option<Timestamp
     Some(after(since, LISTED_WITHIN)).filter(|until| now < *until)
 }
 
-/// A pod that was deleted without grace already is gone but for its finalizers: to delete it again does nothing.
-fn deletions(pods: &[PodFact], progress: &Progress) -> Vec<Effect> {
+/// A pod that was already deleted without grace period only waits for its finalizers: deleting it again does nothing.
+fn deletions(pods: &[PodFact], progress: &DrainProgress) -> Vec<DrainEffect> {
     let has_grace = |pod: &PodFact| pod.ending.is_none_or(|ending| ending.grace > SignedDuration::ZERO);
     let mut pods: Vec<_> = pods
         .iter()
@@ -98,11 +100,11 @@ fn deletions(pods: &[PodFact], progress: &Progress) -> Vec<Effect> {
         .map(|pod| pod.pod.clone())
         .collect();
     pods.sort();
-    pods.into_iter().map(Effect::DeletePod).collect()
+    pods.into_iter().map(DrainEffect::DeletePod).collect()
 }
 
-/// For how long the server asks to wait, if it does.
-fn throttled(progress: &Progress) -> Option<SignedDuration> {
+/// Returns how long the server asks to wait, if it does.
+fn throttled(progress: &DrainProgress) -> Option<SignedDuration> {
     let results = progress.deletions.values().chain(progress.attachments.values());
     results
         .filter_map(|result| match result {

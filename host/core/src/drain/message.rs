@@ -4,11 +4,11 @@ use jiff::{Timestamp, Unit};
 
 use crate::value::id::ObjectKey;
 
-use super::report::{Cause, End, Group, Report};
+use super::report::{DrainEnd, DrainReport, PodGroup, WaitCause};
 use super::request::Force;
 
-/// What is awaited, why, until when, and what can be done about it.
-pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) -> String {
+/// Returns the text of a report: the awaited pods or volumes, the reason, the end of the wait, and the remedy.
+pub(super) fn message(report: &DrainReport, knows_attachments: bool, now: Timestamp) -> String {
     let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
     if report.is_in_line {
         parts.push("other drains go first, as many at a time as the API server bears".to_owned());
@@ -49,7 +49,7 @@ pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) 
     }
 }
 
-fn end_text(end: End, force: Option<Force>) -> String {
+fn end_text(end: DrainEnd, force: Option<Force>) -> String {
     let because = match force {
         None => "",
         Some(Force::Requested) => ", because it was asked for",
@@ -57,19 +57,19 @@ fn end_text(end: End, force: Option<Force>) -> String {
         Some(Force::TimedOut) => ", because the time for the drain is over",
     };
     match end {
-        End::Drained => "all pods have gone".to_owned(),
-        End::VolumesLeft => {
+        DrainEnd::Drained => "all pods have gone".to_owned(),
+        DrainEnd::VolumesLeft => {
             "all pods have gone, and volumes that did not leave the Node in time were let go of".to_owned()
         }
-        End::NodeGone => "the Node is gone, so nothing is to be drained".to_owned(),
-        End::Forced => format!("pods and volume attachments were deleted without waiting{because}"),
-        End::ForcedInPart => {
+        DrainEnd::NodeGone => "the Node is gone, so nothing is to be drained".to_owned(),
+        DrainEnd::Forced => format!("pods and volume attachments were deleted without waiting{because}"),
+        DrainEnd::ForcedInPart => {
             format!("pods and volume attachments were deleted without waiting, as far as possible{because}")
         }
     }
 }
 
-fn until(report: &Report, now: Timestamp) -> String {
+fn until(report: &DrainReport, now: Timestamp) -> String {
     let (force, timeout) = (time(report.force_at), time(report.timeout_at));
     if report.list_until.is_some() {
         return "Then the drain ends without them".to_owned();
@@ -88,39 +88,41 @@ fn until(report: &Report, now: Timestamp) -> String {
     format!("Pods are deleted without asking since {force}, and nothing is awaited from {timeout} on")
 }
 
-fn group_text(group: &Group) -> String {
+fn group_text(group: &PodGroup) -> String {
     let pods = || counted(group, "pod", "pods");
     let (is, ends) = if group.count == 1 { ("is", "ends") } else { ("are", "end") };
     match group.cause {
-        Cause::BudgetMisconfigured => format!(
+        WaitCause::BudgetMisconfigured => format!(
             "{} {is} held by a PodDisruptionBudget that never allows an eviction ({}): let it allow one",
             pods(),
             names(&group.budgets)
         ),
-        Cause::SeveralBudgets => format!(
+        WaitCause::SeveralBudgets => format!(
             "{} {is} selected by several PodDisruptionBudgets, so that Kubernetes refuses an eviction ({}): let one \
              select it",
             pods(),
             names(&group.budgets)
         ),
-        Cause::Budget if group.budgets.is_empty() => {
+        WaitCause::Budget if group.budgets.is_empty() => {
             format!("{} {is} held by a PodDisruptionBudget", pods())
         }
-        Cause::Budget => {
+        WaitCause::Budget => {
             format!("{} {is} held by PodDisruptionBudget {}", pods(), names(&group.budgets))
         }
-        Cause::Failed => format!("{} could not be evicted", pods()),
-        Cause::Overdue => format!("{} should have ended by now: see its finalizers and its node", pods()),
-        Cause::Ending => format!("{} {ends} within the grace period", pods()),
-        Cause::JustAsked => "pods are ending that were asked a moment ago".to_owned(),
-        Cause::NotAsked => "more pods are about to be asked".to_owned(),
-        Cause::Throttled => "the API server asks to wait with evictions".to_owned(),
-        Cause::WaitsForTurn => format!("{} with volumes {} for others to move", pods(), waits(group.count)),
-        Cause::Detaching => format!("{} {is} being detached", counted(group, "volume", "volumes")),
-        Cause::DetachingTooLong => {
+        WaitCause::Failed => format!("{} could not be evicted", pods()),
+        WaitCause::Overdue => format!("{} should have ended by now: see its finalizers and its node", pods()),
+        WaitCause::Ending => format!("{} {ends} within the grace period", pods()),
+        WaitCause::JustAsked => "pods are ending that were asked a moment ago".to_owned(),
+        WaitCause::NotAsked => "more pods are about to be asked".to_owned(),
+        WaitCause::Throttled => "the API server asks to wait with evictions".to_owned(),
+        WaitCause::WaitsForTurn => {
+            format!("{} with volumes {} for others to move", pods(), waits(group.count))
+        }
+        WaitCause::Detaching => format!("{} {is} being detached", counted(group, "volume", "volumes")),
+        WaitCause::DetachingTooLong => {
             format!("{} should have been detached by now", counted(group, "volume", "volumes"))
         }
-        Cause::Reattaching => {
+        WaitCause::Reattaching => {
             format!("{} {is} to be attached elsewhere", counted(group, "volume", "volumes"))
         }
     }
@@ -130,12 +132,12 @@ fn waits(count: usize) -> &'static str {
     if count == 1 { "waits" } else { "wait" }
 }
 
-fn counted(group: &Group, one: &str, many: &str) -> String {
+fn counted(group: &PodGroup, one: &str, many: &str) -> String {
     let noun = if group.count == 1 { one } else { many };
     format!("{} {noun} ({})", group.count, first_of(&group.first, group.count))
 }
 
-/// Names shown of any list: a status is no place for hundreds.
+/// The number of names shown of any list: a status must stay short.
 const SHOWN: usize = 3;
 
 fn names(keys: &[ObjectKey]) -> String {
@@ -143,20 +145,21 @@ fn names(keys: &[ObjectKey]) -> String {
     first_of(&shown, keys.len())
 }
 
-/// The names, and how many there are beside them.
+/// Returns the names, and how many more there are.
 fn first_of(shown: &[ObjectKey], count: usize) -> String {
     let more = count.saturating_sub(shown.len());
     if more == 0 { joined(shown) } else { format!("{} and {more} more", joined(shown)) }
 }
 
-/// Why a group can never be evicted, as an error and in machine-controller-manager's words: its readers look for these.
-pub(super) fn error_of(group: &Group) -> Option<String> {
+/// Returns why a group can never be evicted, in the words of machine-controller-manager: other programs search for
+/// them.
+pub(super) fn error_of(group: &PodGroup) -> Option<String> {
     let pods = || {
         let noun = if group.count == 1 { "pod" } else { "pods" };
         format!("error while evicting {noun} {}", first_of(&group.first, group.count))
     };
     match group.cause {
-        Cause::BudgetMisconfigured => {
+        WaitCause::BudgetMisconfigured => {
             let budgets: Vec<String> = group
                 .budgets
                 .iter()
@@ -169,22 +172,22 @@ pub(super) fn error_of(group: &Group) -> Option<String> {
                 .collect();
             Some(format!("{}: {}", pods(), budgets.join("; ")))
         }
-        Cause::SeveralBudgets => Some(format!(
+        WaitCause::SeveralBudgets => Some(format!(
             "{}: several pod disruption budgets select the same pod, which Kubernetes refuses to evict ({})",
             pods(),
             names(&group.budgets)
         )),
-        Cause::Budget
-        | Cause::Failed
-        | Cause::Overdue
-        | Cause::Ending
-        | Cause::JustAsked
-        | Cause::NotAsked
-        | Cause::Throttled
-        | Cause::WaitsForTurn
-        | Cause::Detaching
-        | Cause::DetachingTooLong
-        | Cause::Reattaching => None,
+        WaitCause::Budget
+        | WaitCause::Failed
+        | WaitCause::Overdue
+        | WaitCause::Ending
+        | WaitCause::JustAsked
+        | WaitCause::NotAsked
+        | WaitCause::Throttled
+        | WaitCause::WaitsForTurn
+        | WaitCause::Detaching
+        | WaitCause::DetachingTooLong
+        | WaitCause::Reattaching => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A pass is bounded and never blocks. `step` reads the pods of the Node as they are, returns a few evictions, and says
 //! when to come back. It keeps no list of its evictions: a terminating pod shows that itself. Only one thing is stored,
-//! in [`Memory`]: the volumes that must appear on another Node before the next pod is evicted.
+//! in [`DrainMemory`]: the volumes that must appear on another Node before the next pod is evicted.
 //!
 //! The caller cordons the Node first, does the effects, stores the memory, and decides whether a forced end is enough.
 //!
@@ -36,11 +36,11 @@ mod wake;
 #[cfg(test)]
 mod tests;
 
-pub use admission::Turns;
-pub use effect::{Effect, EvictError, Look, Outcome, Progress, Read};
+pub use admission::DrainSlots;
+pub use effect::{DrainEffect, DrainOutcome, DrainProgress, EvictError, PodListing, ReadConsistency};
 pub use pods::budget::{BudgetFact, UnhealthyPods};
-pub use pods::pod::{Ending, PodFact, PodOwner, PodPhase, PodRef};
-pub use pods::volume::{AttachmentFact, AwaitedVolume, ClaimFact, Memory, VolumeName};
-pub use report::{Cause, End, Group, Report};
-pub use request::{Facts, Force, NodeState, Request, Settings};
-pub use step::{Step, step};
+pub use pods::pod::{PodFact, PodOwner, PodPhase, PodRef, PodTermination};
+pub use pods::volume::{AttachmentFact, AwaitedVolume, DrainMemory, PvcFact, VolumeName};
+pub use report::{DrainEnd, DrainReport, PodGroup, WaitCause};
+pub use request::{DrainFacts, DrainRequest, DrainSettings, Force, NodeState};
+pub use step::{DrainStep, step};

@@ -1,77 +1,79 @@
-//! A drain that asks: pods without volumes side by side, those with volumes in turn, then the wait for what was asked.
+//! An ordinary drain: evicts pods without volumes in parallel, those with volumes in turn, then waits for them.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 
-use super::effect::{Effect, Look, Progress, Read};
+use super::effect::{DrainEffect, DrainProgress, PodListing, ReadConsistency};
 use super::pods::pod::PodFact;
-use super::pods::state::Standing;
-use super::pods::volume::{Memory, VolumeName};
-use super::pods::volume_moves::{Place, Transit, after, in_transit, memory};
-use super::report::{Cause, End, Report};
-use super::request::Request;
-use super::stage::Stage;
-use super::step::Step;
+use super::pods::state::PodState;
+use super::pods::volume::{DrainMemory, VolumeName};
+use super::pods::volume_moves::{VolumeLocation, VolumeMove, after, in_transit, memory};
+use super::report::{DrainEnd, DrainReport, WaitCause};
+use super::request::DrainRequest;
+use super::stage::DrainStage;
+use super::step::DrainStep;
 use super::wake::{PAUSE, wake};
 
-/// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.
+/// The number of pods evicted in one reconcile. The next reconcile follows within a second, and a batch uses
+/// connections that others need too.
 const ASKED_PER_PASS: usize = 20;
 
-/// Pods with volumes tried in one pass when those before them may not go: each costs a round.
+/// The number of pods with volumes that are tried in one reconcile when those before them may not be evicted: each
+/// costs a request.
 const TURNS_PER_PASS: usize = 4;
 
 pub(super) fn step(
-    request: &Request<'_>,
-    stage: Stage,
-    look: &Look,
-    progress: &Progress,
+    request: &DrainRequest<'_>,
+    stage: DrainStage,
+    look: &PodListing,
+    progress: &DrainProgress,
     now: Timestamp,
-) -> Step {
+) -> DrainStep {
     let mut standings = standings(request, stage, look, progress, now);
     let mut transits = in_transit(request, &look.pods, now);
     if !standings.iter().any(|standing| standing.pod.has_volumes() && standing.ending_since.is_none()) {
-        // The wait for a volume to appear elsewhere paces the pods that come after it, and there are none.
-        transits.retain(|transit| transit.place != Place::Between);
+        // A volume that must appear elsewhere delays the pods after it, and there are none.
+        transits.retain(|transit| transit.place != VolumeLocation::Between);
     }
     let batch = next(request, stage, &mut standings, &transits, progress, now);
     if !batch.is_empty() {
-        return Step::Act(batch);
+        return DrainStep::Act(batch);
     }
-    if standings.is_empty() && transits.iter().all(|transit| transit.place == Place::HereTooLong) {
+    if standings.is_empty() && transits.iter().all(|transit| transit.place == VolumeLocation::HereTooLong) {
         return at_end(request, look, &transits, progress, now);
     }
     wait(request, &standings, &transits, now)
 }
 
-/// Pods that are to go, the most important first: it is the one that is longest without a place otherwise.
+/// Returns the pods to evict, the highest priority first: otherwise it would be pending the longest.
 fn standings<'a>(
-    request: &Request<'_>,
-    stage: Stage,
-    look: &'a Look,
-    progress: &Progress,
+    request: &DrainRequest<'_>,
+    stage: DrainStage,
+    look: &'a PodListing,
+    progress: &DrainProgress,
     now: Timestamp,
-) -> Vec<Standing<'a>> {
+) -> Vec<PodState<'a>> {
     let mut pods: Vec<&PodFact> = look.pods.iter().filter(|pod| pod.is_drained()).collect();
     pods.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.pod.cmp(&b.pod)));
-    pods.into_iter().map(|pod| Standing::of(request, stage, progress, pod, now)).collect()
+    pods.into_iter().map(|pod| PodState::of(request, stage, progress, pod, now)).collect()
 }
 
-/// The pods that are asked next. Marks those that wait for their turn.
+/// Returns the evictions to do next. Marks the pods that wait for their turn.
 fn next(
-    request: &Request<'_>,
-    stage: Stage,
-    standings: &mut [Standing<'_>],
-    transits: &[Transit],
-    progress: &Progress,
+    request: &DrainRequest<'_>,
+    stage: DrainStage,
+    standings: &mut [PodState<'_>],
+    transits: &[VolumeMove],
+    progress: &DrainProgress,
     now: Timestamp,
-) -> Vec<Effect> {
+) -> Vec<DrainEffect> {
     let tried = |pod: &PodFact| {
         progress.evictions.contains_key(&pod.pod) || progress.deletions.contains_key(&pod.pod)
     };
-    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
+    let is_throttled = standings.iter().any(|standing| standing.cause == WaitCause::Throttled);
     let tried_count = progress.evictions.len() + progress.deletions.len();
     let turns_taken =
         standings.iter().filter(|standing| standing.pod.has_volumes() && tried(standing.pod)).count();
@@ -81,13 +83,13 @@ fn next(
     let mut batch = Vec::new();
     for place in in_order_of_asking(standings, request.elapsed(now)) {
         let Some(standing) = standings.get_mut(place) else { continue };
-        if standing.cause != Cause::NotAsked || tried(standing.pod) {
+        if standing.cause != WaitCause::NotAsked || tried(standing.pod) {
             continue;
         }
         if standing.pod.has_volumes() {
-            // Volumes are followed by what the attachments say.
+            // The attachments show where volumes are.
             if turns == 0 || turns_left == 0 || request.facts.attachments.is_none() {
-                standing.cause = Cause::WaitsForTurn;
+                standing.cause = WaitCause::WaitsForTurn;
                 continue;
             }
             turns -= 1;
@@ -99,25 +101,26 @@ fn next(
         left -= 1;
         let pod = standing.pod.pod.clone();
         batch.push(match stage {
-            Stage::Ask => Effect::Evict(pod),
-            Stage::Insist | Stage::Force(_) => Effect::DeletePod(pod),
+            DrainStage::Ask => DrainEffect::Evict(pod),
+            DrainStage::Insist | DrainStage::Force(_) => DrainEffect::DeletePod(pod),
         });
     }
     batch
 }
 
-/// By importance. Once a pod with volumes has failed in this pass, those after it begin at another one each time, or some that
-/// always fail would keep all others from their turn. It follows from the clock, so that nothing has to be remembered.
-fn in_order_of_asking(standings: &[Standing<'_>], elapsed: SignedDuration) -> Vec<usize> {
+/// Orders pods by priority. Once a pod with volumes has failed in this reconcile, those after it start at another one
+/// each time, so that some that always fail do not block all others. The start follows from the clock, so that nothing
+/// is stored.
+fn in_order_of_asking(standings: &[PodState<'_>], elapsed: SignedDuration) -> Vec<usize> {
     let mut order: Vec<usize> = (0..standings.len()).collect();
-    let places_where = |is_meant: &dyn Fn(&Standing<'_>) -> bool| -> Vec<usize> {
+    let places_where = |is_meant: &dyn Fn(&PodState<'_>) -> bool| -> Vec<usize> {
         let all = standings.iter().enumerate();
         all.filter(|(_, standing)| standing.pod.has_volumes() && is_meant(standing))
             .map(|(place, _)| place)
             .collect()
     };
     let has_failed = !places_where(&|standing| standing.failure.is_some()).is_empty();
-    let untried = places_where(&|standing| standing.cause == Cause::NotAsked);
+    let untried = places_where(&|standing| standing.cause == WaitCause::NotAsked);
     if !has_failed || untried.is_empty() {
         return order;
     }
@@ -132,18 +135,23 @@ fn in_order_of_asking(standings: &[Standing<'_>], elapsed: SignedDuration) -> Ve
     order
 }
 
-/// How many more pods with volumes may be on their way: each holds its place until its volumes have arrived elsewhere, or
-/// it took too long.
-fn turns(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) -> usize {
+/// Returns how many more pods with volumes may be evicted: each keeps its slot until its volumes have arrived
+/// elsewhere, or until that took too long.
+fn turns(
+    request: &DrainRequest<'_>,
+    standings: &[PodState<'_>],
+    transits: &[VolumeMove],
+    now: Timestamp,
+) -> usize {
     let detach_timeout = request.settings.detach_timeout;
-    let is_ending = |standing: &&Standing<'_>| {
+    let is_ending = |standing: &&PodState<'_>| {
         let deadline = standing.pod.ending.map_or(now, |ending| ending.deadline);
         standing.pod.has_volumes() && standing.ending_since.is_some() && now < after(deadline, detach_timeout)
     };
     let ending = standings.iter().filter(is_ending).count();
     let moving: BTreeSet<_> = transits
         .iter()
-        .filter(|transit| transit.place != Place::HereTooLong)
+        .filter(|transit| transit.place != VolumeLocation::HereTooLong)
         .map(|transit| match &transit.awaited.pod {
             Some(pod) => (Some(pod), None),
             None => (None, Some(&transit.awaited.volume)),
@@ -152,48 +160,56 @@ fn turns(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit]
     turns_allowed(request).saturating_sub(ending).saturating_sub(moving.len())
 }
 
-fn turns_allowed(request: &Request<'_>) -> usize {
+fn turns_allowed(request: &DrainRequest<'_>) -> usize {
     usize::try_from(request.settings.parallel_volumes.max(1)).unwrap_or(usize::MAX)
 }
 
-/// No pod is left, by the cache: the end is declared only by what holds. Volumes that hang are let go of.
+/// No pod is left, by the cache: the drain ends only after a consistent list. Volumes that hang are abandoned.
 fn at_end(
-    request: &Request<'_>,
-    look: &Look,
-    transits: &[Transit],
-    progress: &Progress,
+    request: &DrainRequest<'_>,
+    look: &PodListing,
+    transits: &[VolumeMove],
+    progress: &DrainProgress,
     now: Timestamp,
-) -> Step {
+) -> DrainStep {
     let Some(attachments) = &request.facts.attachments else {
         return wait(request, &[], transits, now);
     };
-    if look.read == Read::Cached {
-        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read: Read::Latest }]);
+    if look.read == ReadConsistency::Cached {
+        return DrainStep::Act(vec![DrainEffect::LookAtPods {
+            node: request.node.clone(),
+            read: ReadConsistency::Latest,
+        }]);
     }
     let hangs = |volume: &VolumeName| transits.iter().any(|transit| transit.awaited.volume == *volume);
-    let batch: Vec<Effect> = attachments
+    let batch: Vec<DrainEffect> = attachments
         .iter()
         .filter(|attachment| attachment.is_here && attachment.volume.as_ref().is_some_and(hangs))
         .filter_map(|attachment| attachment.deletion_if_untried(progress))
         .collect();
     if !batch.is_empty() {
-        return Step::Act(batch);
+        return DrainStep::Act(batch);
     }
-    let end = if transits.is_empty() { End::Drained } else { End::VolumesLeft };
-    let mut report = Report::new(request, now);
+    let end = if transits.is_empty() { DrainEnd::Drained } else { DrainEnd::VolumesLeft };
+    let mut report = DrainReport::new(request, now);
     report.end = Some(end);
-    report.memory = Memory::default();
+    report.memory = DrainMemory::default();
     report.failures = progress.attachment_failures();
     report.count(&[], transits, now);
-    Step::Done { report: report.told(request, now) }
+    DrainStep::Done { report: report.told(request, now) }
 }
 
-fn wait(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) -> Step {
+fn wait(
+    request: &DrainRequest<'_>,
+    standings: &[PodState<'_>],
+    transits: &[VolumeMove],
+    now: Timestamp,
+) -> DrainStep {
     let ending = standings.iter().filter_map(|standing| Some((standing.pod, standing.ending_since?)));
-    let mut report = Report::new(request, now);
+    let mut report = DrainReport::new(request, now);
     report.memory = memory(request, transits, ending);
-    // The report says of these what is wrong, whether they were just tried or not.
-    let is_told_by_cause = |standing: &&Standing<'_>| standing.cause == Cause::SeveralBudgets;
+    // The report has the cause of these pods, whether they were just tried or not.
+    let is_told_by_cause = |standing: &&PodState<'_>| standing.cause == WaitCause::SeveralBudgets;
     report.failures = standings
         .iter()
         .filter(|standing| !is_told_by_cause(standing))
@@ -201,8 +217,8 @@ fn wait(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit],
         .collect();
     report.count(standings, transits, now);
     let after = wake(request, standings, transits, now);
-    Step::Wait {
+    DrainStep::Wait {
         report: report.told(request, now),
-        wake: Wake::After(after.max(SignedDuration::from_secs(1))),
+        wake: Requeue::After(after.max(SignedDuration::from_secs(1))),
     }
 }

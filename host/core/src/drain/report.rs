@@ -1,4 +1,4 @@
-//! What there is to say of a drain.
+//! The report of a drain, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,53 +8,53 @@ use crate::value::id::ObjectKey;
 
 use super::message::{error_of, message};
 use super::pods::pod::PodOwner;
-use super::pods::state::Standing;
-use super::pods::volume::Memory;
-use super::pods::volume_moves::{Place, Transit};
-use super::request::{Force, Request};
+use super::pods::state::PodState;
+use super::pods::volume::DrainMemory;
+use super::pods::volume_moves::{VolumeLocation, VolumeMove};
+use super::request::{DrainRequest, Force};
 
-/// Names told of each group.
+/// The number of names reported of each group.
 const NAMES_PER_GROUP: usize = 3;
 
-/// A pod that was asked within this time is nothing to tell of: many end sooner.
+/// A pod that was evicted within this time is not reported: many end sooner.
 const JUST_ASKED: SignedDuration = SignedDuration::from_secs(4);
 
-/// How a drain stands.
+/// The state of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// How it ended; `None` while it goes on.
-    pub end: Option<End>,
-    /// What is left, by cause, in the order of [`Cause`].
-    pub groups: Vec<Group>,
+pub struct DrainReport {
+    /// Its end; `None` while it continues.
+    pub end: Option<DrainEnd>,
+    /// The pods and volumes that are left, by cause, in the order of [`WaitCause`].
+    pub groups: Vec<PodGroup>,
     /// PodDisruptionBudgets that hold pods, by name.
     pub blocking_budgets: Vec<ObjectKey>,
     /// Pods that lose local data with the Node.
     pub local_storage: Vec<ObjectKey>,
-    /// Pods that nobody makes anew.
+    /// Pods without a controller that creates them again.
     pub unmanaged: Vec<ObjectKey>,
     /// Why pods are deleted at once, when they are.
     pub force: Option<Force>,
-    /// From when pods are deleted without asking.
+    /// The time from which pods are deleted without eviction.
     pub force_at: Timestamp,
-    /// From when nothing is awaited any more.
+    /// The time from which nothing is awaited any more.
     pub timeout_at: Timestamp,
     /// Until when the list of VolumeAttachments is awaited by force, while it is.
     pub list_until: Option<Timestamp>,
-    /// Its pods were not looked at: others go first.
+    /// Its pods were not listed: the drain is queued.
     pub is_in_line: bool,
     /// Since the start of the clock.
     pub elapsed: SignedDuration,
-    /// What failed, a sentence each.
+    /// The failures, a sentence each.
     pub failures: Vec<String>,
-    /// To be stored, whenever it differs from what is stored.
-    pub memory: Memory,
-    /// All of it for people. It says the same as long as nothing changes that lasts.
+    /// The memory to store, whenever it differs from the stored one.
+    pub memory: DrainMemory,
+    /// The report as text. It stays the same until a lasting change.
     pub message: String,
 }
 
 /// How a drain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
+pub enum DrainEnd {
     /// All pods have gone, and their volumes.
     Drained,
     /// All pods have gone. Volumes have not left the Node in time: their attachments were deleted.
@@ -63,16 +63,14 @@ pub enum End {
     NodeGone,
     /// All pods were deleted without waiting for their end.
     Forced,
-    /// Forced, and something could not be deleted. Whoever must be sure tries again.
+    /// Forced, and something could not be deleted. A caller that must be sure tries again.
     ForcedInPart,
 }
 
 /// Things left for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// Why.
-    pub cause: Cause,
-    /// How many.
+pub struct PodGroup {
+    pub cause: WaitCause,
     pub count: usize,
     /// The first of them by name: pods, or volumes where the cause is one of volumes.
     pub first: Vec<ObjectKey>,
@@ -80,16 +78,16 @@ pub struct Group {
     pub budgets: Vec<ObjectKey>,
 }
 
-/// What falls into a group.
+/// The members of a group.
 #[derive(Default)]
 struct Members {
     keys: BTreeSet<ObjectKey>,
     budgets: BTreeSet<ObjectKey>,
 }
 
-/// Why a pod or a volume is left. What needs somebody's attention comes first.
+/// The reason why a pod or a volume is left. Causes that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum WaitCause {
     /// Its budget can never allow a disruption.
     BudgetMisconfigured,
     /// Several budgets select it, which Kubernetes refuses to evict.
@@ -100,15 +98,15 @@ pub enum Cause {
     Failed,
     /// It should have gone already.
     Overdue,
-    /// It was asked to go and has time left.
+    /// It was evicted and has time left.
     Ending,
-    /// The same, a moment ago.
+    /// It was evicted a moment ago.
     JustAsked,
-    /// It has not been asked yet.
+    /// It was not evicted yet.
     NotAsked,
-    /// The API server asks for patience.
+    /// The API server asks to wait.
     Throttled,
-    /// Another pod with volumes is on its way.
+    /// Another pod with volumes is being moved.
     WaitsForTurn,
     /// A volume whose pod has gone is still attached to the Node.
     Detaching,
@@ -118,7 +116,7 @@ pub enum Cause {
     Reattaching,
 }
 
-impl Cause {
+impl WaitCause {
     /// For metrics and APIs: a closed set.
     pub fn name(self) -> &'static str {
         match self {
@@ -139,9 +137,9 @@ impl Cause {
     }
 }
 
-impl Report {
-    /// With nothing in it yet, and the memory as it is.
-    pub(super) fn new(request: &Request<'_>, now: Timestamp) -> Self {
+impl DrainReport {
+    /// Returns an empty report, with the memory as it is.
+    pub(super) fn new(request: &DrainRequest<'_>, now: Timestamp) -> Self {
         Self {
             end: None,
             groups: Vec::new(),
@@ -160,14 +158,17 @@ impl Report {
         }
     }
 
-    /// Counts what is left.
-    pub(super) fn count(&mut self, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) {
-        let mut groups: BTreeMap<Cause, Members> = BTreeMap::new();
+    /// Counts the pods and volumes that are left.
+    pub(super) fn count(&mut self, standings: &[PodState<'_>], transits: &[VolumeMove], now: Timestamp) {
+        let mut groups: BTreeMap<WaitCause, Members> = BTreeMap::new();
         for standing in standings {
             let pod = standing.pod;
             let group = groups.entry(lasting(standing, now)).or_default();
             group.keys.insert(pod.pod.key.clone());
-            if matches!(standing.cause, Cause::Budget | Cause::BudgetMisconfigured | Cause::SeveralBudgets) {
+            if matches!(
+                standing.cause,
+                WaitCause::Budget | WaitCause::BudgetMisconfigured | WaitCause::SeveralBudgets
+            ) {
                 group.budgets.extend(pod.budgets.iter().map(|budget| budget.key.clone()));
             }
             if standing.ending_since.is_none() {
@@ -181,9 +182,9 @@ impl Report {
         }
         for transit in transits {
             let cause = match transit.place {
-                Place::Here => Cause::Detaching,
-                Place::HereTooLong => Cause::DetachingTooLong,
-                Place::Between => Cause::Reattaching,
+                VolumeLocation::Here => WaitCause::Detaching,
+                VolumeLocation::HereTooLong => WaitCause::DetachingTooLong,
+                VolumeLocation::Between => WaitCause::Reattaching,
             };
             let group = groups.entry(cause).or_default();
             group.keys.insert(ObjectKey::new("", transit.awaited.volume.as_str()));
@@ -194,7 +195,7 @@ impl Report {
         self.blocking_budgets = budgets.into_iter().collect();
         self.groups = groups
             .into_iter()
-            .map(|(cause, members)| Group {
+            .map(|(cause, members)| PodGroup {
                 cause,
                 count: members.keys.len(),
                 first: members.keys.into_iter().take(NAMES_PER_GROUP).collect(),
@@ -203,22 +204,21 @@ impl Report {
             .collect();
     }
 
-    /// Why the drain cannot go on as it is, for those who read errors: what failed, and budgets that never allow what is
-    /// asked of them. `None`: it takes its time, and that is all.
+    /// Returns why the drain cannot continue: failures, and budgets that never allow a disruption. `None`: it only
+    /// needs time.
     pub fn error(&self) -> Option<String> {
         let errors: Vec<String> =
             self.groups.iter().filter_map(error_of).chain(self.failures.iter().cloned()).collect();
         (!errors.is_empty()).then(|| errors.join("; "))
     }
 
-    /// With its message.
-    pub(super) fn told(mut self, request: &Request<'_>, now: Timestamp) -> Self {
+    pub(super) fn told(mut self, request: &DrainRequest<'_>, now: Timestamp) -> Self {
         self.message = message(&self, request.facts.attachments.is_some(), now);
         self
     }
 }
 
-fn lasting(standing: &Standing<'_>, now: Timestamp) -> Cause {
+fn lasting(standing: &PodState<'_>, now: Timestamp) -> WaitCause {
     let is_fresh = standing.ending_since.is_some_and(|since| now.duration_since(since) < JUST_ASKED);
-    if standing.cause == Cause::Ending && is_fresh { Cause::JustAsked } else { standing.cause }
+    if standing.cause == WaitCause::Ending && is_fresh { WaitCause::JustAsked } else { standing.cause }
 }

@@ -1,4 +1,4 @@
-//! What a drain is asked to do, and what is known without asking anyone.
+//! The request of a drain, and the facts that need no API call.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,28 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::NodeName;
 
-use super::pods::volume::{AttachmentFact, Memory};
+use super::pods::volume::{AttachmentFact, DrainMemory};
 
 /// A drain of one Node.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
-    /// Which Node.
+pub struct DrainRequest<'a> {
     pub node: &'a NodeName,
-    /// Where the one clock of the drain started. It never starts anew for the same drain.
+    /// The start of the drain's clock. It never restarts for the same drain.
     pub since: Timestamp,
-    /// Why pods are deleted at once instead of asked to go. The end of the clock is found by the drain itself.
+    /// The reason why pods are deleted instead of evicted. The drain itself notices the end of its clock.
     pub force: Option<Force>,
-    /// How.
-    pub settings: &'a Settings,
-    /// What the caches say.
-    pub facts: &'a Facts,
+    pub settings: &'a DrainSettings,
+    /// Facts from the caches.
+    pub facts: &'a DrainFacts,
 }
 
-/// Why pods are not asked any more.
+/// The reason why pods are deleted instead of evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Force {
-    /// Somebody asked for it, by label.
+    /// A label requests it.
     Requested,
-    /// The Node has been not ready, or its file system read-only, for so long that pods on it cannot end by themselves.
+    /// The Node has been not ready, or its file system read-only, for so long that its pods cannot terminate on their
+    /// own.
     NodeUnhealthy,
     /// The time is over.
     TimedOut,
@@ -36,12 +35,12 @@ pub enum Force {
 
 /// Limits of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DrainSettings {
     /// From the start of the clock until pods are deleted at once.
     pub timeout: SignedDuration,
-    /// How many evictions 20 s apart a pod may refuse before it is deleted without asking.
+    /// How many evictions, 20 s apart, may be refused before a pod is deleted without eviction.
     pub max_evict_retries: u32,
-    /// How many pods with volumes may be on their way at a time; 0 counts as 1.
+    /// How many pods with volumes may be moved at a time; 0 counts as 1.
     pub parallel_volumes: u32,
     /// How long a volume may stay attached after its pod's grace period.
     pub detach_timeout: SignedDuration,
@@ -49,7 +48,7 @@ pub struct Settings {
     pub reattach_timeout: SignedDuration,
 }
 
-impl Default for Settings {
+impl Default for DrainSettings {
     fn default() -> Self {
         Self {
             timeout: SignedDuration::from_hours(2),
@@ -61,17 +60,16 @@ impl Default for Settings {
     }
 }
 
-/// What the caches say of the Node and its volumes.
+/// Facts from the caches about the Node and its volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The Node.
+pub struct DrainFacts {
     pub node: NodeState,
     /// VolumeAttachments of the Node, and those elsewhere of volumes in the memory. `None` until they are listed.
     pub attachments: Option<Vec<AttachmentFact>>,
-    /// Since when this process does without that list, while it does.
+    /// Since when this process works without that list, while it does.
     pub unlisted_since: Option<Timestamp>,
-    /// What an earlier pass stored.
-    pub memory: Memory,
+    /// The memory that an earlier reconcile stored.
+    pub memory: DrainMemory,
 }
 
 /// The Node of a drain.
@@ -79,7 +77,6 @@ pub struct Facts {
 pub enum NodeState {
     /// There is none any more.
     Gone,
-    /// It is there.
     Present {
         /// The names in `status.volumesAttached`.
         attached: BTreeSet<String>,

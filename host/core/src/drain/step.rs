@@ -1,75 +1,74 @@
-//! What a drain does next.
+//! The next step of a drain.
 
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::scheduling::retry::RetryPolicy;
 
-use super::effect::{Effect, Progress, Read};
-use super::pods::volume::Memory;
-use super::report::{End, Report};
-use super::request::{NodeState, Request};
-use super::stage::Stage;
+use super::effect::{DrainEffect, DrainProgress, ReadConsistency};
+use super::pods::volume::DrainMemory;
+use super::report::{DrainEnd, DrainReport};
+use super::request::{DrainRequest, NodeState};
+use super::stage::DrainStage;
 use super::wake::in_line;
 use super::{forced, ordinary};
 
-/// What to do next.
+/// The next step of a drain.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum DrainStep {
     /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
-    /// Come back later.
+    Act(Vec<DrainEffect>),
     Wait {
-        /// How it stands.
-        report: Report,
-        /// When.
-        wake: Wake,
+        report: DrainReport,
+        wake: Requeue,
     },
     /// Nothing is left to do.
     Done {
-        /// How it ended.
-        report: Report,
+        report: DrainReport,
     },
 }
 
 /// Decides what comes next in a drain. Pure: the same arguments give the same answer.
 ///
-/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a pass,
-/// unless the API server asks for patience.
-pub fn step(request: &Request<'_>, progress: &Progress, now: Timestamp) -> Step {
+/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a
+/// pass, unless the API server asks for patience.
+pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp) -> DrainStep {
     if request.facts.node == NodeState::Gone {
-        let mut report = Report::new(request, now);
-        report.end = Some(End::NodeGone);
-        report.memory = Memory::default();
-        return Step::Done { report: report.told(request, now) };
+        let mut report = DrainReport::new(request, now);
+        report.end = Some(DrainEnd::NodeGone);
+        report.memory = DrainMemory::default();
+        return DrainStep::Done { report: report.told(request, now) };
     }
     let Some(look) = &progress.pods else {
-        let read = match Stage::of(request, now) {
-            Stage::Ask | Stage::Insist => Read::Cached,
-            // What is behind claims may be unknown for as long as it likes: the pods go all the same.
-            Stage::Force(_) => Read::WithoutVolumes,
+        let read = match DrainStage::of(request, now) {
+            DrainStage::Ask | DrainStage::Insist => ReadConsistency::Cached,
+            // The volumes of claims may stay unknown: the pods are deleted regardless.
+            DrainStage::Force(_) => ReadConsistency::WithoutVolumes,
         };
-        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read }]);
+        return DrainStep::Act(vec![DrainEffect::LookAtPods { node: request.node.clone(), read }]);
     };
-    match (Stage::of(request, now), look) {
-        (Stage::Force(force), look) => {
+    match (DrainStage::of(request, now), look) {
+        (DrainStage::Force(force), look) => {
             forced::step(request, force, look.as_ref().map(|look| look.pods.as_slice()), progress, now)
         }
-        (stage @ (Stage::Ask | Stage::Insist), Ok(look)) => {
+        (stage @ (DrainStage::Ask | DrainStage::Insist), Ok(look)) => {
             ordinary::step(request, stage, look, progress, now)
         }
-        (Stage::Ask | Stage::Insist, Err(ActError::Throttled { after })) => {
-            let mut report = Report::new(request, now);
+        (DrainStage::Ask | DrainStage::Insist, Err(ActError::Throttled { after })) => {
+            let mut report = DrainReport::new(request, now);
             report.is_in_line = true;
-            Step::Wait { report: report.told(request, now), wake: Wake::After(in_line(request, *after, now)) }
+            DrainStep::Wait {
+                report: report.told(request, now),
+                wake: Requeue::After(in_line(request, *after, now)),
+            }
         }
-        (Stage::Ask | Stage::Insist, Err(error)) => {
-            let mut report = Report::new(request, now);
+        (DrainStage::Ask | DrainStage::Insist, Err(error)) => {
+            let mut report = DrainReport::new(request, now);
             report.failures.push(format!("the pods of the Node could not be listed: {error}"));
             let hint = error.retry_after();
-            let wake = Wake::Retry { policy: RetryPolicy::SHORT, hint };
-            Step::Wait { report: report.told(request, now), wake }
+            let wake = Requeue::Retry { policy: RetryPolicy::SHORT, hint };
+            DrainStep::Wait { report: report.told(request, now), wake }
         }
     }
 }

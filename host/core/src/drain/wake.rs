@@ -1,39 +1,41 @@
-//! When a drain looks again.
+//! When a drain is reconciled again.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::pods::pod::PodFact;
-use super::pods::state::{DOUBT_EVERY, Standing};
-use super::pods::volume_moves::{Place, Transit};
-use super::report::Cause;
-use super::request::Request;
+use super::pods::state::{DOUBT_EVERY, PodState};
+use super::pods::volume_moves::{VolumeLocation, VolumeMove};
+use super::report::WaitCause;
+use super::request::DrainRequest;
 
-/// As often as anything is looked at: most pods end within seconds, and someone may wait for them.
+/// The shortest pause: most pods end within seconds, and someone may wait for them.
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 
-/// As seldom as pods are looked at that have been ending for minutes: a quarter more of their time is lost at most, and a thousand
-/// drains that wait cost a few dozen looks a second, so that others are served as if there were none.
+/// The longest pause for pods that have been terminating for minutes: it adds at most a quarter to their time, and a
+/// thousand waiting drains cost a few dozen lists a second, so that others are not delayed.
 const ENDING: SignedDuration = SignedDuration::from_secs(30);
 
-/// Between two tries of a pod that its budget holds: as soon as this, and as seldom as that the longer it takes.
+/// The shortest and the longest pause between two evictions of a pod that its budget blocks; it grows with the time
+/// that passes.
 const BUDGET: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(5), SignedDuration::from_secs(20));
 
-/// After an error, and for pods that should have gone.
+/// The pause after an error, and for overdue pods.
 pub(super) const PAUSE: SignedDuration = SignedDuration::from_secs(20);
 
-/// As long as the API server's word to wait is believed.
+/// The longest wait that the API server can ask for.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-/// Where events tell, in case one is missed.
+/// The pause where an event wakes the drain, in case one is missed.
 const EVENTS: SignedDuration = SignedDuration::from_secs(10);
 
-/// Attachments elsewhere do not wake this drain.
+/// The pause for attachments on other Nodes, which do not wake this drain.
 const ELSEWHERE: SignedDuration = SignedDuration::from_secs(5);
 
-/// Whoever stands in line is called, and looks all the same in case it was not. A server that asks for patience gets it.
+/// Returns when a queued drain comes back. It is woken when a slot is free; the timer is for a missed wake-up. A server
+/// that asks to wait is obeyed.
 pub(super) fn in_line(
-    request: &Request<'_>,
+    request: &DrainRequest<'_>,
     pause: Option<SignedDuration>,
     now: Timestamp,
 ) -> SignedDuration {
@@ -41,50 +43,51 @@ pub(super) fn in_line(
     stages(request, now).chain([pause]).min().unwrap_or(FIRST).max(FIRST)
 }
 
-fn stages(request: &Request<'_>, now: Timestamp) -> impl Iterator<Item = SignedDuration> {
+fn stages(request: &DrainRequest<'_>, now: Timestamp) -> impl Iterator<Item = SignedDuration> {
     let stages = [request.patience_at(), request.timeout_at()];
     stages.into_iter().filter(move |at| *at > now).map(move |at| at.duration_since(now))
 }
 
-/// The shortest of all that is awaited, and never past the moment at which the drain pushes harder.
+/// Returns the shortest pause of all that is awaited, and never past the next stage of the drain.
 pub(super) fn wake(
-    request: &Request<'_>,
-    standings: &[Standing<'_>],
-    transits: &[Transit],
+    request: &DrainRequest<'_>,
+    standings: &[PodState<'_>],
+    transits: &[VolumeMove],
     now: Timestamp,
 ) -> SignedDuration {
     let elapsed = request.elapsed(now);
-    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
-    // Nobody is asked before the API server's pause is over.
-    let is_idle = |standing: &&Standing<'_>| is_throttled && standing.cause == Cause::NotAsked;
+    let is_throttled = standings.iter().any(|standing| standing.cause == WaitCause::Throttled);
+    // No pod is evicted before the API server's pause is over.
+    let is_idle = |standing: &&PodState<'_>| is_throttled && standing.cause == WaitCause::NotAsked;
     let pods =
         standings.iter().filter(|standing| !is_idle(standing)).map(|standing| pod(standing, elapsed, now));
     let volumes = transits.iter().map(|transit| volume(transit, now));
     pods.chain(volumes).chain(stages(request, now)).chain(unlisted(request)).min().unwrap_or(FIRST)
 }
 
-fn unlisted(request: &Request<'_>) -> Option<SignedDuration> {
+fn unlisted(request: &DrainRequest<'_>) -> Option<SignedDuration> {
     request.facts.attachments.is_none().then_some(EVENTS)
 }
 
-fn pod(standing: &Standing<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
+fn pod(standing: &PodState<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
     let pause = standing.pause.unwrap_or_default().min(LONGEST_PAUSE);
     match standing.cause {
-        Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
-        Cause::Overdue | Cause::Failed => PAUSE,
-        Cause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
-        // Whoever mends the budget is not to wait for the next doubt: a look asks nothing of the pods.
-        Cause::BudgetMisconfigured | Cause::SeveralBudgets => until_doubt(elapsed).min(PAUSE),
-        Cause::NotAsked | Cause::JustAsked => FIRST,
-        Cause::Throttled => pause.max(FIRST),
-        // Whoever is before it tells when.
-        Cause::WaitsForTurn | Cause::Detaching | Cause::DetachingTooLong | Cause::Reattaching => {
-            LONGEST_PAUSE
-        }
+        WaitCause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
+        WaitCause::Overdue | WaitCause::Failed => PAUSE,
+        WaitCause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
+        // A fixed budget must not wait for the next trial eviction: listing pods evicts none.
+        WaitCause::BudgetMisconfigured | WaitCause::SeveralBudgets => until_doubt(elapsed).min(PAUSE),
+        WaitCause::NotAsked | WaitCause::JustAsked => FIRST,
+        WaitCause::Throttled => pause.max(FIRST),
+        // The pod before it decides when.
+        WaitCause::WaitsForTurn
+        | WaitCause::Detaching
+        | WaitCause::DetachingTooLong
+        | WaitCause::Reattaching => LONGEST_PAUSE,
     }
 }
 
-/// Soon after it was told, then further apart, and once just after the end of its grace period.
+/// Soon after its deletion, then further apart, and once just after the end of its grace period.
 fn ending(pod: &PodFact, since: Timestamp, now: Timestamp) -> SignedDuration {
     let waited = now.duration_since(since).max(SignedDuration::ZERO);
     let poll = (waited / 4).clamp(FIRST, ENDING);
@@ -98,11 +101,11 @@ fn until_doubt(elapsed: SignedDuration) -> SignedDuration {
     DOUBT_EVERY.saturating_sub(into)
 }
 
-fn volume(transit: &Transit, now: Timestamp) -> SignedDuration {
+fn volume(transit: &VolumeMove, now: Timestamp) -> SignedDuration {
     let left = transit.until.duration_since(now);
     match transit.place {
-        Place::Here => left.min(EVENTS),
-        Place::Between => left.min(ELSEWHERE),
-        Place::HereTooLong => LONGEST_PAUSE,
+        VolumeLocation::Here => left.min(EVENTS),
+        VolumeLocation::Between => left.min(ELSEWHERE),
+        VolumeLocation::HereTooLong => LONGEST_PAUSE,
     }
 }

@@ -1,5 +1,5 @@
-//! Alternatives for a Machine that a cloud has no capacity for: an ordered list of pools (a zone, an instance type, a class), and a
-//! memory of those that were found exhausted.
+//! Alternatives for a Machine that a cloud has no capacity for: an ordered list of pools (a zone, an instance type, a
+//! class), and a memory of exhausted ones.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::Name;
 
-/// How long a pool is left alone after the first time that it was found exhausted. Capacity comes back within minutes, if it does.
+/// The pause of a pool after it was first found exhausted. Capacity returns within minutes, if it does.
 pub const FIRST_REST: SignedDuration = SignedDuration::from_mins(10);
 
-/// The rest doubles with each time in a row, up to this: then the pool is as good as gone, and is asked all the same.
+/// The longest pause; it doubles with each time in a row. The pool is tried again even then.
 pub const LONGEST_REST: SignedDuration = SignedDuration::from_hours(2);
 
-/// What is known of exhausted pools. It lives in memory: who forgets it asks once too often.
+/// The pools that were found exhausted. They are kept in memory only: a restart costs one request too many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exhausted(BTreeMap<Name, Exhaustion>);
 
@@ -23,37 +23,33 @@ struct Exhaustion {
     until: Timestamp,
 }
 
-/// Where to ask for a Machine.
+/// The pool to create a Machine in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice<'a> {
-    /// In this pool.
     Pool(&'a Name),
-    /// All of them rest; this one is the first to be asked again.
+    /// All of them pause; this one ends its pause first.
     Later {
-        /// Which.
         pool: &'a Name,
-        /// When.
         until: Timestamp,
     },
-    /// There is none.
     None,
 }
 
 impl Exhausted {
-    /// The first pool of the list that does not rest.
+    /// Returns the first pool of the list that does not pause.
     pub fn choose<'a>(&self, pools: &'a [Name], now: Timestamp) -> Choice<'a> {
         let rest =
             |pool: &Name| self.0.get(pool).map(|exhaustion| exhaustion.until).filter(|until| *until > now);
         if let Some(pool) = pools.iter().find(|pool| rest(pool).is_none()) {
             return Choice::Pool(pool);
         }
-        // Of those that end their rest at the same time, the first of the list.
+        // Of those that end their pause at the same time, the first of the list.
         let resting = pools.iter().filter_map(|pool| Some((rest(pool)?, pool)));
         let first = resting.min_by_key(|(until, _)| *until);
         first.map_or(Choice::None, |(until, pool)| Choice::Later { pool, until })
     }
 
-    /// The cloud has no capacity in a pool. Several answers to questions that were asked before it rested count once.
+    /// Notes that the cloud has no capacity in a pool. Several answers to calls from before its pause count once.
     pub fn found(&mut self, pool: &Name, now: Timestamp) {
         let known = self.0.get(pool).copied();
         if known.is_some_and(|known| known.until > now) {
@@ -65,12 +61,12 @@ impl Exhausted {
         self.0.insert(pool.clone(), Exhaustion { times, until });
     }
 
-    /// The cloud has made a Machine in a pool.
+    /// Notes that the cloud has created a Machine in a pool.
     pub fn refuted(&mut self, pool: &Name) {
         self.0.remove(pool);
     }
 
-    /// Keeps only what is known of pools that somebody still names.
+    /// Forgets pools that are no longer named.
     pub fn retain(&mut self, is_named: impl Fn(&Name) -> bool) {
         self.0.retain(|pool, _| is_named(pool));
     }

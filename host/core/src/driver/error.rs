@@ -13,13 +13,10 @@ use crate::value::id::{NodeName, ProviderId};
 pub enum Code {
     /// The caller gave up.
     Canceled,
-    /// Not classifiable.
     Unknown,
     /// The class or machine can never work as it is.
     InvalidArgument,
-    /// Too slow.
     DeadlineExceeded,
-    /// Does not exist.
     NotFound,
     /// The name is taken.
     AlreadyExists,
@@ -27,19 +24,14 @@ pub enum Code {
     PermissionDenied,
     /// Quota or capacity is used up.
     ResourceExhausted,
-    /// A person must mend something first.
+    /// A person must fix something first.
     FailedPrecondition,
-    /// A change at the same time was in the way.
+    /// A concurrent change prevented it.
     Aborted,
-    /// Several machines match.
     OutOfRange,
-    /// Not offered.
     Unimplemented,
-    /// Held impossible.
     Internal,
-    /// A passing outage.
     Unavailable,
-    /// Lost beyond repair.
     DataLoss,
     /// The credentials are not accepted.
     Unauthenticated,
@@ -69,7 +61,6 @@ impl Code {
         Self::Uninitialized,
     ];
 
-    /// 1 to 17.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
@@ -104,23 +95,22 @@ impl fmt::Display for Code {
     }
 }
 
-/// What a driver answered when it could not do what was asked.
+/// The error that a driver returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("machine codes error: code = [{code}] message = [{message}]")]
 pub struct DriverError {
-    /// What went wrong, for machines.
     pub code: Code,
-    /// What went wrong, for people.
+    /// The error text, for people.
     pub message: String,
     /// The cloud's own code.
     pub cloud_code: Option<String>,
     /// Do not ask again before.
     pub retry_after: Option<SignedDuration>,
-    /// No retry helps until something changes.
+    /// A retry does not help until something changes.
     pub terminal: bool,
-    /// The cloud may have done what was asked.
+    /// The cloud may have carried out the call.
     pub may_have_happened: bool,
-    /// What to hand to the next call; `None` leaves what is stored.
+    /// The state to pass to the next call; `None` leaves the stored one.
     pub last_known_state: Option<String>,
     /// The machine, where it is known.
     pub provider_id: Option<ProviderId>,
@@ -148,13 +138,10 @@ impl DriverError {
 /// A limit of the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
-    /// Linear memory.
     Memory,
-    /// Tables.
     Tables,
-    /// Processor time.
     CpuTime,
-    /// Units of work, where processor time would not be the same everywhere.
+    /// Units of work, where CPU time would differ between machines.
     Fuel,
     /// Time on the wall.
     Deadline,
@@ -188,51 +175,43 @@ impl Limit {
     }
 }
 
-/// How a component broke during a call.
+/// How a plugin's component failed during a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Breakage {
+pub enum GuestFailure {
     /// It hit a limit of the sandbox.
     #[error("the plugin hit its {} limit ({detail})", limit.name())]
     Limit {
-        /// Which.
         limit: Limit,
         /// The limit's value, and what else helps.
         detail: String,
     },
-    /// It trapped: a panic, an abort, a wrong access.
+    /// It trapped: a panic, an abort, an invalid access.
     #[error("the plugin trapped: {detail}")]
     Trap {
-        /// What the engine and the component's own stderr say.
+        /// The message of the engine and of the component's stderr.
         detail: String,
     },
     /// Its answer breaks the contract.
     #[error("the plugin's answer breaks the contract: {detail}")]
-    Contract {
-        /// Which rule.
-        detail: String,
-    },
+    Contract { detail: String },
     /// The host ended the call.
     #[error("the host ended the call: {detail}")]
-    CutOff {
-        /// Why.
-        detail: String,
-    },
+    CutOff { detail: String },
 }
 
-/// Whether anything of a call that broke reached the outside.
+/// Whether a failed call has sent anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// No request of the component left the host.
     Nothing,
-    /// One did, or nobody knows.
+    /// A request left the host, or that is unknown.
     Perhaps,
 }
 
 /// A call that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// How.
-    pub breakage: Breakage,
+    pub breakage: GuestFailure,
     /// Whether a request had left the host by then.
     pub sent: Sent,
 }
@@ -257,7 +236,7 @@ pub enum Refusal {
     UnknownProvider {
         /// As the class names it.
         provider: String,
-        /// What is there instead, as `; …`, or empty.
+        /// The providers that are served instead, as `; …`, or empty.
         hint: String,
     },
     /// The provider is served, but not by the version that the class pins.
@@ -270,15 +249,10 @@ pub enum Refusal {
         /// The versions that are there, and what an operator should know of others.
         loaded: String,
     },
-    /// The plugin is known and not ready.
+    /// The plugin is not ready.
     #[error("plugin {plugin} is not ready: {state}")]
-    NotReady {
-        /// Its name.
-        plugin: String,
-        /// What it is instead.
-        state: String,
-    },
-    /// It may be among the plugins that are being loaded, which takes moments.
+    NotReady { plugin: String, state: String },
+    /// Its plugin may be loading, which takes moments.
     #[error("the driver of provider \"{provider}\" is being loaded: {loading}")]
     Loading {
         /// As the class names it.
@@ -286,28 +260,23 @@ pub enum Refusal {
         /// The plugin that is being loaded, for people.
         loading: String,
     },
-    /// So many calls are waiting that another would only wait.
+    /// Too many calls are waiting already.
     #[error("too many calls of plugin {plugin} are in flight")]
-    Busy {
-        /// Its name.
-        plugin: String,
-    },
-    /// It was called as often as its grants allow.
+    Busy { plugin: String },
+    /// The rate limit of its grants is reached.
     #[error(
         "plugin {plugin} may be called {per_minute} times a minute: the next call can be made in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
     )]
     TooOften {
-        /// Its name.
         plugin: String,
-        /// What its grants say.
+        /// The limit of its grants.
         per_minute: u32,
         /// Until the next call can be made.
         retry_after: SignedDuration,
     },
-    /// Other calls held the memory that it needed, for as long as it could wait.
+    /// Other calls used the memory that it needed, for as long as it could wait.
     #[error("no memory for a call of plugin {plugin}: {detail}")]
     NoMemory {
-        /// Its name.
         plugin: String,
         /// How much there is, and what helps.
         detail: String,
@@ -315,7 +284,7 @@ pub enum Refusal {
     /// The class may not use a Secret that it names.
     #[error(transparent)]
     Secret(#[from] SecretRefusal),
-    /// The class's Secrets are for other plugins than the one that would get them.
+    /// The class's Secrets are bound to other plugins.
     #[error(
         "the Secrets of the class are not for plugin {plugin}, which serves it: add the plugin to their annotation machinist.dev/plugins, or name others"
     )]
@@ -328,13 +297,13 @@ pub enum Refusal {
     ShuttingDown,
 }
 
-/// The three kinds of failure of a call, which are never mixed.
+/// The three kinds of failed calls, which are never mixed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The driver answered with an error: the provider's problem, retried by code.
     #[error(transparent)]
     Guest(#[from] DriverError),
-    /// The component broke: the plugin's problem. Unless nothing was sent, the cloud may have done what was asked.
+    /// The component failed: the plugin's problem. Unless nothing was sent, the cloud may have carried out the call.
     #[error(transparent)]
     Broken(#[from] Broken),
     /// The host refused: the operator's problem. Nothing was sent.
@@ -342,15 +311,15 @@ pub enum CallError {
     Refused(#[from] Refusal),
 }
 
-/// Of a call of which nobody knows whether it has sent anything.
-impl From<Breakage> for CallError {
-    fn from(breakage: Breakage) -> Self {
+/// A failure of a call that may have sent something.
+impl From<GuestFailure> for CallError {
+    fn from(breakage: GuestFailure) -> Self {
         Self::Broken(Broken { breakage, sent: Sent::Perhaps })
     }
 }
 
 impl CallError {
-    /// The same of a call that has sent as much.
+    /// Returns the same error with this information about sent requests.
     #[must_use]
     pub fn having_sent(self, sent: Sent) -> Self {
         match self {
@@ -368,14 +337,16 @@ impl CallError {
         }
     }
 
-    /// The code under which controllers treat it.
+    /// Returns the code by which controllers treat it.
     pub fn code(&self) -> Code {
         match self {
             Self::Guest(error) => error.code,
             Self::Broken(Broken { breakage, .. }) => match breakage {
-                Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
-                Breakage::CutOff { .. } => Code::Canceled,
-                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => Code::Internal,
+                GuestFailure::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
+                GuestFailure::CutOff { .. } => Code::Canceled,
+                GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => {
+                    Code::Internal
+                }
             },
             Self::Refused(
                 Refusal::UnknownProvider { .. }
@@ -387,7 +358,7 @@ impl CallError {
         }
     }
 
-    /// How long to wait before the next attempt, where somebody knows it.
+    /// Returns the pause before the next attempt, if known.
     pub fn retry_after(&self) -> Option<SignedDuration> {
         match self {
             Self::Guest(error) => error.retry_after,
@@ -396,12 +367,12 @@ impl CallError {
         }
     }
 
-    /// The driver says that no further try helps before somebody changes something.
+    /// Returns whether the driver says that no retry helps before a change.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Guest(error) if error.terminal)
     }
 
-    /// True when the cloud may have done what was asked although the call failed.
+    /// Returns true when the cloud may have carried out the call although it failed.
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Guest(error) => error.may_have_happened,
@@ -432,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_broken_call_may_have_happened_unless_it_sent_nothing_and_a_refused_one_has_not() {
-        let broken = CallError::from(Breakage::Trap { detail: "unreachable".into() });
+        let broken = CallError::from(GuestFailure::Trap { detail: "unreachable".into() });
         let refused = CallError::from(Refusal::ShuttingDown);
         assert!(broken.may_have_happened() && !refused.may_have_happened());
         assert!(!broken.clone().having_sent(Sent::Nothing).may_have_happened());

@@ -34,30 +34,25 @@ use crate::value::id::{
 /// The calls of the contract that concern a machine or a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Make the machine.
     Create,
     /// The step after creation.
     Initialize,
-    /// Remove the machine.
     Delete,
     /// Look at the machine.
     GetStatus,
     /// List the machines of a class.
     List,
-    /// Ids of volumes.
     GetVolumeIds,
-    /// Start the machine anew.
     Reboot,
     /// Remove one of two machines.
     DeleteById,
-    /// Check a class.
     ValidateClass,
     /// Ask the driver who it is.
     Describe,
 }
 
 impl Operation {
-    /// The name in metrics and logs, as machine-controller-manager's metrics have it where it has one.
+    /// Returns the name in metrics and logs, as in machine-controller-manager's metrics if it has one.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "CreateMachine",
@@ -73,13 +68,13 @@ impl Operation {
         }
     }
 
-    /// How long the contract lets one call take.
+    /// Returns the deadline of one call by the contract.
     pub fn deadline(self) -> SignedDuration {
         match self {
             // A cloud may take minutes; a driver answers "in progress" before that.
             Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
             Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
-            // No network: whatever takes longer is broken.
+            // No network: a longer call is broken.
             Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
         }
     }
@@ -100,22 +95,17 @@ pub struct MachineIdentity {
     pub annotations: BTreeMap<String, String>,
     /// The cloud's id, once known.
     pub provider_id: Option<ProviderId>,
-    /// JSON of `spec.nodeTemplate`.
     pub node_template: Option<String>,
-    /// What the driver said last.
+    /// The state that the driver returned last.
     pub last_known_state: Option<String>,
 }
 
 /// A MachineClass as a driver sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassSpec {
-    /// Its name.
     pub name: ClassName,
-    /// Chooses the driver.
     pub provider: ProviderName,
-    /// JSON of `providerSpec`.
     pub spec: String,
-    /// JSON of `nodeTemplate`.
     pub node_template: Option<String>,
     /// Zones that may be used instead, best first.
     pub zones: Vec<String>,
@@ -168,11 +158,8 @@ impl fmt::Debug for SecretValues {
 /// A call about one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineRequest {
-    /// Which machine.
     pub machine: MachineIdentity,
-    /// Its class.
     pub class: ClassSpec,
-    /// See `wit/provider`.
     pub idempotency_key: String,
     /// Names the cluster towards the cloud.
     pub cluster: String,
@@ -183,11 +170,10 @@ pub struct MachineRequest {
 /// A call about all machines of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Which class.
     pub class: ClassSpec,
     /// Names the cluster towards the cloud.
     pub cluster: String,
-    /// What the page before gave.
+    /// The token of the previous page.
     pub token: Option<String>,
     /// Stay in the host.
     pub secrets: SecretValues,
@@ -198,33 +184,26 @@ pub struct ListRequest {
 pub struct Address {
     /// Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS.
     pub kind: String,
-    /// The address.
     pub address: String,
 }
 
 /// A fact about a machine in the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloudCondition {
-    /// Its type.
     pub kind: String,
     /// True, False or Unknown.
     pub status: String,
-    /// For machines.
     pub reason: String,
-    /// For people.
     pub message: String,
 }
 
-/// What a VM is doing.
+/// The power state of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmState {
     /// Being made or booting.
     Pending,
-    /// On.
     Running,
-    /// Going off.
     Stopping,
-    /// Off.
     Stopped,
     /// The cloud does not say.
     Unknown,
@@ -233,19 +212,16 @@ pub enum VmState {
 /// A machine as the cloud shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vm {
-    /// The cloud's id.
     pub provider_id: ProviderId,
     /// The name under which its Node registers.
     pub node_name: NodeName,
-    /// What it is doing.
     pub state: VmState,
-    /// Its addresses.
     pub addresses: Vec<Address>,
     /// Its zone or the like.
     pub failure_domain: Option<FailureDomain>,
-    /// What else the cloud says.
+    /// Further conditions that the cloud reports.
     pub conditions: Vec<CloudCondition>,
-    /// What to hand to the next call.
+    /// The state to pass to the next call.
     pub last_known_state: Option<String>,
 }
 
@@ -256,16 +232,14 @@ pub struct InProgress {
     pub resume_token: String,
     /// The earliest time to ask again, from the answer on.
     pub ask_again: SignedDuration,
-    /// What is awaited.
+    /// The awaited change, for people.
     pub message: String,
 }
 
 /// The answer to `create`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Creation {
-    /// The machine exists.
     Created(Vm),
-    /// Ask again.
     InProgress(InProgress),
 }
 
@@ -274,17 +248,15 @@ pub enum Creation {
 pub enum Deletion {
     /// The cloud accepted it, or nothing is there.
     Deleted {
-        /// What to store, where given.
+        /// The state to store, if any.
         last_known_state: Option<String>,
     },
-    /// Ask again.
     InProgress(InProgress),
 }
 
 /// One machine of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The cloud's id.
     pub provider_id: ProviderId,
     /// The Machine's name; empty when the machine does not say.
     pub machine_name: Name,
@@ -297,23 +269,18 @@ pub struct Listed {
 /// One page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its machines.
     pub machines: Vec<Listed>,
     /// Present: there is more.
     pub next: Option<String>,
 }
 
-/// What a driver says that it can do.
+/// The operations that a driver offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of the contract, one for one")]
 pub struct Capabilities {
-    /// Offers `get-status`.
     pub status: bool,
-    /// `initialize` does something.
     pub initialize: bool,
-    /// Offers `list`.
     pub listing: bool,
-    /// Offers `get-volume-ids`.
     pub volume_ids: bool,
     /// The cloud keeps idempotency keys.
     pub idempotency_key: bool,
@@ -323,21 +290,20 @@ pub struct Capabilities {
     pub delete_by_id: bool,
 }
 
-/// What the controllers need to know of the driver behind a class.
+/// Facts about the driver of a class, as controllers need them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverFacts {
     /// The plugin that it is.
     pub plugin: PluginName,
-    /// What it can do.
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.
     pub consistency_window: SignedDuration,
 }
 
-/// The outcome of asking a driver for something.
-pub type Answer<T> = Result<T, CallError>;
+/// The result of a driver call.
+pub type DriverResult<T> = Result<T, CallError>;
 
-/// `not-found` on a look means that the cloud has no such machine.
+/// Returns whether the error means that the cloud has no such machine.
 pub fn is_not_found(error: &CallError) -> bool {
     matches!(error, CallError::Guest(DriverError { code: Code::NotFound, .. }))
 }

@@ -1,18 +1,18 @@
 //! Which Secrets a class may use, and which plugins may get them.
 //!
-//! A class names Secrets of its namespace, so its author could otherwise hand to a driver what he may not read himself: the
-//! token of a service account, the login of a registry, the credentials of another team.
+//! A class names Secrets of its namespace, so its author could otherwise pass Secrets to a driver without permission to
+//! read them: the token of a service account, the login of a registry, the credentials of another team.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::value::id::{ClassName, ObjectKey, PluginName};
 
-/// The type of Secrets that hold what their author likes.
+/// The type of Secrets with arbitrary content.
 const OPAQUE: &str = "Opaque";
 
-/// Prefixes of types whose Secrets are credentials of Kubernetes itself or the records of a program: no operator can want
-/// a cloud driver to have them.
+/// Prefixes of types whose Secrets are credentials of Kubernetes itself or the records of a program: no operator can
+/// want a cloud driver to have them.
 const NEVER: [&str; 5] = [
     "kubernetes.io/service-account-token",
     "kubernetes.io/dockercfg",
@@ -21,26 +21,24 @@ const NEVER: [&str; 5] = [
     "helm.sh/",
 ];
 
-/// The operator's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretRules {
     /// Types that classes may use beside `Opaque`.
     pub types: BTreeSet<String>,
-    /// What becomes of a Secret that says nothing of plugins or classes.
+    /// The rule for a Secret that names neither plugins nor classes.
     pub unbound: Unbound,
 }
 
-/// What becomes of a Secret that is bound to no plugin and to no class.
+/// The rule for a Secret that is bound to no plugin and to no class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unbound {
     /// Every class of its namespace may use it.
     #[default]
     Allowed,
-    /// None may.
     Refused,
 }
 
-/// A Secret, as far as the rules look at it.
+/// A Secret, as the rules see it.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretFacts<'a> {
     /// Its namespace and name.
@@ -56,9 +54,7 @@ pub struct SecretFacts<'a> {
 /// Why a class may not use a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRefusal {
-    /// Which one.
     pub secret: ObjectKey,
-    /// Why.
     pub why: WhyRefused,
 }
 
@@ -117,8 +113,8 @@ impl SecretRules {
 
     /// Returns the plugins that may get the Secret for this class, `None` for all.
     ///
-    /// `plugin` serves the class, if that is known: it is checked here to be reported early, and again by whoever hands the
-    /// values over, since another plugin may serve by then.
+    /// `plugin` serves the class, if known: it is checked here to be reported early, and again before the values are
+    /// passed, since another plugin may serve by then.
     ///
     /// # Errors
     /// When the class may not use the Secret.

@@ -6,12 +6,11 @@ pub const BOOTSTRAP_TOKEN: &str = "<<BOOTSTRAP_TOKEN>>";
 /// Replaced by the Machine's name.
 pub const MACHINE_NAME: &str = "<<MACHINE_NAME>>";
 
-/// How a placeholder stood in the template.
+/// The form of a placeholder in the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder {
-    /// Not at all: nothing was replaced.
+    /// It is absent: nothing was replaced.
     Absent,
-    /// As it is.
     Plain,
     /// Encoded as in the query of a URL, as formats do that carry files in `data:` URLs. So was the replacement.
     Encoded,
@@ -20,11 +19,11 @@ pub enum Placeholder {
 /// User data for one machine. `Debug` does not show it, since it holds the token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// What the machine gets.
+    /// The user data for the machine.
     pub user_data: Vec<u8>,
-    /// Where the bootstrap token went. [`Placeholder::Absent`] as well when there was no token to put in.
+    /// The placeholder of the bootstrap token. [`Placeholder::Absent`] as well when there was no token to put in.
     pub token: Placeholder,
-    /// Where the Machine's name went.
+    /// The placeholder of the Machine's name.
     pub machine_name: Placeholder,
 }
 
@@ -38,11 +37,11 @@ impl std::fmt::Debug for Rendered {
     }
 }
 
-/// Puts token and name into `template`, wherever their placeholders stand.
+/// Inserts token and name into `template`, at each of their placeholders.
 ///
-/// Each placeholder is treated on its own: where its plain form occurs, all plain ones are replaced and encoded ones are left;
-/// where it does not, the encoded form is looked for, and the replacement is encoded in the same way. Without a token its
-/// placeholder stays. What was put in is not searched again.
+/// Each placeholder is handled separately: if its plain form occurs, all plain ones are replaced and encoded ones are
+/// left; otherwise the encoded form is searched for, and the replacement is encoded in the same way. Without a token
+/// its placeholder stays. Inserted text is not searched again.
 ///
 /// Takes any bytes and never fails; what is no placeholder is carried over as it is.
 pub fn render(template: &[u8], token: Option<&str>, machine_name: &str) -> Rendered {
@@ -54,7 +53,7 @@ pub fn render(template: &[u8], token: Option<&str>, machine_name: &str) -> Rende
     Rendered { user_data: fill(template, &slots), token, machine_name }
 }
 
-/// A pattern that occurs in the template and what to put there.
+/// A pattern in the template, and its replacement.
 struct Slot {
     found: Placeholder,
     pattern: Vec<u8>,
@@ -96,8 +95,8 @@ fn fill(template: &[u8], slots: &[Slot]) -> Vec<u8> {
     filled
 }
 
-/// Encodes for the query of a URL as Go's `url.QueryEscape` does: letters, digits and `-_.~` stay, a blank becomes `+`, every
-/// other byte `%XX`.
+/// Encodes for the query of a URL as Go's `url.QueryEscape` does: letters, digits and `-_.~` stay, a blank becomes `+`,
+/// every other byte `%XX`.
 fn query_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,27 +1,27 @@
 //! Extended resources that a class gives to its Nodes.
 //!
-//! A three-way merge like that of the node template, but over the Node's capacity, which is another resource of the API.
-//! So two writes are needed, and what was applied is noted before it is applied and forgotten after it is taken away: whatever
-//! happens between the two, nothing stays on a Node that nobody would take away.
+//! A three-way merge like that of the node template, but over the Node's capacity, which is another resource of the
+//! API. So two writes are needed. Resources are noted before they are applied and forgotten after they are removed: so
+//! a crash between the two leaves nothing on a Node that is never removed.
 
 use std::collections::BTreeMap;
 
 /// Resources and their quantities, as texts.
 pub type Quantities = BTreeMap<String, String>;
 
-/// What to write next. Both empty: nothing.
+/// The next write. Both empty: none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// What to note as applied, when that differs. `Some(None)`: nothing is applied.
+pub struct CapacityPlan {
+    /// The resources to note as applied, when they differ. `Some(None)`: none.
     pub note: Option<Option<Quantities>>,
     /// Resources to set (`Some`) or remove (`None`), once the note is written.
     pub resources: BTreeMap<String, Option<String>>,
 }
 
-/// Compares what the class wants with what the Node has and what was applied last.
+/// Compares the resources of the class with those of the Node and those applied last.
 ///
-/// Promises: applied step by step, the plan comes to an end. What nobody has applied is not removed.
-pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities>) -> Plan {
+/// Promises: applied step by step, the plan comes to an end. Resources that were never applied are not removed.
+pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities>) -> CapacityPlan {
     let nothing = Quantities::new();
     let last = noted.unwrap_or(&nothing);
     let is_left = |key: &String| !wanted.contains_key(key) && on_node.contains_key(key);
@@ -37,15 +37,18 @@ pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities
         note.extend(last.get(key).map(|value| (key.clone(), value.clone())));
     }
     let note = (!note.is_empty()).then_some(note);
-    Plan { note: (noted != note.as_ref()).then_some(note), resources: to_set.chain(to_remove).collect() }
+    CapacityPlan {
+        note: (noted != note.as_ref()).then_some(note),
+        resources: to_set.chain(to_remove).collect(),
+    }
 }
 
-/// Whether two quantities are the same amount: `1`, `1000m` and `1e0` are.
+/// Returns whether two quantities are equal: `1`, `1000m` and `1e0` are.
 fn is_same(one: &str, other: &str) -> bool {
     one == other || matches!((amount(one), amount(other)), (Some(one), Some(other)) if one == other)
 }
 
-/// A quantity in billionths. `None` for what is none, or is too large to be one.
+/// Returns a quantity in billionths. `None` for an invalid or too large one.
 fn amount(text: &str) -> Option<i128> {
     let end =
         text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '+' || c == '-')).unwrap_or(text.len());
@@ -64,7 +67,7 @@ fn amount(text: &str) -> Option<i128> {
     let shift = power_of_ten + 9 - i32::try_from(fraction.len()).ok()?;
     let scaled = mantissa.checked_mul(1_i128.checked_shl(power_of_two)?)?.checked_mul(sign)?;
     let ten = 10_i128.checked_pow(shift.unsigned_abs())?;
-    // Kubernetes rounds what is below a billionth up; nobody gives a Node so little.
+    // Kubernetes rounds amounts below a billionth up; no Node has so little.
     if shift < 0 { Some(scaled / ten) } else { scaled.checked_mul(ten) }
 }
 
@@ -107,7 +110,7 @@ mod tests {
         let mut told = Vec::new();
         for _ in 0..10 {
             let plan = plan(&wanted, &on_node, noted.as_ref());
-            if plan == Plan::default() {
+            if plan == CapacityPlan::default() {
                 assert_eq!(told, expected);
                 return;
             }

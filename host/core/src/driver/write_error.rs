@@ -1,11 +1,11 @@
-//! How a write to an API server can fail, as far as decisions differ.
+//! Failures of a write to an API server, as far as decisions differ.
 
 use jiff::SignedDuration;
 
-/// The outcome of a write that was not done, or not known to be done.
+/// The error of a write that was not done, or may not be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActError {
-    /// The object has changed since it was observed: look again.
+    /// The object has changed since it was observed.
     #[error("the object changed in the meantime")]
     Conflict,
     /// The object is not there.
@@ -13,40 +13,21 @@ pub enum ActError {
     Gone,
     /// The server asks to wait.
     #[error("the API server is throttling")]
-    Throttled {
-        /// For how long.
-        after: Option<SignedDuration>,
-    },
+    Throttled { after: Option<SignedDuration> },
     /// This account may not do it.
     #[error("forbidden: {message}")]
-    Denied {
-        /// What the server said.
-        message: String,
-    },
+    Denied { message: String },
     /// The server refuses the object as it is.
     #[error("refused: {message}")]
-    Invalid {
-        /// What the server said.
-        message: String,
-    },
-    /// Nothing was sent.
+    Invalid { message: String },
     #[error("the API server is unreachable: {message}")]
-    Unreachable {
-        /// Why.
-        message: String,
-    },
+    Unreachable { message: String },
     /// It may have happened.
     #[error("the outcome is unknown: {message}")]
-    Ambiguous {
-        /// Why.
-        message: String,
-    },
+    Ambiguous { message: String },
     /// Leadership or the gate forbade it.
     #[error("not permitted at the moment: {reason}")]
-    Forbidden {
-        /// Which.
-        reason: &'static str,
-    },
+    Forbidden { reason: &'static str },
 }
 
 impl ActError {

@@ -5,13 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 /// An API group for Events. Both show the same objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// `events.k8s.io/v1`.
     Events,
     /// `v1`, the core group, which older roles name alone.
     Core,
 }
 
-/// How long the core group is used before the other is tried again: somebody may have granted it.
+/// How long the core group is used before the other is tried again: it may be permitted by then.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(30);
 
 /// Remembers which group takes Events.
@@ -29,8 +28,8 @@ impl Dialects {
         }
     }
 
-    /// Takes note that this group is forbidden or not served. Returns the group to try at once with the same Event;
-    /// `None` where there is none.
+    /// Notes that this group is forbidden or not served. Returns the group to try at once with the same Event; `None`
+    /// if there is none.
     pub fn refused(&mut self, dialect: Dialect, now: Timestamp) -> Option<Dialect> {
         match dialect {
             Dialect::Events => {

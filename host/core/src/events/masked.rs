@@ -6,7 +6,6 @@ const HEX_DIGITS: usize = 8;
 /// A run of letters and digits that is this long and has at least [`DIGITS`] digits is an id in some other alphabet.
 const MIXED: usize = 16;
 
-/// Words have none.
 const DIGITS: usize = 2;
 
 /// Stands for an id.

@@ -1,4 +1,4 @@
-//! Names of Events.
+//! Names of Event objects, cut and hashed.
 
 /// The longest name of an object.
 const NAME_BYTES: usize = 253;

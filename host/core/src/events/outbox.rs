@@ -1,4 +1,4 @@
-//! The letters that wait to be sent: in order for each addressee, several addressees at a time.
+//! Events that wait to be sent: in order for each object, several objects at a time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +56,7 @@ impl<K: Ord + Clone, L> Outbox<K, L> {
         Some((key, letter))
     }
 
-    /// The letter of this lane has been sent, or has been lost.
+    /// Notes that the letter of this lane was sent, or was lost.
     pub fn sent(&mut self, key: K) {
         let Some(lane) = self.lanes.get_mut(&key).filter(|lane| lane.is_busy) else { return };
         lane.is_busy = false;
@@ -67,7 +67,7 @@ impl<K: Ord + Clone, L> Outbox<K, L> {
         }
     }
 
-    /// How many letters wait.
+    /// Returns how many letters wait.
     pub fn len(&self) -> usize {
         self.waiting
     }

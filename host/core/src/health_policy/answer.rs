@@ -1,44 +1,41 @@
-//! From what a policy answered to what may be relied upon.
+//! Checks a policy's answer, and turns it into an opinion.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::cache::Asked;
-use super::opinion::{Action, Opinion, Verdict};
+use super::opinion::{Action, Opinion, PolicyVerdict};
 use super::question::{MAX_HOLD, MIN_HOLD};
 
-/// When a policy that broke is asked again: soon enough to see that it was mended, seldom enough to cost nothing. One that
-/// breaks on every call is left alone by its quarantine long before.
+/// The pause before a policy that failed is asked again: short enough to notice a fix, long enough to cost nothing. One
+/// that fails on every call is quarantined long before.
 pub const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 
-/// More than a sentence needs, and less than hurts in an Event.
+/// The longest reason: more than a sentence needs, and short enough for an Event.
 const MOST_CHARACTERS: usize = 300;
 
-/// An answer, as it came.
+/// An answer of a policy, unchecked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawAnswer {
-    /// Healthy or not.
-    pub verdict: Verdict,
-    /// Why.
+    pub verdict: PolicyVerdict,
     pub reason: String,
-    /// What to do.
     pub action: Action,
     /// Until when it holds.
     pub holds_until: Timestamp,
 }
 
-/// Makes an opinion of an answer, or of the lack of one: `Err` says why there is none. Whatever a policy writes, the
-/// opinion is one sentence that can be shown, began in the past, and ends between [`MIN_HOLD`] and [`MAX_HOLD`] from `now`.
+/// Returns the opinion of an answer, or of a missing one: `Err` says why there is none. Whatever a policy writes, the
+/// opinion is one printable sentence, began in the past, and expires between [`MIN_HOLD`] and [`MAX_HOLD`] from `now`.
 pub fn opinion_of(asked: &Asked, answer: Result<RawAnswer, String>, now: Timestamp) -> Opinion {
     let raw = answer.unwrap_or_else(|why| RawAnswer {
-        verdict: Verdict::Unknown,
+        verdict: PolicyVerdict::Unknown,
         reason: format!("policy {} gave no answer: {why}", asked.policy),
         action: Action::None,
         holds_until: after(now, ASK_AGAIN),
     });
     let verdict = match raw.verdict {
-        Verdict::Unhealthy { since } => Verdict::Unhealthy { since: since.min(now) },
-        Verdict::Healthy => Verdict::Healthy,
-        Verdict::Unknown => Verdict::Unknown,
+        PolicyVerdict::Unhealthy { since } => PolicyVerdict::Unhealthy { since: since.min(now) },
+        PolicyVerdict::Healthy => PolicyVerdict::Healthy,
+        PolicyVerdict::Unknown => PolicyVerdict::Unknown,
     };
     Opinion {
         policy: asked.policy.clone(),
@@ -54,7 +51,7 @@ fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
     now.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
-/// One line without control characters, cut to a length that can be shown.
+/// Returns one line without control characters, cut to the longest length.
 fn presentable(text: &str) -> String {
     let is_blank = |character: char| character.is_whitespace() || character.is_control();
     let words = text.split(is_blank).filter(|word| !word.is_empty());

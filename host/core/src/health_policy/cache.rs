@@ -1,4 +1,4 @@
-//! What was answered, so that nothing is asked twice.
+//! A cache of answers, so that nothing is asked twice.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,50 @@ use jiff::Timestamp;
 use crate::value::id::{ObjectKey, PluginName};
 
 use super::opinion::{Mode, Opinion};
-use super::question::Question;
+use super::question::PolicyQuestion;
 
-/// A policy that is to be heard about a Machine, as it is at the moment.
+/// A policy that applies to a Machine, with its current version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The policy.
     pub policy: PluginName,
-    /// Changes whenever the same question could get another answer: component, settings, limits, being served or not.
+    /// Changes whenever the same question could get another answer: component, settings, limits, served or not.
     pub generation: u64,
-    /// Whether it decides. Not part of its answer, so a change of it asks nobody.
+    /// Whether it decides. Not part of its answer, so a change asks no policy again.
     pub mode: Mode,
 }
 
-/// The last answers about each Machine. Lost with the process, which costs one round of questions.
+/// The last answers about each Machine. A restart forgets them, which costs one round of questions.
 #[derive(Debug, Default)]
-pub struct VerdictCache {
+pub struct OpinionCache {
     answers: BTreeMap<ObjectKey, Answers>,
 }
 
 #[derive(Debug)]
 struct Answers {
-    question: Question,
-    /// By policy: which generation said what.
+    question: PolicyQuestion,
+    /// The generation and opinion of each policy.
     said: BTreeMap<PluginName, (u64, Opinion)>,
 }
 
-impl VerdictCache {
-    /// The opinion of each policy of `asked`, in their order; `None` as soon as one of them has to be asked: no answer to
-    /// this very question by this generation, or it has ended.
-    pub fn look_up(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Option<Vec<Opinion>> {
+impl OpinionCache {
+    /// Returns the opinion of each policy of `asked`, in their order; `None` if one of them must be asked: it has no
+    /// answer of this generation to this question, or the answer has expired.
+    pub fn look_up(
+        &self,
+        question: &PolicyQuestion,
+        asked: &[Asked],
+        now: Timestamp,
+    ) -> Option<Vec<Opinion>> {
         asked.iter().map(|asked| self.answer(question, asked, now)).collect()
     }
 
-    /// Those of `asked` whose opinion is not there, or has ended.
-    pub fn missing(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Vec<Asked> {
+    /// Returns those of `asked` whose opinion is missing, or has expired.
+    pub fn missing(&self, question: &PolicyQuestion, asked: &[Asked], now: Timestamp) -> Vec<Asked> {
         asked.iter().filter(|asked| self.answer(question, asked, now).is_none()).cloned().collect()
     }
 
-    /// Keeps an answer. Answers to another question about the same Machine are of no use from then on.
-    pub fn keep(&mut self, question: &Question, generation: u64, opinion: Opinion) {
+    /// Stores an answer. Answers to another question about the same Machine are dropped.
+    pub fn keep(&mut self, question: &PolicyQuestion, generation: u64, opinion: Opinion) {
         let answers = self
             .answers
             .entry(question.machine.key.clone())
@@ -58,22 +62,21 @@ impl VerdictCache {
         answers.said.insert(opinion.policy.clone(), (generation, opinion));
     }
 
-    /// Drops what is known of a Machine that is gone.
+    /// Forgets a Machine that is gone.
     pub fn forget(&mut self, machine: &ObjectKey) {
         self.answers.remove(machine);
     }
 
-    /// Machines that something is kept of.
+    /// Returns the number of Machines with answers.
     pub fn len(&self) -> usize {
         self.answers.len()
     }
 
-    /// Nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
 
-    fn answer(&self, question: &Question, asked: &Asked, now: Timestamp) -> Option<Opinion> {
+    fn answer(&self, question: &PolicyQuestion, asked: &Asked, now: Timestamp) -> Option<Opinion> {
         let answers = self.answers.get(&question.machine.key)?;
         let (generation, opinion) = answers.said.get(&asked.policy)?;
         let counts =

@@ -1,25 +1,25 @@
-//! What a pass knows of the policies that are about its Machine.
+//! Facts of a reconcile about the policies that apply to its Machine.
 
 use crate::value::id::PluginName;
 
 use super::opinion::Opinion;
 use super::reboots::Reboots;
 
-/// The policies of one Machine, as a pass finds them.
+/// The policies of one Machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoliciesFact {
-    /// Opinions that hold at the moment, also those of policies that cannot be asked.
+    /// Valid opinions, also those of policies that cannot be asked.
     pub opinions: Vec<Opinion>,
-    /// Policies that have to be asked: their last answer was to another question, or has ended.
+    /// Policies to ask: their last answer was to another question, or has expired.
     pub to_ask: Vec<PluginName>,
-    /// When the Machine's VM was started anew.
+    /// When the Machine's VM was rebooted.
     pub reboots: Reboots,
-    /// Its condition `PolicyObserved` says that something would have been different.
+    /// Its condition `PolicyObserved` reports a different decision.
     pub is_told: bool,
 }
 
 impl PoliciesFact {
-    /// True when some policy is about the Machine.
+    /// Returns true when a policy applies to the Machine.
     pub fn is_any(&self) -> bool {
         !self.opinions.is_empty() || !self.to_ask.is_empty()
     }

@@ -1,72 +1,61 @@
-//! Which opinion counts.
+//! Decides which opinion counts.
 
 use jiff::Timestamp;
 
 use crate::machine::node::health;
 use crate::value::id::PluginName;
 
-use super::opinion::{Action, Mode, Opinion, Verdict};
+use super::opinion::{Action, Mode, Opinion, PolicyVerdict};
 
-/// What is to be thought of a Machine.
+/// The judgement of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What counts.
     pub health: Health,
-    /// Who decided it.
     pub judge: Judge,
-    /// What policies that only observe would have decided, each that differs from what counts. Sorted by policy.
+    /// The different decisions that observing policies would have made. Sorted by policy.
     pub observed: Vec<Finding>,
-    /// When the first of the opinions ends, so that it is time to ask again. `None`: there are no policies.
+    /// When the first of the opinions expires, so that it is time to ask again. `None`: there are no policies.
     pub holds_until: Option<Timestamp>,
 }
 
-/// Healthy or not, and what follows from it.
+/// The health of a Machine, and the action that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It works.
     Healthy,
-    /// It does not.
     Unhealthy {
-        /// Why.
         because: String,
-        /// What to do. The built-in rule always says [`Action::Replace`].
+        /// The suggested action. The built-in rule always says [`Action::Replace`].
         action: Action,
     },
-    /// It is not to be said: the Machine stays in its phase, and is not failed.
+    /// Unknown: the Machine stays in its phase, and does not fail.
     Undecided {
-        /// Why.
         because: String,
     },
 }
 
-/// Who decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judge {
     /// No policy enforces: the built-in rule.
     BuiltIn,
-    /// This policy. Of several that say the same, the first by name.
+    /// This policy. Of several with the same opinion, the first by name.
     Policy(PluginName),
 }
 
-/// What a policy that only observes would have decided.
+/// The decision that an observing policy would have made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The policy.
     pub policy: PluginName,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// Its action.
+    pub verdict: PolicyVerdict,
     pub action: Action,
-    /// Its reason.
     pub reason: String,
 }
 
 /// Weighs the opinions.
 ///
-/// Without a policy that enforces, the built-in rule counts. With some, they count instead of it: one that does not know
-/// holds everything; else one that says unhealthy makes it so, with the mildest action of those that say so; else the
-/// Machine is healthy. So each policy can add a reason to call a Machine sick, and each can hold.
-pub fn judge(built_in: &health::Verdict, opinions: &[Opinion]) -> Judgement {
+/// Without an enforcing policy, the built-in rule counts. With some, they count instead of it: one without a verdict
+/// blocks any decision; else one that says unhealthy decides, with the mildest action of those that say so; else the
+/// Machine is healthy. So each policy can make a Machine unhealthy, and each can block.
+pub fn judge(built_in: &health::NodeHealth, opinions: &[Opinion]) -> Judgement {
     let mut sorted: Vec<&Opinion> = opinions.iter().collect();
     sorted.sort_by(|one, other| one.policy.cmp(&other.policy));
     let (health, judge) = decided(built_in, &sorted);
@@ -79,16 +68,16 @@ pub fn judge(built_in: &health::Verdict, opinions: &[Opinion]) -> Judgement {
     Judgement { health, judge, observed, holds_until }
 }
 
-fn decided(built_in: &health::Verdict, sorted: &[&Opinion]) -> (Health, Judge) {
+fn decided(built_in: &health::NodeHealth, sorted: &[&Opinion]) -> (Health, Judge) {
     let enforcing: Vec<&Opinion> =
         sorted.iter().copied().filter(|opinion| opinion.mode == Mode::Enforce).collect();
     let Some(first) = enforcing.first() else { return (of_the_built_in(built_in), Judge::BuiltIn) };
-    if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == Verdict::Unknown) {
+    if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == PolicyVerdict::Unknown) {
         let because = holding.reason.clone();
         return (Health::Undecided { because }, Judge::Policy(holding.policy.clone()));
     }
-    let sick = enforcing.iter().filter(|opinion| matches!(opinion.verdict, Verdict::Unhealthy { .. }));
-    // The first of the mildest: `min_by_key` keeps the earlier one of equals.
+    let sick = enforcing.iter().filter(|opinion| matches!(opinion.verdict, PolicyVerdict::Unhealthy { .. }));
+    // The first of the mildest: `min_by_key` returns the earlier one of equals.
     match sick.min_by_key(|opinion| opinion.action) {
         Some(mildest) => (
             Health::Unhealthy { because: mildest.reason.clone(), action: mildest.action },
@@ -98,10 +87,10 @@ fn decided(built_in: &health::Verdict, sorted: &[&Opinion]) -> (Health, Judge) {
     }
 }
 
-fn of_the_built_in(verdict: &health::Verdict) -> Health {
+fn of_the_built_in(verdict: &health::NodeHealth) -> Health {
     match verdict {
-        health::Verdict::Healthy => Health::Healthy,
-        health::Verdict::Unhealthy { .. } => {
+        health::NodeHealth::Healthy => Health::Healthy,
+        health::NodeHealth::Unhealthy { .. } => {
             Health::Unhealthy { because: verdict.to_string(), action: Action::Replace }
         }
     }
@@ -109,12 +98,14 @@ fn of_the_built_in(verdict: &health::Verdict) -> Health {
 
 fn differs(opinion: &Opinion, health: &Health) -> bool {
     match (opinion.verdict, health) {
-        (Verdict::Healthy, Health::Healthy) | (Verdict::Unknown, Health::Undecided { .. }) => false,
-        (Verdict::Unhealthy { .. }, Health::Unhealthy { action, .. }) => opinion.action != *action,
-        (Verdict::Healthy, Health::Unhealthy { .. } | Health::Undecided { .. })
-        | (Verdict::Unhealthy { .. } | Verdict::Unknown, Health::Healthy)
-        | (Verdict::Unhealthy { .. }, Health::Undecided { .. })
-        | (Verdict::Unknown, Health::Unhealthy { .. }) => true,
+        (PolicyVerdict::Healthy, Health::Healthy) | (PolicyVerdict::Unknown, Health::Undecided { .. }) => {
+            false
+        }
+        (PolicyVerdict::Unhealthy { .. }, Health::Unhealthy { action, .. }) => opinion.action != *action,
+        (PolicyVerdict::Healthy, Health::Unhealthy { .. } | Health::Undecided { .. })
+        | (PolicyVerdict::Unhealthy { .. } | PolicyVerdict::Unknown, Health::Healthy)
+        | (PolicyVerdict::Unhealthy { .. }, Health::Undecided { .. })
+        | (PolicyVerdict::Unknown, Health::Unhealthy { .. }) => true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Health policies: the questions that they get, their answers, and which answer counts.
 //!
 //! A policy gives an opinion about one Machine. Its [`Mode`] says whether the opinion has an effect. The host asks
-//! again only when the facts of the question have changed or the answer has expired, see [`VerdictCache`].
+//! again only when the facts of the question have changed or the answer has expired, see [`OpinionCache`].
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -27,12 +27,12 @@ mod scope;
 mod tests;
 
 pub use answer::{ASK_AGAIN, RawAnswer, opinion_of};
-pub use cache::{Asked, VerdictCache};
+pub use cache::{Asked, OpinionCache};
 pub use facts::PoliciesFact;
 pub use judge::{Finding, Health, Judge, Judgement, judge};
-pub use opinion::{Action, Mode, Opinion, Verdict};
+pub use opinion::{Action, Mode, Opinion, PolicyVerdict};
 pub use question::{
-    ConditionFact, DomainFact, HistoryFact, MAX_HOLD, MIN_HOLD, NodeQuestion, Question, Subject,
+    ConditionFact, DomainFact, HistoryFact, MAX_HOLD, MIN_HOLD, NodeQuestion, PolicyQuestion, Subject,
 };
 pub use reboots::{REBOOT_INTERVAL, RebootStep, Reboots};
-pub use scope::{PolicyFact, Scope, Standing};
+pub use scope::{PolicyFact, Scope, ServingState};

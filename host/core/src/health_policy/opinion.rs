@@ -1,4 +1,4 @@
-//! What one policy thinks of one Machine.
+//! One policy's opinion of one Machine.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use crate::value::id::PluginName;
 
-/// Whether a policy decides, or only tells what it would decide.
+/// Whether a policy decides, or only reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// It tells. Nothing happens because of it.
+    /// It only reports. Nothing happens because of it.
     #[default]
     Observe,
     /// It decides instead of the built-in rule.
@@ -17,7 +17,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As settings and texts have it.
+    /// Returns the word in settings and texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -26,21 +26,17 @@ impl Mode {
     }
 }
 
-/// Healthy or not, by a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// The Machine works.
+pub enum PolicyVerdict {
     Healthy,
-    /// It does not.
     Unhealthy {
-        /// Since when.
         since: Timestamp,
     },
-    /// The policy cannot or does not want to tell: the Machine stays as it is.
+    /// The policy has no verdict: the Machine stays as it is.
     Unknown,
 }
 
-impl Verdict {
+impl PolicyVerdict {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,14 +47,13 @@ impl Verdict {
     }
 }
 
-/// What a policy suggests to do about a Machine that is not healthy. Ordered: the milder, the less.
+/// The action that a policy suggests for an unhealthy Machine. Ordered: the milder, the less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// Wait.
     None,
-    /// Start the VM anew, which keeps its disks, its Node and its pods' places.
+    /// Reboot the VM, which keeps its disks, its Node and its pods.
     Reboot,
-    /// Let the Machine fail when its health time-out is over, so that it is replaced.
+    /// Let the Machine fail when its health timeout is over, so that it is replaced.
     Replace,
 }
 
@@ -79,19 +74,15 @@ impl fmt::Display for Action {
     }
 }
 
-/// What one policy says.
+/// The opinion of one policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opinion {
-    /// Who says it.
     pub policy: PluginName,
-    /// Whether it decides.
     pub mode: Mode,
-    /// Healthy or not.
-    pub verdict: Verdict,
-    /// Why, for people.
+    pub verdict: PolicyVerdict,
     pub reason: String,
-    /// What to do. Counts only with [`Verdict::Unhealthy`].
+    /// The suggested action. Counts only with [`PolicyVerdict::Unhealthy`].
     pub action: Action,
-    /// The verdict is good until then, as long as nothing that the policy was shown changes.
+    /// The verdict is valid until then, as long as the question does not change.
     pub holds_until: Timestamp,
 }

@@ -1,66 +1,56 @@
-//! What a policy is asked. All of it is values: a policy has nothing to look anything up with.
+//! The question to a policy, as plain values: a policy cannot look anything up.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::id::{ClassName, FailureDomain, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::Phase;
 
-/// No verdict is asked for again sooner: a policy that never commits itself does not keep the host busy.
+/// The shortest validity of a verdict: a policy that never decides must not keep the host busy.
 pub const MIN_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
-/// No verdict holds longer: what a policy does not see, such as its author's mistake, ends within the day.
+/// The longest validity of a verdict: an author's mistake must end within the day.
 pub const MAX_HOLD: SignedDuration = SignedDuration::from_hours(12);
 
-/// Everything that a policy is shown, beside the time. Equal questions get equal answers until the answer ends, so nothing
-/// that moves by itself, such as a heartbeat, may be in here.
+/// Everything that a policy sees, beside the time. Equal questions get equal answers until the answer expires, so
+/// nothing that changes on its own, such as a heartbeat, may be in here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The Machine.
+pub struct PolicyQuestion {
     pub machine: Subject,
-    /// Its Node, if it is there.
+    /// Its Node, if it exists.
     pub node: Option<NodeQuestion>,
-    /// What happened to it.
     pub history: HistoryFact,
-    /// How the others are that fail together with it.
+    /// The state of the Machines in its failure domain.
     pub domain: DomainFact,
 }
 
 /// The Machine in question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
-    /// Its class.
     pub class: ClassName,
     /// The MachineDeployment that it belongs to, if it does.
     pub deployment: Option<String>,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// The cloud's id.
     pub provider_id: Option<ProviderId>,
     /// When it was created.
     pub created: Timestamp,
-    /// From the moment it is not healthy until it fails. `None`: it never fails for that.
+    /// The time from unhealthy until it fails. `None`: it never fails for that.
     pub health_timeout: Option<SignedDuration>,
     /// Node conditions that must be False, by the Machine's settings. Sorted.
     pub must_be_false: Vec<String>,
-    /// Its driver can start its VM anew.
+    /// Its driver can reboot its VM.
     pub can_reboot: bool,
 }
 
-/// Its Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeQuestion {
-    /// Its name.
     pub name: NodeName,
     /// When it was registered.
     pub created: Option<Timestamp>,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// It takes no more pods.
     pub is_unschedulable: bool,
@@ -73,34 +63,29 @@ pub struct NodeQuestion {
 pub struct ConditionFact {
     /// Its type, such as `Ready`.
     pub kind: String,
-    /// Its status.
-    pub status: Status,
-    /// Its reason.
+    pub status: ConditionStatus,
     pub reason: String,
-    /// Its message.
     pub message: String,
     /// Since when its status is what it is.
     pub since: Option<Timestamp>,
 }
 
-/// What happened to the Machine.
+/// The history of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryFact {
-    /// Where it is in its life.
     pub phase: Phase,
-    /// Since when.
     pub phase_since: Option<Timestamp>,
-    /// When its VM was started anew, or was about to be. Oldest first.
+    /// When its VM was rebooted, or was about to be. Oldest first.
     pub reboots: Vec<Timestamp>,
 }
 
 /// The failure domain of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainFact {
-    /// Its name. `None`: not known, and all Machines whose domain is not known count as one.
+    /// Its name. `None`: unknown, and all Machines without a known domain count as one.
     pub name: Option<FailureDomain>,
     /// Machines in it that have joined the cluster, this one too.
     pub machines: u32,
-    /// Those of them whose Node is gone or does not say that it is ready.
+    /// Those of them whose Node is gone or not ready.
     pub silent: u32,
 }

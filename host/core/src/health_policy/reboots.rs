@@ -1,29 +1,29 @@
-//! When a VM may be started anew.
+//! When a VM may be rebooted.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A VM is not started anew more often than this, whatever policies say: it needs that time to come up.
+/// The least time between two reboots of a VM, whatever policies say: it needs that time to start.
 pub const REBOOT_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
-/// How many reboots are remembered on a Machine. Older ones tell a policy nothing.
+/// How many reboots are stored on a Machine. Older ones do not help a policy.
 const REMEMBERED: usize = 10;
 
-/// The reboots of a Machine, as an annotation of the Machine has them: each is written before it is asked for, so a host
-/// that starts anew knows of it and does not ask again.
+/// The reboots of a Machine, in an annotation of the Machine: each is written before it is requested, so a restarted
+/// host knows of it and does not repeat it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reboots(Vec<Timestamp>);
 
-/// What to do about a reboot that a policy wants.
+/// The decision about a reboot that a policy wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebootStep {
-    /// Write this down, then ask for it.
+    /// Write this annotation, then request the reboot.
     Reboot(Reboots),
     /// The last one is too recent: not before this time.
     NotBefore(Timestamp),
 }
 
 impl Reboots {
-    /// Reads the annotation: times separated by commas. What cannot be read is left out, so that it cannot stop reboots for
+    /// Reads the annotation: times separated by commas. Invalid ones are skipped, so that they cannot stop reboots for
     /// ever; `None` counts as none.
     pub fn parse(text: Option<&str>) -> Self {
         let mut times: Vec<Timestamp> =
@@ -33,20 +33,19 @@ impl Reboots {
         Self(times)
     }
 
-    /// As the annotation has it.
+    /// Returns the text of the annotation.
     pub fn render(&self) -> String {
         let times: Vec<String> = self.0.iter().map(Timestamp::to_string).collect();
         times.join(",")
     }
 
-    /// Oldest first.
     pub fn times(&self) -> &[Timestamp] {
         &self.0
     }
 
     /// Decides about one more.
     pub fn next(&self, now: Timestamp) -> RebootStep {
-        // A time ahead of the clock is wrong, and must not hold reboots until it has come.
+        // A time ahead of the clock is wrong, and must not block reboots.
         let last = self.0.iter().rev().find(|time| **time <= now);
         if let Some(not_before) = last.and_then(|last| last.checked_add(REBOOT_INTERVAL).ok())
             && now < not_before

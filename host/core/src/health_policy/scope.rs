@@ -1,4 +1,4 @@
-//! Which policies there are, and which Machines each is about.
+//! The policies, and the Machines that each applies to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,47 +7,39 @@ use crate::value::id::PluginName;
 use super::opinion::Mode;
 use super::question::Subject;
 
-/// A policy, as its operator declared it, and whether it can be asked.
+/// A policy as its operator declared it, and whether it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFact {
-    /// Its name.
     pub policy: PluginName,
-    /// Whether it decides.
     pub mode: Mode,
-    /// Which Machines it is about.
+    /// The Machines that it applies to.
     pub scope: Scope,
     /// Whether it can be asked.
-    pub standing: Standing,
+    pub standing: ServingState,
 }
 
 /// Whether a policy can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It can.
+pub enum ServingState {
     Serving {
         /// Changes whenever the same question could get another answer.
         generation: u64,
     },
-    /// It cannot: it is being loaded, rejected, or left alone for a while. It counts as one that does not know.
-    NotServing {
-        /// Why.
-        reason: String,
-    },
+    /// It cannot: it is being loaded, rejected, or quarantined. It counts as one without a verdict.
+    NotServing { reason: String },
 }
 
-/// Which Machines a policy is about. Each part that is given has to fit; an empty one fits all.
+/// The Machines that a policy applies to. Each given part must match; an empty one matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Names of MachineClasses.
     pub classes: BTreeSet<String>,
-    /// Names of MachineDeployments.
     pub deployments: BTreeSet<String>,
     /// Labels of the Machine.
     pub labels: BTreeMap<String, String>,
 }
 
 impl Scope {
-    /// True for Machines that the policy is about.
+    /// Returns true for Machines that the policy applies to.
     pub fn covers(&self, machine: &Subject) -> bool {
         let is_one_of = |names: &BTreeSet<String>, name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.contains(name))
@@ -57,7 +49,7 @@ impl Scope {
             && self.labels.iter().all(|(key, value)| machine.labels.get(key) == Some(value))
     }
 
-    /// True when it is about all Machines.
+    /// Returns true when it applies to all Machines.
     pub fn is_everything(&self) -> bool {
         self.classes.is_empty() && self.deployments.is_empty() && self.labels.is_empty()
     }

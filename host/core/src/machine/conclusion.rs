@@ -1,85 +1,78 @@
-//! How a pass ends: what the Machine's status is to say, and when to look again.
+//! The end of a reconcile: the change of the status, and the requeue.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
 use crate::driver::error::Code;
 use crate::driver::{Address, CloudCondition, Vm, VmState};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::EffectKind;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::delete::note::DeletionNote;
-use super::effect::Effect;
+use super::effect::MachineEffect;
 
-/// What to do next in a pass.
+/// The next step of a reconcile.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum Step {
-    /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
-    /// The pass is over.
-    Finish(Conclusion),
+pub enum MachineStep {
+    /// Carry out these effects in parallel, then call `step` again.
+    Act(Vec<MachineEffect>),
+    /// The reconcile is over.
+    Finish(MachineConclusion),
 }
 
-impl Step {
+impl MachineStep {
     /// A batch of one.
-    pub fn act(effect: Effect) -> Self {
+    pub fn act(effect: MachineEffect) -> Self {
         Self::Act(vec![effect])
     }
 }
 
-/// The end of a pass.
+/// The end of a reconcile.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
-    /// What the status is to say.
+pub struct MachineConclusion {
+    /// The change of the status.
     pub status: StatusChange,
-    /// Why the Machine is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
-    /// The same for people.
+    /// The reason for the Machine's state; shown as condition and, when it changes, as an Event.
+    pub reason: MachineReason,
+    /// The text for people.
     pub message: String,
-    /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
 }
 
-/// When to look again. A change of anything that was observed comes on top.
+/// When an object is reconciled again. A change of any observed object requeues it as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum Requeue {
     /// At the next resync.
     Resync,
-    /// Once what was written is seen.
+    /// As soon as the cache shows the writes of this reconcile.
     Now,
-    /// After this time.
     After(SignedDuration),
-    /// After this time, to see what became of something that failed: its failures stay counted, and this is none.
+    /// After this time, to check a failed operation: its failures stay counted, and this is none.
     Look(SignedDuration),
-    /// The pass failed: after a time that grows with the failures in a row.
+    /// The reconcile failed: after a time that grows with the failures in a row.
     Retry {
-        /// How it grows.
         policy: RetryPolicy,
-        /// Not before.
         hint: Option<SignedDuration>,
     },
     /// Never: the Machine is gone.
     Gone,
 }
 
-/// What differs from the status as it is. `None` leaves a field alone.
+/// The fields of the status that change. `None` leaves a field alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusChange {
-    /// The phase. Setting another one than there was starts its clock.
+    /// The phase. A different one starts its clock.
     pub phase: Option<Phase>,
-    /// `currentStatus.timeoutActive`.
     pub timeout_active: Option<bool>,
-    /// `lastOperation`.
-    pub operation: Option<Operation>,
-    /// Conditions of the Node are to be copied: a type came or went, or a status changed.
+    pub operation: Option<LastOperation>,
+    /// Whether conditions of the Node are copied: a type was added or removed, or a status changed.
     pub copies_conditions: bool,
-    /// What to hand to the driver next time.
+    /// The state to pass to the driver next time.
     pub last_known_state: Option<String>,
-    /// Addresses.
     pub addresses: Option<Vec<Address>>,
     /// Where the VM is.
     pub failure_domain: Option<FailureDomain>,
@@ -87,35 +80,34 @@ pub struct StatusChange {
     pub vm: Option<VmReport>,
     /// Until when the Machine is preserved; `Some(None)` ends it.
     pub preserve_until: Option<Option<Timestamp>>,
-    /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion.
-    pub conditions: Vec<OwnCondition>,
-    /// What the next passes of a drain must know and no object tells.
-    pub drain_memory: Option<drain::Memory>,
+    /// Machinist's conditions beside `Ready`, which follows from the reason of the conclusion.
+    pub conditions: Vec<MachineCondition>,
+    /// The memory of a drain that no API object holds.
+    pub drain_memory: Option<drain::DrainMemory>,
 }
 
 /// A driver's report about a VM, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmReport {
-    /// Its state.
     pub state: VmState,
     /// Further conditions that the cloud reports.
     pub conditions: Vec<CloudCondition>,
 }
 
 impl VmReport {
-    /// As the answer has it.
+    /// Returns the report of a driver's answer.
     pub fn of(vm: &Vm) -> Self {
         Self { state: vm.state, conditions: vm.conditions.clone() }
     }
 }
 
 impl StatusChange {
-    /// What the gate asks of the write.
+    /// Returns the kind of the write for the gate.
     pub fn kind(&self) -> EffectKind {
         let ends_an_update = self
             .operation
             .as_ref()
-            .is_some_and(|operation| matches!(operation.note, Note::InPlaceUpdateTimedOut { .. }));
+            .is_some_and(|operation| matches!(operation.note, OperationNote::InPlaceUpdateTimedOut { .. }));
         match self.phase {
             Some(Phase::Failed) => EffectKind::FailMachine,
             Some(Phase::InPlaceUpdating) => EffectKind::EmptyNode,
@@ -125,28 +117,28 @@ impl StatusChange {
     }
 }
 
-/// Which of our conditions on a Machine. `Ready` is not among them: every pass says it.
+/// Machinist's conditions on a Machine. `Ready` is not among them: every reconcile sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum MachineConditionKind {
     /// The Node is healthy.
     Healthy,
     /// The Node's pods are gone.
     Drained,
-    /// The update in place has come to its end.
+    /// The update in place has ended.
     InPlaceUpdated,
-    /// The Machine is kept although it has failed, or so that it does not.
+    /// The Machine is preserved.
     Preserved,
-    /// What policies would have done that only observe.
+    /// The decisions that observing policies would have made.
     PolicyObserved,
     /// Other Machines claim its VM or its Node.
     Contested,
     /// Its settings can be understood.
     Valid,
-    /// Looks find the VM.
+    /// Status queries find the VM.
     VmPresent,
 }
 
-impl ConditionKind {
+impl MachineConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -162,59 +154,42 @@ impl ConditionKind {
     }
 }
 
-/// What one of our conditions is to say. What a pass does not mention stays as it is.
+/// One of Machinist's conditions. Conditions that a reconcile does not mention stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnCondition {
-    /// Which.
-    pub kind: ConditionKind,
-    /// Its status.
-    pub status: Status,
+pub struct MachineCondition {
+    pub kind: MachineConditionKind,
+    pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
-    /// For people: what is awaited, why, until when. Never empty.
+    /// For people: the awaited change, the reason, the end of the wait. Never empty.
     pub message: String,
 }
 
-/// `status.lastOperation`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// What was done.
+pub struct LastOperation {
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
-    /// What there is to say. The sentence is made elsewhere.
-    pub note: Note,
+    /// The content of the description. The API layer renders the text.
+    pub note: OperationNote,
     /// The driver's code, after an error of creation or initialisation. The autoscaler reads it.
     pub code: Option<Code>,
 }
 
-/// What `lastOperation.description` says. Other programs read some of these sentences, so they are rendered in one place.
+/// The content of `lastOperation.description`. Other programs read some of these sentences, so one place renders them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// Creation goes on, the Node is awaited.
+pub enum OperationNote {
+    /// Creation continues, the Node is awaited.
     Creating,
     /// Created, and no Node is awaited.
     Created,
     /// The cloud works on it.
-    CloudWorking {
-        /// What it says.
-        message: String,
-    },
+    CloudWorking { message: String },
     /// The driver could not create it.
-    CreationFailed {
-        /// The error.
-        error: String,
-    },
+    CreationFailed { error: String },
     /// The step after creation failed.
-    InitializationFailed {
-        /// The error.
-        error: String,
-    },
-    /// Something that creation needs is not there.
-    CreationWaits {
-        /// What.
-        message: String,
-    },
+    InitializationFailed { error: String },
+    /// A prerequisite of creation is missing.
+    CreationWaits { message: String },
     /// The Node joined for the first time.
     Joined {
         /// Since the Machine's creation.
@@ -230,49 +205,39 @@ pub enum Note {
     /// The Node is not there any more.
     NodeMissing,
     /// The Node did not join in time.
-    JoinTimedOut {
-        /// The limit.
-        limit: SignedDuration,
-    },
+    JoinTimedOut { limit: SignedDuration },
     /// The Node of another VM has the name of its Node.
     NodeNameTaken,
     /// The Node was unhealthy for too long.
     HealthTimedOut {
-        /// The limit.
         limit: SignedDuration,
         /// Which conditions say so.
         because: String,
     },
-    /// An outage is over, so that the time that the Machine may be unhealthy counts anew.
+    /// An outage is over, so that the health timeout starts again.
     HealthTimeoutReset,
-    /// The Node is handed over to who updates it in place.
+    /// The Node is handed over to the agent that updates it in place.
     UpdatingInPlace,
     /// The Node was updated in place.
     UpdatedInPlace,
     /// The update in place failed.
     InPlaceUpdateFailed {
-        /// Why, as its maker says.
+        /// The reason that the agent gives.
         because: String,
     },
     /// The update in place took too long.
-    InPlaceUpdateTimedOut {
-        /// The limit.
-        limit: SignedDuration,
-    },
-    /// The Node could not be emptied, apart from deletion.
-    DrainFailed {
-        /// Why.
-        error: String,
-    },
-    /// The Node is empty, apart from deletion, which had failed before.
+    InPlaceUpdateTimedOut { limit: SignedDuration },
+    /// The drain of a Node that is not being deleted failed.
+    DrainFailed { error: String },
+    /// The Node that is not being deleted is drained, after a failed drain.
     Drained,
     /// Deletion, and where it is.
     Deleting(DeletionNote),
 }
 
-/// Why a Machine is as it is. Printed as condition and Event reasons; stable once released.
+/// The reason for a Machine's state. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum MachineReason {
     /// The spec cannot be understood.
     InvalidMachine,
     /// The class is not there.
@@ -293,13 +258,12 @@ pub enum Reason {
     DriverNotReady,
     /// The plugin broke during the call.
     DriverBroken,
-    /// Dangerous work is held.
     Frozen,
     /// The finalizer could not be put on.
     ClaimFailed,
-    /// The bootstrap token could not be made.
+    /// The bootstrap token could not be created.
     BootstrapTokenFailed,
-    /// What is stored on the Machine or Node could not be written.
+    /// A write to the Machine or Node failed.
     WriteFailed,
     /// The cloud could not be asked.
     CloudUnreachable,
@@ -307,7 +271,7 @@ pub enum Reason {
     CreationFailed,
     /// The cloud works on it.
     CloudWorking,
-    /// A create may have happened; the cloud is watched until its reads must show it.
+    /// A create may have succeeded; the cloud is queried until its reads must show the VM.
     CreationUnresolved,
     /// The step after creation failed.
     InitializationFailed,
@@ -319,7 +283,6 @@ pub enum Reason {
     VmCreated,
     /// The Node is there and not ready yet.
     NodeNotReady,
-    /// All is well.
     NodeHealthy,
     /// The Node is not healthy.
     NodeUnhealthy,
@@ -329,28 +292,27 @@ pub enum Reason {
     JoinTimedOut,
     /// The Node was unhealthy for too long.
     HealthTimedOut,
-    /// A policy holds: it is not decided whether the Machine is healthy, or what to do about it.
+    /// A policy has no verdict yet about the Machine's health, or about the action.
     PolicyHolds,
     /// The policies could not be asked.
     PolicyUnheard,
-    /// The VM was started anew, because a policy asked for it.
+    /// The VM was rebooted, because a policy requested it.
     VmRebooted,
-    /// The VM could not be started anew.
+    /// The VM could not be rebooted.
     RebootFailed,
     /// Several Machines claim the Node.
     NodeContested,
     /// Several Machines claim the VM, so that nothing is done to it.
     VmContested,
-    /// Another cluster's mark is stored on the Machine or its class than this process has, so that nothing is done to
-    /// its VM.
+    /// The Machine or its class has the mark of another cluster, so that nothing is done to its VM.
     ClusterMarkDiffers,
     /// The Node is being deleted, and so is its Machine.
     NodeDeleting,
-    /// It is to be failed, and enough others of its deployment are being replaced or started anew.
+    /// The Machine must fail, and enough others of its deployment are being replaced or rebooted.
     ReplacementHeld,
-    /// Its VM is to be started anew, and enough others of its deployment are being replaced or started anew.
+    /// The VM must be rebooted, and enough others of its deployment are being replaced or rebooted.
     RebootHeld,
-    /// It is to be failed or its VM to be started anew, and its zone is not believed to be dead.
+    /// The Machine must fail or its VM be rebooted, and its zone is silent but not believed to be dead.
     ZoneHeld,
     /// The Node is being updated in place.
     UpdatingInPlace,
@@ -358,21 +320,20 @@ pub enum Reason {
     UpdatedInPlace,
     /// The update in place has failed.
     InPlaceUpdateFailed,
-    /// The time that the Node may be unhealthy counts anew after an outage.
+    /// The health timeout starts again after an outage.
     HealthTimeoutReset,
-    /// Has failed and stays so until it is replaced or recovers.
+    /// The Machine has failed, and stays so until it is replaced or recovers.
     Failed,
-    /// Deletion has begun.
     Deleting,
-    /// Somebody's hook holds the drain.
+    /// A hook of others blocks the drain.
     PreDrainHooks,
     /// The Node's pods are leaving.
     Draining,
-    /// The Node could not be cordoned, or its pods cannot be asked to go.
+    /// The Node could not be cordoned, or its pods cannot be evicted.
     DrainFailed,
-    /// Somebody's hook holds the removal of the VM.
+    /// A hook of others blocks the deletion of the VM.
     PreTerminateHooks,
-    /// The VM is on its way out.
+    /// The VM is being deleted.
     VmTerminating,
     /// The driver could not remove the VM.
     VmDeletionFailed,
@@ -380,13 +341,12 @@ pub enum Reason {
     NodeDeletionFailed,
     /// The finalizer could not be taken off.
     FinalizerHeld,
-    /// Gone.
     Deleted,
-    /// Gone, and that its VM is gone was not seen but said by somebody.
+    /// Deleted; an operator declared that the VM is gone, and no query proved it.
     VmDeclaredGone,
 }
 
-impl Reason {
+impl MachineReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -448,7 +408,7 @@ impl Reason {
         }
     }
 
-    /// How the reason concerns the user.
+    /// Returns the severity for the user.
     pub fn severity(self) -> Severity {
         match self {
             Self::WaitingForNode
@@ -513,13 +473,12 @@ impl Reason {
 /// As Kubernetes Events have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// For information.
     Normal,
-    /// Someone should look.
+    /// Someone should look at it.
     Warning,
 }
 
-/// Time since `from`, never negative: clocks jump.
+/// Returns the time since `from`, never negative: clocks jump.
 pub(super) fn elapsed(from: Timestamp, now: Timestamp) -> SignedDuration {
     now.duration_since(from).max(SignedDuration::ZERO)
 }

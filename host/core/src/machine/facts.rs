@@ -1,4 +1,4 @@
-//! Everything that one pass over a Machine knows.
+//! Facts of one reconcile of a Machine.
 
 use std::collections::BTreeMap;
 
@@ -10,142 +10,134 @@ use crate::driver::secret_rule::SecretRefusal;
 use crate::driver::virtual_capacity::Quantities;
 use crate::driver::{Address, DriverFacts};
 use crate::health_policy::PoliciesFact;
-use crate::machine::node::health::{Ailment, NodeConditionFact, Status};
+use crate::machine::node::health::{ConditionStatus, HealthProblem, NodeConditionFact};
 use crate::machine::node::sync::NodeMeta;
-use crate::safety::meltdown::Limit;
+use crate::safety::meltdown::ReplacementLimit;
 use crate::scheduling::gate::Gate;
-use crate::scheduling::looks::LookFact;
+use crate::scheduling::looks::VmCheckFact;
 use crate::value::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::creation::doubt::CreateIntent;
 use super::delete::note::DeletionStage;
-use super::ownership::conflict::Rivals;
+use super::ownership::conflict::OwnershipConflict;
 use super::ownership::mark::Marks;
 
-/// All facts of one pass.
+/// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct MachineView {
-    /// The Machine.
     pub machine: MachineFact,
-    /// Its class.
     pub class: ClassFact,
-    /// What its class's Secrets hold.
+    /// The Secrets of its class.
     pub secret: SecretFact,
-    /// The driver that its class chooses.
+    /// The driver of its class.
     pub driver: DriverFact,
     /// The cluster that its Node joins.
     pub target: TargetFact,
-    /// What the caches say of its Node's volumes, and what an earlier pass stored of a drain.
-    pub drain: drain::Facts,
-    /// Other Machines that claim its VM or its Node.
-    pub rivals: Rivals,
+    /// Facts from the caches about its Node's volumes, and the stored memory of a drain.
+    pub drain: drain::DrainFacts,
+    /// Other Machines that name its VM or its Node.
+    pub rivals: OwnershipConflict,
     /// The cluster's mark, as this process has it and as it is stored.
     pub marks: Marks,
-    /// The policies that are about it.
+    /// The policies that apply to it.
     pub policies: PoliciesFact,
-    /// Whether dangerous work is held.
+    /// Whether destructive actions pause.
     pub gate: Gate,
-    /// When it was last let go again. What was seen of Nodes before says nothing about them.
+    /// The time of the last thaw. Observations of Nodes before it do not count.
     pub thawed_at: Option<Timestamp>,
-    /// Since when this process has looked without a break. What Nodes are to have been before, nobody may have seen.
+    /// Since when this process has watched without a break. Earlier states of Nodes may not have been observed.
     pub watched_since: Option<Timestamp>,
     /// Extended resources that the Machine's class gives to its Node.
     pub virtual_capacity: Quantities,
-    /// When its VM is to be looked at; `None` where nobody looks.
-    pub look: Option<LookFact>,
-    /// Effective settings.
+    /// When its VM is queried; `None` if it is not.
+    pub look: Option<VmCheckFact>,
     pub settings: MachineSettings,
-    /// Under which names things stand on objects.
-    pub names: &'static Names,
-    /// Failed passes in a row until now.
+    /// The names of labels and annotations.
+    pub names: &'static MachineNames,
+    /// The number of failed reconciles in a row.
     pub failures: u32,
-    /// The cloud account of the class has answered a moment ago, and this one does not fail by itself.
+    /// The cloud account of the class has answered a moment ago, and this Machine does not fail alone.
     pub account_answers: bool,
 }
 
-/// A Machine, parsed.
 #[derive(Clone, Debug)]
 pub struct MachineFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
     /// When its deletion was asked for.
     pub deletion: Option<Timestamp>,
-    /// Our finalizer is on it. It is put there before the first create: without it no VM was ever asked for.
+    /// Our finalizer is on it. It is added before the first create: without it no VM was ever requested.
     pub has_finalizer: bool,
     /// The priority annotation is there.
     pub has_priority: bool,
-    /// This process has made it, and has not begun to ask for its VM: nobody else may, so that nobody has.
+    /// This process has created it, and has not requested its VM yet; no other process may.
     pub is_newborn: bool,
-    /// The create that was noted last in a cloud that keeps no keys, unless it is known to have made nothing.
+    /// The create that was noted last for a cloud that keeps no idempotency keys, unless it is known to have created
+    /// nothing.
     pub create_intent: Option<CreateIntent>,
-    /// The cloud's id.
     pub provider_id: Option<ProviderId>,
-    /// The label `node`.
     pub node_name: Option<NodeName>,
-    /// Where it is in its life. A word that is not ours counts as `Unknown`'s neighbour: see `observe`.
+    /// Its phase. For an unknown word see `observe`.
     pub phase: Phase,
     /// Since when, as its status says.
     pub phase_since: Option<Timestamp>,
-    /// What was done last.
     pub operation: Option<OperationFact>,
-    /// What the driver said last.
+    /// The state that the driver returned last.
     pub last_known_state: Option<String>,
     /// Conditions of the Node as the Machine's status has them.
     pub conditions: Vec<NodeConditionFact>,
     /// Addresses as the Machine's status has them.
     pub addresses: Vec<Address>,
-    /// What the Node is to carry, by the Machine's template.
+    /// The Node's metadata by the Machine's template.
     pub template: NodeMeta,
-    /// Labels that the Node is to carry because it is this Machine's.
+    /// Labels that mark the Node as this Machine's.
     pub own_node_labels: BTreeMap<String, String>,
-    /// Something in its spec cannot be understood.
+    /// The problem of an invalid spec.
     pub invalid: Option<String>,
-    /// What in its settings cannot be understood, and what counts instead.
+    /// Invalid settings, and the values that count instead.
     pub slips: Vec<String>,
-    /// Its status says that there is such.
+    /// Its status reports such problems.
     pub has_told_slips: bool,
-    /// What its status says of a Node that cannot end its pods by itself.
-    pub ailment: Ailment,
-    /// What its deletion is to heed.
-    pub going: GoingFact,
-    /// Whether it is to be kept although it fails.
-    pub keeping: KeepingFact,
-    /// How long its Node took to join is noted on it.
+    /// The reported health problem of its Node, whose pods cannot terminate on their own.
+    pub ailment: HealthProblem,
+    /// Facts about its deletion.
+    pub going: DeletionFact,
+    /// Facts about its preservation.
+    pub keeping: PreservationFact,
+    /// The time that its Node took to join is noted on it.
     pub has_join_duration: bool,
-    /// Until when its bootstrap token is valid, as far as this program has noted it.
+    /// Until when its bootstrap token is valid, if noted.
     pub token_until: Option<Timestamp>,
     /// The reason of the Node's condition for updates in place, as its status has it.
     pub in_place_copied: Option<String>,
 }
 
-/// What is said on a Machine about its preservation.
+/// Facts on a Machine about its preservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeepingFact {
-    /// What its annotation asks for.
+pub struct PreservationFact {
+    /// The request of its annotation.
     pub wish: Option<String>,
-    /// What the Node's annotation asked for when it was heeded last.
+    /// The Node's request that was applied last.
     pub node_wish_heeded: Option<String>,
-    /// Until when it is kept.
+    /// Until when it is preserved.
     pub until: Option<Timestamp>,
-    /// An earlier pass has drained the Node of the failed Machine.
+    /// An earlier reconcile has drained the Node of the failed Machine.
     pub is_drained: bool,
-    /// The label that forces drains which are not for deletion.
+    /// The label that forces drains without a deletion.
     pub forces_drain: bool,
-    /// What condition `InPlaceUpdated` says.
-    pub told_of_update: Option<ToldFact>,
-    /// What condition `Preserved` says.
-    pub told_of_preservation: Option<ToldFact>,
+    /// The reported condition `InPlaceUpdated`.
+    pub told_of_update: Option<ReportedCondition>,
+    /// The reported condition `Preserved`.
+    pub told_of_preservation: Option<ReportedCondition>,
 }
 
-/// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
+/// Names of labels, annotations and taints that decisions use. The core defines none.
 #[derive(Debug)]
-pub struct Names {
-    /// On a Machine or its class: the mark of the cluster whose VMs it has.
+pub struct MachineNames {
+    /// On a Machine or its class: the mark of the cluster that its VMs belong to.
     pub cluster_mark: &'static str,
     /// On a Machine: the name of its Node.
     pub node: &'static str,
@@ -153,9 +145,9 @@ pub struct Names {
     pub join_duration: &'static str,
     /// On a Machine: until when its bootstrap token is valid.
     pub token_until: &'static str,
-    /// On a Machine or Node: the wish to preserve it.
+    /// On a Machine or Node: the preservation request.
     pub preserve: &'static str,
-    /// On a Machine: the Node's wish that was heeded last.
+    /// On a Machine: the Node's request that was applied last.
     pub node_preserve_heeded: &'static str,
     /// On a Node: the autoscaler leaves it alone.
     pub scale_down_disabled: &'static str,
@@ -173,52 +165,50 @@ pub struct Names {
     pub update_failed_reason: &'static str,
 }
 
-/// What is said on a Machine about its deletion.
+/// Facts on a Machine about its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GoingFact {
+pub struct DeletionFact {
     /// The label that forces it.
     pub is_forced: bool,
-    /// Names of the hooks that are to be awaited before the drain, sorted.
+    /// Names of the hooks before the drain, sorted.
     pub pre_drain_hooks: Vec<String>,
-    /// Names of the hooks that are to be awaited before the VM is removed, sorted.
+    /// Names of the hooks before the deletion of the VM, sorted.
     pub pre_terminate_hooks: Vec<String>,
     /// Since when the latter are awaited.
     pub pre_terminate_since: Option<Timestamp>,
-    /// The Machine's own limit for hooks cannot be understood, so that the flag's counts.
+    /// The Machine's invalid limit for hooks; the flag's counts instead.
     pub bad_hook_timeout: Option<String>,
-    /// Somebody says that the Machine's VM is gone, on his own responsibility.
+    /// An operator declares that the Machine's VM is gone.
     pub is_vm_declared_gone: bool,
-    /// How far an earlier pass, or machine-controller-manager, had come.
+    /// The stage that an earlier reconcile, or machine-controller-manager, had reached.
     pub left_at: Option<DeletionStage>,
-    /// Since when.
     pub left_since: Option<Timestamp>,
-    /// The driver has taken an order of this process to remove the VM, and how that stands.
-    pub order: Option<OrderFact>,
-    /// How long the last removal of a VM of its class took, from the order to the look that found nothing.
+    /// The delete request of this process that the driver has accepted.
+    pub order: Option<DeleteRequestFact>,
+    /// How long the last deletion of a VM of its class took, from the request to the query that found nothing.
     pub usual_removal: Option<SignedDuration>,
-    /// The last error was a driver's: somebody has asked for the VM.
+    /// The last error was a driver's: the VM was requested.
     pub has_error_code: bool,
-    /// What condition `Drained` says, and when that was written.
-    pub told: Option<ToldFact>,
+    /// The reported condition `Drained`.
+    pub told: Option<ReportedCondition>,
 }
 
-/// An order to remove a VM that the driver has taken. Known to the process that gave it, and to no other.
+/// A delete request for a VM that the driver has accepted. Only the process that sent it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderFact {
-    /// When it was given first.
+pub struct DeleteRequestFact {
+    /// When it was sent first.
     pub first: Timestamp,
-    /// When it was given last.
+    /// When it was sent last.
     pub at: Timestamp,
-    /// When the cloud was last asked about the VM: by the order, or by a look after it.
+    /// When the cloud was last called about the VM: by the request, or by a query after it.
     pub asked: Timestamp,
 }
 
-/// What an earlier pass said of the drain.
+/// A condition that an earlier reconcile reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldFact {
+pub struct ReportedCondition {
     /// The reason of the condition.
     pub reason: String,
-    /// Its message.
     pub message: String,
     /// When it was written.
     pub at: Option<Timestamp>,
@@ -229,25 +219,22 @@ pub struct ToldFact {
 /// `status.lastOperation`, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationFact {
-    /// What.
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
 }
 
 /// The class of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassFact {
-    /// The Machine names none that is there.
+    /// The class that the Machine names does not exist.
     Missing(ClassName),
-    /// It is there and cannot be used.
+    /// It exists and cannot be used.
     Invalid {
-        /// Its name.
         name: ClassName,
-        /// What is wrong with it.
+        /// The problem with it.
         message: String,
     },
-    /// It is being deleted, so nothing new is made of it.
+    /// It is being deleted, so no new VM is created from it.
     Deleting(ClassName),
     /// It can be used.
     Ready(ClassName),
@@ -258,13 +245,12 @@ pub enum ClassFact {
 pub enum SecretFact {
     /// The class names no Secret.
     NotNamed,
-    /// One that it names is not there.
+    /// A Secret that it names does not exist.
     Missing(ObjectKey),
-    /// The class may not use one that it names. None of their values is known.
+    /// The class may not use a Secret that it names. None of their values is known.
     Refused(SecretRefusal),
-    /// They are there and hold no `userData`.
+    /// They exist and have no `userData`.
     WithoutUserData,
-    /// Complete.
     Ready,
 }
 
@@ -273,17 +259,15 @@ pub enum SecretFact {
 pub enum DriverFact {
     /// There is no class to choose one.
     NotChosen,
-    /// None serves.
     Refused(Refusal),
-    /// The version that the class pins cannot be called, and another one serves its provider. That is good enough to remove
-    /// a VM, and never to make one.
+    /// The version that the class pins cannot be called, and another one serves its provider. It may delete a VM, and
+    /// never create one.
     Substitute {
-        /// What can be called.
+        /// The version that serves.
         serving: DriverFacts,
-        /// Why the pinned one cannot.
+        /// Why the pinned one cannot be called.
         why: String,
     },
-    /// One serves.
     Ready(DriverFacts),
 }
 
@@ -293,7 +277,7 @@ pub enum DriverFact {
 pub enum TargetFact {
     /// The host runs without one.
     None,
-    /// It is there, and this is the Machine's Node.
+    /// A target cluster, with the Machine's Node.
     Cluster(NodePresence),
 }
 
@@ -301,48 +285,43 @@ pub enum TargetFact {
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a pass, and a Node is what most passes have")]
 pub enum NodePresence {
-    /// There is none of that name (or no name yet).
+    /// No Node has that name, or no name is known.
     Absent,
     /// A Node of that name belongs to another VM.
     Foreign(ProviderId),
-    /// A Node of that name is there, other Machines claim it as well, and nothing tells whose it is.
+    /// A Node of that name exists, other Machines name it as well, and nothing shows whose it is.
     Contested(Vec<ObjectKey>),
-    /// It is there.
     Present(NodeFact),
 }
 
-/// A Node, as far as its Machine cares.
+/// A Node, as its Machine sees it.
 #[derive(Clone, Debug)]
 pub struct NodeFact {
-    /// Its name.
     pub name: NodeName,
-    /// Its uid.
     pub uid: Uid,
-    /// When it was registered; `None` when that is not told.
+    /// When it was registered, if known.
     pub created: Option<Timestamp>,
-    /// Being deleted.
     pub is_deleting: bool,
     /// Its labels, annotations and taints.
     pub meta: NodeMeta,
-    /// Its conditions.
     pub conditions: Vec<NodeConditionFact>,
-    /// Why pods on it may not be able to end by themselves.
-    pub ailment: Ailment,
+    /// A health problem that keeps its pods from terminating.
+    pub ailment: HealthProblem,
     /// It takes no more pods.
     pub is_cordoned: bool,
     /// Since when it is Ready, if it is.
     pub ready_since: Option<Timestamp>,
-    /// What was applied to it last from its Machine's template; `None` when it was never, or cannot be read.
+    /// The metadata applied last from its Machine's template; `None` if never, or if unreadable.
     pub last_applied: Option<NodeMeta>,
-    /// It carries a taint that holds its Machine in Pending.
+    /// It has a taint that keeps its Machine in Pending.
     pub has_critical_taint: bool,
-    /// Our finalizer is on it, which makes its deletion the deletion of its Machine.
+    /// Our finalizer is on it: the deletion of the Node deletes its Machine.
     pub has_finalizer: bool,
-    /// How far its update in place is.
+    /// The stage of its update in place.
     pub in_place: Option<NodeConditionText>,
-    /// What is said on it about preservation.
+    /// Its condition about preservation.
     pub preserved: Option<NodeConditionText>,
-    /// Its capacity, as far as virtual capacity is concerned.
+    /// Its capacity of the resources of virtual capacity.
     pub capacity: Quantities,
     /// The virtual capacity that was applied to it last.
     pub last_applied_capacity: Option<Quantities>,
@@ -351,13 +330,9 @@ pub struct NodeFact {
 /// A condition of a Node, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionText {
-    /// Its status.
-    pub status: Status,
-    /// Its reason.
+    pub status: ConditionStatus,
     pub reason: String,
-    /// Its message.
     pub message: String,
-    /// Its last transition.
     pub since: Option<Timestamp>,
 }
 
@@ -366,38 +341,38 @@ pub struct NodeConditionText {
 pub struct MachineSettings {
     /// From creation until the Node must have joined.
     pub creation_timeout: SignedDuration,
-    /// How long Unknown is tolerated. `None`: for ever.
+    /// How long phase Unknown is tolerated. `None`: for ever.
     pub health_timeout: Option<SignedDuration>,
     /// Node conditions that must be False.
     pub must_be_false: Vec<String>,
     /// How long to wait after the cloud's "no capacity".
     pub resource_exhausted_retry: SignedDuration,
-    /// From the request for deletion until pods are not asked any more.
+    /// From the request for deletion until pods are deleted instead of evicted.
     pub drain_timeout: SignedDuration,
-    /// How often a pod is asked to go, 20 s apart, before it is deleted without asking.
+    /// How many evictions of a pod are tried, 20 s apart, before it is deleted without eviction.
     pub max_evict_retries: u32,
     /// Pods with volumes that may leave a Node at the same time.
     pub parallel_volume_evictions: u32,
     /// How long a volume may take to come off a Node, beyond its pod's grace period.
     pub volume_detach_timeout: SignedDuration,
-    /// How long to wait for a volume to be attached elsewhere before the next pod goes.
+    /// How long to wait for a volume to be attached elsewhere before the next pod is evicted.
     pub volume_reattach_timeout: SignedDuration,
     /// How long an update in place may take.
     pub in_place_update_timeout: SignedDuration,
-    /// How long a preserved Machine is kept.
+    /// How long a Machine stays preserved.
     pub preserve_timeout: SignedDuration,
     /// How long a deletion waits for hooks of others.
     pub deletion_hook_timeout: SignedDuration,
-    /// How many Machines of its deployment may be away at a time for this one to be failed.
-    pub replacement_limit: Limit,
-    /// Why the Machine's own limit is not heeded.
+    /// How many Machines of its deployment may be away at a time.
+    pub replacement_limit: ReplacementLimit,
+    /// The problem of the Machine's own limit, which is not applied.
     pub bad_replacement_limit: Option<String>,
 }
 
 impl MachineSettings {
-    /// Those of a drain of the Machine's Node, whatever it is for.
-    pub(super) fn drain(&self) -> drain::Settings {
-        drain::Settings {
+    /// Returns the settings of a drain of the Machine's Node.
+    pub(super) fn drain(&self) -> drain::DrainSettings {
+        drain::DrainSettings {
             timeout: self.drain_timeout,
             max_evict_retries: self.max_evict_retries,
             parallel_volumes: self.parallel_volume_evictions,
@@ -408,7 +383,7 @@ impl MachineSettings {
 }
 
 impl MachineView {
-    /// The Node, when it is there and is the Machine's.
+    /// Returns the Node, if it exists and is the Machine's.
     pub fn node(&self) -> Option<&NodeFact> {
         match &self.target {
             TargetFact::Cluster(NodePresence::Present(node)) => Some(node),
@@ -419,7 +394,7 @@ impl MachineView {
         }
     }
 
-    /// True when Nodes join a cluster.
+    /// Returns true when Nodes join a cluster.
     pub fn has_target(&self) -> bool {
         matches!(self.target, TargetFact::Cluster(_))
     }

@@ -1,36 +1,34 @@
-//! Whether an object is kept from deletion while others use it.
+//! Decides whether our finalizer must be on an object that others use.
 
-/// What is known of the object.
+/// Facts about the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldFact {
+pub struct FinalizerFact {
     /// Our finalizer is on it.
     pub is_held: bool,
     /// Its deletion was asked for.
     pub is_deleting: bool,
     /// How many objects use it.
     pub users: usize,
-    /// Others may use it too: they are there, and cannot be decoded.
+    /// Objects that cannot be decoded may use it too.
     pub has_unknown_users: bool,
 }
 
-/// What to do with our finalizer.
+/// The next step with our finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoldStep {
-    /// Put it on.
+pub enum FinalizerStep {
     Put,
-    /// Take it off.
     Take,
     /// Leave it as it is.
     Rest,
 }
 
-/// An object is held while it is used, and stays held while an object that nobody can read may use it. The API server
-/// takes no new finalizer on what is being deleted.
-pub fn hold(fact: HoldFact) -> HoldStep {
+/// Returns the next step. An object has the finalizer while it is used, or while an undecodable object may use it. The
+/// API server refuses new finalizers on an object that is being deleted.
+pub fn hold(fact: FinalizerFact) -> FinalizerStep {
     match (fact.users, fact.is_held) {
-        (0, true) if !fact.has_unknown_users => HoldStep::Take,
-        (1.., false) if !fact.is_deleting => HoldStep::Put,
-        (0.., true | false) => HoldStep::Rest,
+        (0, true) if !fact.has_unknown_users => FinalizerStep::Take,
+        (1.., false) if !fact.is_deleting => FinalizerStep::Put,
+        (0.., true | false) => FinalizerStep::Rest,
     }
 }
 
@@ -38,9 +36,9 @@ pub fn hold(fact: HoldFact) -> HoldStep {
 mod tests {
     use super::*;
 
-    fn check(is_held: bool, is_deleting: bool, users: usize, expected: HoldStep) {
+    fn check(is_held: bool, is_deleting: bool, users: usize, expected: FinalizerStep) {
         assert_eq!(
-            hold(HoldFact { is_held, is_deleting, users, has_unknown_users: false }),
+            hold(FinalizerFact { is_held, is_deleting, users, has_unknown_users: false }),
             expected,
             "{is_held} {is_deleting} {users}"
         );
@@ -48,22 +46,23 @@ mod tests {
 
     #[test]
     fn an_object_is_held_exactly_while_it_is_used() {
-        check(false, false, 0, HoldStep::Rest);
-        check(false, false, 2, HoldStep::Put);
-        check(true, false, 2, HoldStep::Rest);
-        check(true, false, 0, HoldStep::Take);
+        check(false, false, 0, FinalizerStep::Rest);
+        check(false, false, 2, FinalizerStep::Put);
+        check(true, false, 2, FinalizerStep::Rest);
+        check(true, false, 0, FinalizerStep::Take);
     }
 
     #[test]
     fn an_object_stays_held_while_something_that_cannot_be_read_may_use_it() {
-        let unknown = |is_held| HoldFact { is_held, is_deleting: true, users: 0, has_unknown_users: true };
-        assert_eq!((hold(unknown(true)), hold(unknown(false))), (HoldStep::Rest, HoldStep::Rest));
+        let unknown =
+            |is_held| FinalizerFact { is_held, is_deleting: true, users: 0, has_unknown_users: true };
+        assert_eq!((hold(unknown(true)), hold(unknown(false))), (FinalizerStep::Rest, FinalizerStep::Rest));
     }
 
     #[test]
     fn an_object_that_is_being_deleted_is_let_go_with_its_last_user_and_never_held_anew() {
-        check(true, true, 1, HoldStep::Rest);
-        check(true, true, 0, HoldStep::Take);
-        check(false, true, 1, HoldStep::Rest);
+        check(true, true, 1, FinalizerStep::Rest);
+        check(true, true, 0, FinalizerStep::Take);
+        check(false, true, 1, FinalizerStep::Rest);
     }
 }

@@ -1,7 +1,7 @@
-//! Settings that owners hand down: from deployments to sets, from sets to Machines.
+//! Settings that owners copy: from deployments to sets, from sets to Machines.
 //!
-//! Programs in Go decode durations when they decode an object, and one text that is no duration hides the whole list
-//! from them. So an owner hands down what it has understood, in its own writing, and nothing else.
+//! Programs in Go decode durations when they decode an object, and one invalid duration hides the whole list from them.
+//! So an owner copies only valid settings, in normalized form.
 
 use jiff::SignedDuration;
 

@@ -1,35 +1,34 @@
-//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+//! Rules that always hold. Tests, assertions and the simulator use the same functions.
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::drain;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
-use crate::health_policy::{Mode, Verdict};
+use crate::health_policy::{Mode, PolicyVerdict};
 use crate::safety::meltdown::Permit;
 use crate::scheduling::gate::permits;
 use crate::value::phase::Phase;
 
-use super::conclusion::{Conclusion, Wake};
+use super::conclusion::{MachineConclusion, Requeue};
 use super::creation::doubt::CreateIntent;
-use super::delete::hooks::{self, Held};
+use super::delete::hooks::{self, HookPoint};
 use super::delete::{is_drain_over, is_past, was_never_made};
-use super::effect::{Effect, Progress};
+use super::effect::{EffectTrait, MachineEffect, MachineProgress};
 use super::facts::{DriverFact, MachineView};
 use super::join::in_place;
 use super::join::policies;
-use super::ownership::{conflict as contest, mark};
+use super::ownership::mark;
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// The cloud was to be asked for a VM before the Machine was held.
+pub enum MachineViolation {
+    /// The cloud was to create a VM before the Machine had the finalizer.
     #[error("a VM is created for a Machine without our finalizer")]
     CreateWithoutFinalizer,
-    /// A restart of the host would start the VM anew once more.
+    /// A restart of the host would reboot the VM once more.
     #[error("a VM is started anew before that is written down, or although it is on its way out")]
     RebootUnwritten,
-    /// A policy that decides does not know, or wants something else.
+    /// An enforcing policy does not know, or wants another action.
     #[error("a Machine fails although a policy that enforces holds it")]
     FailedWhileHeld,
     /// A VM of this Machine is known, and another was to be made.
@@ -38,7 +37,7 @@ pub enum Violation {
     /// An earlier pass may have made a VM, and nobody has looked for it.
     #[error("a VM is created without a look for one that may be there")]
     CreateWithoutLook,
-    /// The cloud keeps no keys, and nothing would tell the next pass that this create was begun.
+    /// The cloud keeps no idempotency keys, and the next reconcile could not know that this create had begun.
     #[error("a VM is created without a note of it where the cloud keeps no keys")]
     CreateWithoutIntent,
     /// An earlier create may have made a VM that reads do not show yet.
@@ -50,34 +49,34 @@ pub enum Violation {
     /// The status says that there is a VM, and nobody would know which.
     #[error("a Machine counts as made and the id of its VM is not stored")]
     Unrecorded,
-    /// The finalizer was to go before the VM.
+    /// The finalizer was to be removed before the VM.
     #[error("the finalizer is released before the VM is proven gone")]
     ReleaseBeforeVmGone,
-    /// What the target cluster has of a Machine was to go before its VM.
+    /// The Machine's objects in the target cluster were to be deleted before its VM.
     #[error("a Node or token is removed before the VM is proven gone")]
     CleanUpBeforeVmGone,
-    /// A Machine that is going was to get a VM.
+    /// A Machine that is being deleted was to get a VM.
     #[error("a VM is created for a Machine that is being deleted")]
     CreateWhileDeleting,
-    /// What is there of a Machine was to be removed although nobody asked.
+    /// The Machine's VM or Node was to be removed although nobody requested it.
     #[error("a VM, Node or finalizer is removed whose Machine is not being deleted")]
     DeleteWithoutRequest,
-    /// Pods were to lose their Node before they had left it, and nothing forced that.
+    /// The VM was to be deleted before its pods had left, and nothing forced that.
     #[error("a VM is removed before its Node is drained, and nothing forces that")]
     VmBeforeDrain,
-    /// Pods were to leave a Node that stays.
+    /// Pods were to be evicted from a Node that stays.
     #[error("a Node is cordoned or drained whose Machine goes on as it is")]
     DrainWithoutRequest,
-    /// Somebody holds what was to be done.
+    /// A hook of others blocks the effect.
     #[error("a hook is not waited for")]
     HookIgnored,
     /// A Node was to be written or deleted that is not the Machine's.
     #[error("a Node is touched that is not the Machine's")]
     ForeignNode,
-    /// Somebody lives on it.
+    /// Another Machine also claims the VM.
     #[error("something is done to a VM, or to what runs on it, that is another living Machine's as well")]
     Contested,
-    /// The process looks for it under another mark than it carries.
+    /// The VM carries another mark than the one that this process uses.
     #[error("something is done to a VM whose Machine has stored another cluster's mark")]
     OtherMark,
     /// The gate forbids it.
@@ -89,43 +88,43 @@ pub enum Violation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
-    /// Nothing would ever look at the Machine again.
+    /// The Machine would never be reconciled again.
     #[error("a Machine that is not gone has no wake-up")]
     NoWake,
-    /// The next pass would come at once and see the same.
+    /// The next reconcile would follow at once and see the same.
     #[error("a pass follows at once although nothing has changed")]
     HotLoop,
     /// Too many may be replaced at a time.
     #[error("a Machine is failed for its health without a permit")]
     FailedWithoutPermit,
-    /// Too many may be started anew at a time.
+    /// Too many VMs would be rebooted at a time.
     #[error("a VM is started anew for its Machine's health without a permit")]
     RebootWithoutPermit,
-    /// More likely the way to the Nodes is broken.
+    /// The network to the Nodes is more likely broken than the Nodes.
     #[error("a Machine is failed or started anew whose VM is alive and whose zone is silent")]
     SilentZone,
     /// The Machine's health still counts.
     #[error("a Node is handed over for an update before its Machine says so")]
     HandedOverTooEarly,
-    /// A Machine that is being deleted leaves that state only by going, and no other enters it.
+    /// A Machine that is being deleted stays in that phase, and no other Machine enters it.
     #[error("a deletion is left or a Machine that nobody deletes enters it")]
     WrongWay,
 }
 
-/// Whether a batch may be done.
+/// Returns the rule that a batch breaks, if any.
 pub fn batch(
     view: &MachineView,
-    progress: &Progress,
-    effects: &[Effect],
+    progress: &MachineProgress,
+    effects: &[MachineEffect],
     now: Timestamp,
-) -> Result<(), Violation> {
+) -> Result<(), MachineViolation> {
     if effects.is_empty() {
-        return Err(Violation::EmptyBatch);
+        return Err(MachineViolation::EmptyBatch);
     }
     let mut rest = effects;
     while let Some((first, others)) = rest.split_first() {
         if others.iter().any(|other| is_same(first, other)) {
-            return Err(Violation::Repeated);
+            return Err(MachineViolation::Repeated);
         }
         rest = others;
     }
@@ -134,200 +133,158 @@ pub fn batch(
         .try_for_each(|effect| held(view, progress, effect, now).and_then(|()| one(view, progress, effect)))
 }
 
-/// The same, or as good as the same. A drain does the same to many pods.
-fn is_same(a: &Effect, b: &Effect) -> bool {
+/// Returns whether two effects are the same. A drain does the same to many pods.
+fn is_same(a: &MachineEffect, b: &MachineEffect) -> bool {
     match (a, b) {
-        (Effect::Drain(a), Effect::Drain(b)) => a == b,
+        (MachineEffect::Drain(a), MachineEffect::Drain(b)) => a == b,
         (a, b) => a.name() == b.name(),
     }
 }
 
-/// What waits for other Machines, for pods and for hooks of others.
-fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp) -> Result<(), Violation> {
-    if is_shared(view) && contest::harms_others(effect) {
-        return Err(Violation::Contested);
+/// Checks effects that must wait for other Machines, for pods, or for hooks of others.
+fn held(
+    view: &MachineView,
+    progress: &MachineProgress,
+    effect: &MachineEffect,
+    now: Timestamp,
+) -> Result<(), MachineViolation> {
+    if is_shared(view) && effect.is(EffectTrait::HarmsOthers) {
+        return Err(MachineViolation::Contested);
     }
     if mark::held(view).is_some() && mark::is_held(effect) {
-        return Err(Violation::OtherMark);
+        return Err(MachineViolation::OtherMark);
     }
-    if *effect == Effect::CreateVm && mark::forbids_creation(view).is_some() {
-        return Err(Violation::OtherMark);
+    if *effect == MachineEffect::CreateVm && mark::forbids_creation(view).is_some() {
+        return Err(MachineViolation::OtherMark);
     }
     let is_deleting = view.machine.deletion.is_some();
-    let empties = match effect {
-        Effect::Cordon { .. } => true,
-        Effect::Drain(effect) => match effect {
-            drain::Effect::LookAtPods { .. } => false,
-            drain::Effect::Evict(_)
-            | drain::Effect::DeletePod(_)
-            | drain::Effect::DeleteAttachment { .. } => true,
-        },
-        Effect::Claim
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::ProbeVm
-        | Effect::CreateVm
-        | Effect::InitializeVm
-        | Effect::RecordVm { .. }
-        | Effect::SyncNode { .. }
-        | Effect::ForgetToken
-        | Effect::DeleteVm
-        | Effect::DeleteNode { .. }
-        | Effect::ReleaseFinalizer
-        | Effect::WriteMachine(_)
-        | Effect::DeleteMachine
-        | Effect::SetNodeCondition { .. }
-        | Effect::AskPolicies
-        | Effect::NoteReboot(_)
-        | Effect::RebootVm
-        | Effect::AskPermit(_)
-        | Effect::ExtendToken { .. }
-        | Effect::WriteCapacity { .. }
-        | Effect::NoteHooks => false,
-    };
+    let empties = effect.is(EffectTrait::EmptiesNode);
     if empties && !is_deleting && !is_to_be_emptied(view, effect) {
-        return Err(Violation::DrainWithoutRequest);
+        return Err(MachineViolation::DrainWithoutRequest);
     }
-    if empties && is_deleting && hooks::wait(view, Held::Drain, now).is_some() {
-        return Err(Violation::HookIgnored);
+    if empties && is_deleting && hooks::wait(view, HookPoint::Drain, now).is_some() {
+        return Err(MachineViolation::HookIgnored);
     }
-    if *effect == Effect::DeleteVm && is_deleting {
-        let is_held = hooks::wait(view, Held::Vm, now).is_some()
-            || (hooks::wait(view, Held::Drain, now).is_some() && view.has_target() && !is_past(view));
+    if *effect == MachineEffect::DeleteVm && is_deleting {
+        let is_held = hooks::wait(view, HookPoint::Vm, now).is_some()
+            || (hooks::wait(view, HookPoint::Drain, now).is_some() && view.has_target() && !is_past(view));
         if is_held {
-            return Err(Violation::HookIgnored);
+            return Err(MachineViolation::HookIgnored);
         }
         if !is_drain_over(view, progress, now) {
-            return Err(Violation::VmBeforeDrain);
+            return Err(MachineViolation::VmBeforeDrain);
         }
     }
     Ok(())
 }
 
-/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is kept.
-fn is_to_be_emptied(view: &MachineView, effect: &Effect) -> bool {
+/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is
+/// kept.
+fn is_to_be_emptied(view: &MachineView, effect: &MachineEffect) -> bool {
     let is_selected = view
         .node()
         .and_then(|node| node.in_place.as_ref())
         .is_some_and(|told| told.reason == in_place::words::SELECTED);
     let is_kept = view.machine.keeping.until.is_some() && view.machine.phase == Phase::Failed;
-    is_selected || (is_kept && !matches!(effect, Effect::Cordon { .. }))
+    is_selected || (is_kept && !matches!(effect, MachineEffect::Cordon { .. }))
 }
 
-fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), Violation> {
+fn one(
+    view: &MachineView,
+    progress: &MachineProgress,
+    effect: &MachineEffect,
+) -> Result<(), MachineViolation> {
     let is_deleting = view.machine.deletion.is_some();
-    if is_done(progress, effect) {
-        return Err(Violation::Repeated);
+    if progress.has(effect) {
+        return Err(MachineViolation::Repeated);
     }
     if !permits(view.gate, effect.kind(&view.machine)) {
-        return Err(Violation::Frozen);
+        return Err(MachineViolation::Frozen);
+    }
+    if is_deleting && effect.is(EffectTrait::NotInDeletion) {
+        return Err(MachineViolation::CreateWhileDeleting);
     }
     match effect {
-        Effect::Claim
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::CreateVm
-        | Effect::InitializeVm
-        | Effect::SyncNode { .. }
-        | Effect::AskPermit(_)
-        | Effect::ExtendToken { .. }
-        | Effect::WriteCapacity { .. }
-            if is_deleting =>
+        // The id of a VM that a query finds is stored, so that the deletion finds it again; after the delete request
+        // nothing is stored.
+        MachineEffect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
+            Err(MachineViolation::CreateWhileDeleting)
+        }
+        MachineEffect::CreateVm | MachineEffect::InitializeVm
+            if matches!(view.driver, DriverFact::Substitute { .. }) =>
         {
-            Err(Violation::CreateWhileDeleting)
+            Err(MachineViolation::CreateBySubstitute)
         }
-        // What a look finds is stored for the deletion to find it again, but nothing after the order to remove it.
-        Effect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
-            Err(Violation::CreateWhileDeleting)
+        MachineEffect::DeleteMachine if is_deleting || view.node().is_none_or(|node| !node.is_deleting) => {
+            Err(MachineViolation::DeleteWithoutRequest)
         }
-        Effect::CreateVm | Effect::InitializeVm if matches!(view.driver, DriverFact::Substitute { .. }) => {
-            Err(Violation::CreateBySubstitute)
+        MachineEffect::CreateVm => create(view, progress),
+        MachineEffect::DeleteVm | MachineEffect::DeleteNode { .. } | MachineEffect::ReleaseFinalizer
+            if !is_deleting =>
+        {
+            Err(MachineViolation::DeleteWithoutRequest)
         }
-        Effect::DeleteMachine if is_deleting || view.node().is_none_or(|node| !node.is_deleting) => {
-            Err(Violation::DeleteWithoutRequest)
+        MachineEffect::ReleaseFinalizer if !may_leave(view, progress) => {
+            Err(MachineViolation::ReleaseBeforeVmGone)
         }
-        Effect::CreateVm => create(view, progress),
-        Effect::DeleteVm | Effect::DeleteNode { .. } | Effect::ReleaseFinalizer if !is_deleting => {
-            Err(Violation::DeleteWithoutRequest)
+        MachineEffect::DeleteNode { .. } | MachineEffect::ForgetToken
+            if is_deleting && !may_leave(view, progress) =>
+        {
+            Err(MachineViolation::CleanUpBeforeVmGone)
         }
-        Effect::ReleaseFinalizer if !may_leave(view, progress) => Err(Violation::ReleaseBeforeVmGone),
-        Effect::DeleteNode { .. } | Effect::ForgetToken if is_deleting && !may_leave(view, progress) => {
-            Err(Violation::CleanUpBeforeVmGone)
-        }
-        Effect::DeleteNode { node, uid }
+        MachineEffect::DeleteNode { node, uid }
             if view.node().is_none_or(|own| (&own.name, &own.uid) != (node, uid)) =>
         {
-            Err(Violation::ForeignNode)
+            Err(MachineViolation::ForeignNode)
         }
-        Effect::SetNodeCondition { condition, .. }
+        MachineEffect::SetNodeCondition { condition, .. }
             if condition.reason == in_place::words::READY && view.machine.phase != Phase::InPlaceUpdating =>
         {
-            Err(Violation::HandedOverTooEarly)
+            Err(MachineViolation::HandedOverTooEarly)
         }
-        Effect::SyncNode { node, .. }
-        | Effect::Cordon { node }
-        | Effect::WriteCapacity { node, .. }
-        | Effect::SetNodeCondition { node, .. }
+        MachineEffect::SyncNode { node, .. }
+        | MachineEffect::Cordon { node }
+        | MachineEffect::WriteCapacity { node, .. }
+        | MachineEffect::SetNodeCondition { node, .. }
             if view.node().is_none_or(|own| own.name != *node) =>
         {
-            Err(Violation::ForeignNode)
+            Err(MachineViolation::ForeignNode)
         }
-        Effect::RebootVm if is_deleting || !matches!(progress.note_reboot, Some(Ok(()))) => {
-            Err(Violation::RebootUnwritten)
+        MachineEffect::RebootVm if is_deleting || !matches!(progress.note_reboot, Some(Ok(()))) => {
+            Err(MachineViolation::RebootUnwritten)
         }
-        Effect::NoteReboot(_) | Effect::RebootVm => permitted(view, progress, Violation::RebootWithoutPermit),
-        Effect::Claim
-        | Effect::AskPolicies
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::ProbeVm
-        | Effect::InitializeVm
-        | Effect::RecordVm { .. }
-        | Effect::SyncNode { .. }
-        | Effect::AskPermit(_)
-        | Effect::ExtendToken { .. }
-        | Effect::WriteCapacity { .. }
-        | Effect::ForgetToken
-        | Effect::DeleteVm
-        | Effect::DeleteNode { .. }
-        | Effect::ReleaseFinalizer
-        | Effect::WriteMachine(_)
-        | Effect::DeleteMachine
-        | Effect::Cordon { .. }
-        | Effect::SetNodeCondition { .. }
-        | Effect::NoteHooks
-        | Effect::Drain(_) => Ok(()),
+        MachineEffect::NoteReboot(_) | MachineEffect::RebootVm => {
+            permitted(view, progress, MachineViolation::RebootWithoutPermit)
+        }
+        _ => Ok(()),
     }
 }
 
 /// Never two VMs for one Machine.
-fn create(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
+fn create(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineViolation> {
     let machine = &view.machine;
     let is_held = machine.has_finalizer || matches!(progress.claim, Some(Ok(())));
     if !is_held {
-        return Err(Violation::CreateWithoutFinalizer);
+        return Err(MachineViolation::CreateWithoutFinalizer);
     }
     if machine.provider_id.is_some() || matches!(&progress.probe, Some(look) if names_a_vm(look)) {
-        return Err(Violation::SecondVm);
+        return Err(MachineViolation::SecondVm);
     }
-    let Some(driver) = driver(view) else { return Err(Violation::CreateWithoutLook) };
+    let Some(driver) = driver(view) else { return Err(MachineViolation::CreateWithoutLook) };
     let has_looked = progress.probe.is_some() || !driver.capabilities.status;
     let is_first = (!machine.has_finalizer || machine.is_newborn) && machine.create_intent.is_none();
     let is_resumed = machine.last_known_state.is_some() && machine.operation.is_some();
     if !has_looked && !is_first && !is_resumed {
-        return Err(Violation::CreateWithoutLook);
+        return Err(MachineViolation::CreateWithoutLook);
     }
     let is_noted = matches!(progress.intent, Some(Ok(()))) || (is_resumed && machine.create_intent.is_some());
     let keeps_keys = driver.capabilities.idempotency_key;
     let is_in_doubt = |intent: &CreateIntent| intent.is_in_doubt(driver.consistency_window);
     if !keeps_keys && !is_resumed && machine.create_intent.as_ref().is_some_and(is_in_doubt) {
-        return Err(Violation::CreateInDoubt);
+        return Err(MachineViolation::CreateInDoubt);
     }
     if !keeps_keys && !is_noted {
-        return Err(Violation::CreateWithoutIntent);
+        return Err(MachineViolation::CreateWithoutIntent);
     }
     Ok(())
 }
@@ -350,14 +307,15 @@ fn driver(view: &MachineView) -> Option<&DriverFacts> {
 }
 
 /// The VM is gone: seen, or never made, or said so by somebody about a VM that no look shows.
-fn may_leave(view: &MachineView, progress: &Progress) -> bool {
+fn may_leave(view: &MachineView, progress: &MachineProgress) -> bool {
     let is_seen = matches!(&progress.probe, Some(look) if names_a_vm(look));
     let is_declared = view.machine.going.is_vm_declared_gone && !is_seen;
     is_proven_gone(view, progress) || is_declared || was_never_made(view)
 }
 
-/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found it.
-fn is_proven_gone(view: &MachineView, progress: &Progress) -> bool {
+/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found
+/// it.
+fn is_proven_gone(view: &MachineView, progress: &MachineProgress) -> bool {
     let is_ordered = match &progress.delete_vm {
         Some(Ok(Deletion::Deleted { .. })) => true,
         Some(Ok(Deletion::InProgress(_))) => false,
@@ -373,68 +331,32 @@ fn is_proven_gone(view: &MachineView, progress: &Progress) -> bool {
     is_ordered && is_unseen
 }
 
-fn is_done(progress: &Progress, effect: &Effect) -> bool {
-    match effect {
-        Effect::Claim => progress.claim.is_some(),
-        Effect::EnsureToken => progress.token.is_some(),
-        Effect::NoteIntent => progress.intent.is_some(),
-        Effect::CloseIntent => progress.close_intent.is_some(),
-        Effect::ProbeVm => progress.probe.is_some(),
-        Effect::CreateVm => progress.create.is_some(),
-        Effect::InitializeVm => progress.initialize.is_some(),
-        Effect::RecordVm { .. } => progress.record.is_some(),
-        Effect::SyncNode { .. } => progress.sync_node.is_some(),
-        Effect::ForgetToken => progress.forget_token.is_some(),
-        Effect::DeleteVm => progress.delete_vm.is_some(),
-        Effect::DeleteNode { .. } => progress.delete_node.is_some(),
-        Effect::ReleaseFinalizer => progress.release.is_some(),
-        Effect::WriteMachine(_) => progress.write_machine.is_some(),
-        Effect::DeleteMachine => progress.delete_machine.is_some(),
-        Effect::Cordon { .. } => progress.cordon.is_some(),
-        Effect::SetNodeCondition { .. } => progress.node_condition.is_some(),
-        Effect::NoteHooks => progress.note_hooks.is_some(),
-        Effect::AskPolicies => progress.opinions.is_some(),
-        Effect::NoteReboot(_) => progress.note_reboot.is_some(),
-        Effect::RebootVm => progress.reboot.is_some(),
-        Effect::Drain(effect) => is_drain_done(&progress.drain, effect),
-        Effect::AskPermit(_) => progress.permit.is_some(),
-        Effect::ExtendToken { .. } => progress.extend_token.is_some(),
-        Effect::WriteCapacity { .. } => progress.capacity.is_some(),
-    }
-}
-
-fn is_drain_done(progress: &drain::Progress, effect: &drain::Effect) -> bool {
-    match effect {
-        // What was asked for changes what there is to see.
-        drain::Effect::LookAtPods { .. } => false,
-        drain::Effect::Evict(pod) => progress.evictions.contains_key(pod),
-        drain::Effect::DeletePod(pod) => progress.deletions.contains_key(pod),
-        drain::Effect::DeleteAttachment { name, .. } => progress.attachments.contains_key(name),
-    }
-}
-
-/// Whether a pass that has come so far may end so.
-pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+/// Returns the rule that the end of a reconcile breaks, if any.
+pub fn conclusion(
+    view: &MachineView,
+    progress: &MachineProgress,
+    conclusion: &MachineConclusion,
+) -> Result<(), MachineViolation> {
     let machine = &view.machine;
     let phase = conclusion.status.phase;
     if !permits(view.gate, conclusion.status.kind()) {
-        return Err(Violation::Frozen);
+        return Err(MachineViolation::Frozen);
     }
     if phase == Some(Phase::Failed) && is_shared(view) {
-        return Err(Violation::Contested);
+        return Err(MachineViolation::Contested);
     }
     if phase == Some(Phase::Failed) && mark::held(view).is_some() {
-        return Err(Violation::OtherMark);
+        return Err(MachineViolation::OtherMark);
     }
     if phase == Some(Phase::Failed) && is_held_by_policy(view, progress) {
-        return Err(Violation::FailedWhileHeld);
+        return Err(MachineViolation::FailedWhileHeld);
     }
     if phase.is_some_and(|phase| (phase == Phase::Terminating) != machine.deletion.is_some()) {
-        return Err(Violation::WrongWay);
+        return Err(MachineViolation::WrongWay);
     }
     let is_stored = machine.provider_id.is_some() || matches!(progress.record, Some(Ok(())));
     if matches!(phase, Some(Phase::Pending | Phase::Available | Phase::Running)) && !is_stored {
-        return Err(Violation::Unrecorded);
+        return Err(MachineViolation::Unrecorded);
     }
     if phase == Some(Phase::Failed) {
         fails(view, progress)?;
@@ -447,24 +369,30 @@ fn is_shared(view: &MachineView) -> bool {
     view.machine.provider_id.is_some() && !view.rivals.living_on_vm.is_empty()
 }
 
-/// One that decides does not know what to think of the Machine, and none of its opinions may be missing.
-fn is_held_by_policy(view: &MachineView, progress: &Progress) -> bool {
+/// Returns whether an enforcing policy has no verdict, or an opinion is missing.
+fn is_held_by_policy(view: &MachineView, progress: &MachineProgress) -> bool {
     let opinions = policies::opinions(view, progress);
-    opinions.iter().any(|opinion| opinion.mode == Mode::Enforce && opinion.verdict == Verdict::Unknown)
+    opinions.iter().any(|opinion| opinion.mode == Mode::Enforce && opinion.verdict == PolicyVerdict::Unknown)
 }
 
-/// A Machine that has joined fails with a permit, and none with a VM fails because the way to its zone is broken.
-fn fails(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
+/// Checks that a Machine which has joined fails only with a permit, and that none with a VM fails because the network
+/// to its zone is broken.
+fn fails(view: &MachineView, progress: &MachineProgress) -> Result<(), MachineViolation> {
     let machine = &view.machine;
     let has_no_vm = machine.phase == Phase::Pending && machine.provider_id.is_none();
     if has_no_vm || matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff) {
         return Ok(());
     }
-    permitted(view, progress, Violation::FailedWithoutPermit)
+    permitted(view, progress, MachineViolation::FailedWithoutPermit)
 }
 
-/// It is the Machine's turn, and its zone does not speak against it. `otherwise`: what it is when it is not its turn.
-fn permitted(view: &MachineView, progress: &Progress, otherwise: Violation) -> Result<(), Violation> {
+/// Checks that the Machine has a permit and that its zone does not object. `otherwise` is the violation without a
+/// permit.
+fn permitted(
+    view: &MachineView,
+    progress: &MachineProgress,
+    otherwise: MachineViolation,
+) -> Result<(), MachineViolation> {
     let Some(Ok(Permit::Granted { zone })) = &progress.permit else {
         return Err(otherwise);
     };
@@ -474,28 +402,34 @@ fn permitted(view: &MachineView, progress: &Progress, otherwise: Violation) -> R
         Some(Err(error)) => !is_not_found(error) && error.code() != Code::Unimplemented,
         None => driver(view).is_none_or(|driver| driver.capabilities.status),
     };
-    if is_silent && is_alive { Err(Violation::SilentZone) } else { Ok(()) }
+    if is_silent && is_alive { Err(MachineViolation::SilentZone) } else { Ok(()) }
 }
 
-fn wake(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+fn wake(
+    view: &MachineView,
+    progress: &MachineProgress,
+    conclusion: &MachineConclusion,
+) -> Result<(), MachineViolation> {
     let machine = &view.machine;
     match conclusion.wake {
-        Wake::Gone => {
+        Requeue::Gone => {
             let is_released = !machine.has_finalizer || matches!(progress.release, Some(Ok(())));
             let is_gone = machine.deletion.is_some() && is_released;
-            if is_gone { Ok(()) } else { Err(Violation::NoWake) }
+            if is_gone { Ok(()) } else { Err(MachineViolation::NoWake) }
         }
-        Wake::Now => {
+        Requeue::Now => {
             let is_other_phase = conclusion.status.phase.is_some_and(|phase| phase != machine.phase);
             let is_change = is_other_phase
                 || conclusion.status.preserve_until.is_some()
                 || matches!(progress.record, Some(Ok(())));
-            if is_change { Ok(()) } else { Err(Violation::HotLoop) }
+            if is_change { Ok(()) } else { Err(MachineViolation::HotLoop) }
         }
-        Wake::After(after) | Wake::Look(after) if after <= SignedDuration::ZERO => Err(Violation::HotLoop),
-        Wake::Retry { policy, .. } if policy.base.max(policy.cap) <= SignedDuration::ZERO => {
-            Err(Violation::HotLoop)
+        Requeue::After(after) | Requeue::Look(after) if after <= SignedDuration::ZERO => {
+            Err(MachineViolation::HotLoop)
         }
-        Wake::After(_) | Wake::Look(_) | Wake::Retry { .. } | Wake::Resync => Ok(()),
+        Requeue::Retry { policy, .. } if policy.base.max(policy.cap) <= SignedDuration::ZERO => {
+            Err(MachineViolation::HotLoop)
+        }
+        Requeue::After(_) | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Resync => Ok(()),
     }
 }

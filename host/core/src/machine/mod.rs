@@ -42,15 +42,18 @@ pub mod template;
 mod tests;
 
 pub use conclusion::{
-    Conclusion, ConditionKind, Note, Operation, OwnCondition, Reason, Severity, StatusChange, Step, VmReport,
-    Wake,
+    LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep,
+    OperationNote, Requeue, Severity, StatusChange, VmReport,
 };
 pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use delete::note::{DeletionNote, DeletionStage};
-pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
+pub use effect::{
+    EffectTrait, MachineEffect, MachineOutcome, MachineProgress, MetaChange, NodeConditionWrite,
+};
 pub use facts::{
-    ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
-    NodeConditionText, NodeFact, NodePresence, OperationFact, OrderFact, SecretFact, TargetFact, ToldFact,
+    ClassFact, DeleteRequestFact, DeletionFact, DriverFact, MachineFact, MachineNames, MachineSettings,
+    MachineView, NodeConditionText, NodeFact, NodePresence, OperationFact, PreservationFact,
+    ReportedCondition, SecretFact, TargetFact,
 };
 pub use join::{conditions_differ, in_place, preserve};
 pub(crate) use step::retry_write;

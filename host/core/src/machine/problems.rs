@@ -1,30 +1,31 @@
-//! Settings of a Machine that cannot be understood: those of the flags count, and the Machine says so.
+//! Reports invalid settings of a Machine; those of the flags count instead.
 
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 
-use super::conclusion::{ConditionKind, OwnCondition, Step, Wake};
+use super::conclusion::{MachineCondition, MachineConditionKind, MachineStep, Requeue};
 use super::facts::MachineView;
 
-/// With condition `Valid`, where there is something to say or to take back.
-pub(super) fn told(view: &MachineView, step: Step) -> Step {
-    let Step::Finish(mut conclusion) = step else { return step };
-    if conclusion.wake != Wake::Gone {
+/// Adds condition `Valid`, if there is a problem to report or to clear.
+pub(super) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
+    if conclusion.wake != Requeue::Gone {
         conclusion.status.conditions.extend(condition(view));
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-fn condition(view: &MachineView) -> Option<OwnCondition> {
+fn condition(view: &MachineView) -> Option<MachineCondition> {
     let machine = &view.machine;
-    let kind = ConditionKind::Valid;
+    let kind = MachineConditionKind::Valid;
     if machine.slips.is_empty() {
         let message = "all settings can be understood".to_owned();
-        let is_mended = OwnCondition { kind, status: Status::True, reason: "Understood", message };
+        let is_mended =
+            MachineCondition { kind, status: ConditionStatus::True, reason: "Understood", message };
         return machine.has_told_slips.then_some(is_mended);
     }
     let message = format!(
         "{}: mend it; until then the next setting in line or the flag's counts",
         machine.slips.join("; ")
     );
-    Some(OwnCondition { kind, status: Status::False, reason: "NotUnderstood", message })
+    Some(MachineCondition { kind, status: ConditionStatus::False, reason: "NotUnderstood", message })
 }

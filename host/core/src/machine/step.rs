@@ -1,4 +1,4 @@
-//! Which question a Machine raises: deletion, creation, or its life with a Node.
+//! Chooses the next step of a Machine: deletion, creation, or its life with a Node.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,30 +8,33 @@ use crate::driver::write_error::ActError;
 use crate::scheduling::retry::{self, RetryPolicy};
 use crate::value::phase::Phase;
 
-use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
+use super::conclusion::{
+    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+};
 use super::creation::create;
-use super::effect::Progress;
+use super::effect::MachineProgress;
 use super::facts::{MachineFact, MachineView};
 use super::join::policies;
 use super::ownership::{conflict as contest, mark, unproven};
 use super::{delete, join, problems as slips};
 
-/// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
-/// return is not announced.
+/// The retry of a failed write to an API server: soon, since most of these pass, and at most a minute apart, since
+/// nothing announces the server's return.
 const WRITE: RetryPolicy =
     RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
 
-/// While something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
+/// The retry while another object must change first. Its change requeues the Machine at once; the timer is for changes
+/// that cannot be watched.
 pub(super) const PREREQUISITE: RetryPolicy = RetryPolicy::LONG;
 
-/// Decides what comes next for a Machine. Pure: the same arguments give the same answer.
-pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+/// Returns the next step for a Machine. Pure: the same arguments give the same step.
+pub fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     let step = if machine.deletion.is_some() {
         delete::step(view, progress, now)
     } else if is_being_created(machine) {
         match mark::forbids_creation(view) {
-            Some(message) => Step::Finish(mark::waiting(message)),
+            Some(message) => MachineStep::Finish(mark::waiting(message)),
             None => {
                 let step = create::step(view, progress, now);
                 contest::guarded(view, join::preserve::in_creation(view, step, now))
@@ -44,8 +47,8 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     slips::told(view, contest::told(view, mark::held_elsewhere(view, step)))
 }
 
-/// A Machine is being created until a pass has published what came of it. A failed one is not made again: it is there to
-/// be replaced.
+/// Returns whether the Machine is being created, which it is until a reconcile has published the result. A failed one
+/// is not created again: it is replaced.
 fn is_being_created(machine: &MachineFact) -> bool {
     match machine.phase {
         Phase::New | Phase::CrashLoopBackOff => true,
@@ -61,55 +64,60 @@ fn is_being_created(machine: &MachineFact) -> bool {
     }
 }
 
-/// The end of a pass that changes nothing in the status.
-pub(super) fn rest(reason: Reason, message: impl Into<String>, wake: Wake) -> Step {
-    Step::Finish(Conclusion { status: StatusChange::default(), reason, message: message.into(), wake })
+/// Ends a reconcile without a change of the status.
+pub(super) fn rest(reason: MachineReason, message: impl Into<String>, wake: Requeue) -> MachineStep {
+    MachineStep::Finish(MachineConclusion {
+        status: StatusChange::default(),
+        reason,
+        message: message.into(),
+        wake,
+    })
 }
 
-/// The end of a pass that a write to an API server has failed.
-pub(super) fn write_failed(reason: Reason, what: &str, error: &ActError) -> Step {
+/// Ends a reconcile after a failed write to an API server.
+pub(super) fn write_failed(reason: MachineReason, what: &str, error: &ActError) -> MachineStep {
     rest(reason, format!("failed to {what}: {error}"), retry_write(error))
 }
 
-/// How to come back after a write that failed.
-pub(crate) fn retry_write(error: &ActError) -> Wake {
+/// Returns the requeue after a failed write.
+pub(crate) fn retry_write(error: &ActError) -> Requeue {
     match error {
-        // The caches are behind: the watch brings what is new within moments.
-        ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
-        ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
-        // What the server refuses it refuses until somebody changes it.
-        ActError::Invalid { .. } => Wake::Retry { policy: PREREQUISITE, hint: None },
+        // The caches are behind: the watch delivers the change within moments.
+        ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
+        // A write that the server refuses is refused until somebody changes the object.
+        ActError::Invalid { .. } => Requeue::Retry { policy: PREREQUISITE, hint: None },
         ActError::Denied { .. }
         | ActError::Unreachable { .. }
         | ActError::Ambiguous { .. }
-        | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
+        | ActError::Forbidden { .. } => Requeue::Retry { policy: WRITE, hint: None },
     }
 }
 
-/// When a driver wants to be asked again: never at once, which would be without end, and never later than an object may
-/// go unseen.
-pub(super) fn ask_again(work: &InProgress) -> Wake {
-    Wake::After(work.ask_again.clamp(SignedDuration::from_secs(1), retry::MAX_RETRY_AFTER))
+/// Returns the requeue that a driver asks for: never at once, which would loop, and never later than the longest
+/// retry-after.
+pub(super) fn ask_again(work: &InProgress) -> Requeue {
+    Requeue::After(work.ask_again.clamp(SignedDuration::from_secs(1), retry::MAX_RETRY_AFTER))
 }
 
-/// How to come back after a failed call of the driver.
-pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
-    // A VM that is to go costs money until it does, and the mend may be one that nobody tells of.
+/// Returns the requeue after a failed call of the driver.
+pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Requeue {
+    // A VM that must be deleted costs money until it is, and nothing may announce the fix.
     let is_patient = matches!(situation, retry::Situation::Create | retry::Situation::Initialize);
     let policy = if error.is_terminal() && is_patient {
         RetryPolicy::TERMINAL
     } else {
         retry::policy(situation, error.code(), view.settings.resource_exhausted_retry)
     };
-    Wake::Retry { policy, hint: error.retry_after() }
+    Requeue::Retry { policy, hint: error.retry_after() }
 }
 
-/// Which reason a failed call of the driver has: three kinds of failure, never mixed.
-pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
+/// Returns the reason of a failed call of the driver: three kinds of failure, never mixed.
+pub(super) fn reason_of(error: &CallError, guest: MachineReason) -> MachineReason {
     match error {
         CallError::Guest(_) => guest,
-        CallError::Broken(_) => Reason::DriverBroken,
-        CallError::Refused(_) => Reason::DriverNotReady,
+        CallError::Broken(_) => MachineReason::DriverBroken,
+        CallError::Refused(_) => MachineReason::DriverNotReady,
     }
 }
 
@@ -117,7 +125,7 @@ pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
 pub(super) fn operation(
     kind: crate::value::phase::OperationType,
     state: crate::value::phase::OperationState,
-    note: Note,
-) -> Option<Operation> {
-    Some(Operation { kind, state, note, code: None })
+    note: OperationNote,
+) -> Option<LastOperation> {
+    Some(LastOperation { kind, state, note, code: None })
 }

@@ -1,10 +1,11 @@
-//! What Machines are made from, as far as it decides whether Machines have to be replaced.
+//! Templates of Machines, as far as they decide whether Machines must be replaced.
 
 use std::collections::BTreeMap;
 
 /// A template.
 ///
-/// Two parts: what a Machine cannot change (another one makes a rollout), and what is handed on to Machines that are there.
+/// The template of Machines. Two parts: fields that a Machine cannot change (a change is a rollout), and fields that
+/// are copied to existing Machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
     /// Labels of the Machines.
@@ -19,27 +20,28 @@ pub struct Template {
     pub class_name: String,
     /// Kind of the class. Handed on.
     pub class_kind: String,
-    /// The id of a VM, where somebody has put one into a template.
+    /// The id of a VM, if a template has one.
     pub provider_id: String,
-    /// What is handed on to Machines that are there: the node template and the settings, each as canonical text.
+    /// Fields that are copied to existing Machines: the node template and the settings, each as canonical text.
     pub handed_on: BTreeMap<String, String>,
 }
 
 impl Template {
-    /// Whether Machines of one are good for the other. The label of the hash does not count: sets have it, deployments do not.
+    /// Returns whether Machines of one template match the other. The label of the hash does not count: sets have it,
+    /// deployments do not.
     pub fn makes_the_same_as(&self, other: &Self, hash_label: &str) -> bool {
         self.fixed(hash_label).eq(other.fixed(hash_label))
     }
 
-    /// Whether what is handed on is the same as well.
+    /// Returns whether the copied fields are the same as well.
     pub fn hands_on_the_same_as(&self, other: &Self) -> bool {
         self.class_kind == other.class_kind && self.handed_on == other.handed_on
     }
 
-    /// A number that tells templates apart well enough for a name. Two with the same one are told apart by `collisions`.
+    /// Returns a hash of the template for a name. `collisions` distinguishes two templates with the same hash.
     ///
-    /// It is written into names and labels of sets that stay, and is never compared: which set is whose follows from the
-    /// template itself. So it may change from release to release.
+    /// It is written into names and labels of sets, and is never compared: the template itself decides which set
+    /// belongs to it. So it may change from release to release.
     pub fn hash(&self, hash_label: &str, collisions: Option<u32>) -> u32 {
         let mut hash = Fnv::new();
         for (field, key, value) in self.fixed(hash_label) {
@@ -53,7 +55,7 @@ impl Template {
         hash.0
     }
 
-    /// What cannot change in a Machine, in one order.
+    /// Returns the fields that cannot change in a Machine, in one order.
     fn fixed<'a>(
         &'a self,
         hash_label: &'a str,
@@ -74,7 +76,7 @@ impl Template {
     }
 }
 
-/// The end of a set's name: five letters of a number. Letters and digits that make no words.
+/// Returns the end of a set's name: five characters of a hash, of an alphabet that makes no words.
 pub fn name_suffix(hash: u32) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     const LENGTH: usize = 5;
@@ -82,7 +84,6 @@ pub fn name_suffix(hash: u32) -> String {
     hash.to_string().bytes().take(LENGTH).map(|byte| char::from(letter(byte))).collect()
 }
 
-/// FNV-1a, 32 bits.
 struct Fnv(u32);
 
 impl Fnv {
@@ -99,7 +100,7 @@ impl Fnv {
         }
     }
 
-    /// With its length, so that no two lists of texts read the same.
+    /// Hashes a text with its length, so that no two lists of texts are equal.
     fn text(&mut self, text: &str) {
         self.bytes(&text.len().to_le_bytes());
         self.bytes(text.as_bytes());

@@ -1,61 +1,58 @@
-//! How a pass over a deployment ends.
+//! The end of a reconcile of a deployment.
 
-use crate::machine::{Severity, Wake};
+use crate::machine::{Requeue, Severity};
 
-use super::effect::Effect;
-use super::status::Status;
+use super::effect::DeploymentEffect;
+use super::status::DeploymentStatus;
 
-/// What to do next in a pass.
+/// The next step of a reconcile.
 #[derive(Clone, Debug)]
-pub enum Step {
-    /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
-    /// The pass is over.
-    Finish(Conclusion),
+pub enum DeploymentStep {
+    /// Carry out these effects in parallel, then call `step` again.
+    Act(Vec<DeploymentEffect>),
+    /// The reconcile is over.
+    Finish(DeploymentConclusion),
 }
 
-/// The end of a pass.
+/// The end of a reconcile.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
-    /// What the status is to say, all of it.
-    pub status: Status,
-    /// Why the deployment is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
-    /// The same for people.
+pub struct DeploymentConclusion {
+    /// The whole status to write.
+    pub status: DeploymentStatus,
+    /// The reason for the deployment's state; shown as condition and, when it changes, as an Event.
+    pub reason: DeploymentReason,
+    /// The text for people.
     pub message: String,
-    /// What this pass did that people want to know, as Events.
-    pub notes: Vec<Note>,
-    /// When to look again.
-    pub wake: Wake,
+    /// Events of this reconcile.
+    pub notes: Vec<DeploymentEvent>,
+    pub wake: Requeue,
 }
 
 /// An Event of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// Its reason.
-    pub kind: NoteKind,
-    /// Its message.
+pub struct DeploymentEvent {
+    pub kind: DeploymentEventKind,
     pub message: String,
 }
 
-/// Why something is told. Others count some of these words.
+/// The reason of such an Event. Other programs count some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoteKind {
+pub enum DeploymentEventKind {
     /// A set was made larger or smaller.
     ScalingSet,
-    /// An earlier template is in place again.
+    /// An earlier template is restored.
     Rollback,
-    /// The earlier template is not kept.
+    /// The earlier template is no longer stored.
     RollbackRevisionNotFound,
-    /// The earlier template is the one in place.
+    /// The earlier template is the current one.
     RollbackTemplateUnchanged,
-    /// The autoscaler's list names what cannot be heeded.
+    /// The autoscaler's list has entries that cannot be applied.
     TriggerIgnored,
     /// A set was adopted or released.
     SetClaimed,
 }
 
-impl NoteKind {
+impl DeploymentEventKind {
     /// The reason of the Event.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,7 +65,7 @@ impl NoteKind {
         }
     }
 
-    /// How it concerns the user.
+    /// Returns the severity for the user.
     pub fn severity(self) -> Severity {
         match self {
             Self::ScalingSet | Self::Rollback | Self::SetClaimed => Severity::Normal,
@@ -79,28 +76,26 @@ impl NoteKind {
     }
 }
 
-/// Why a deployment is as it is. Printed as condition and Event reasons; stable once released.
+/// The reason for a deployment's state. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The spec cannot be understood.
+pub enum DeploymentReason {
+    /// The spec is invalid.
     InvalidDeployment,
     /// The selector is empty.
     SelectingAll,
-    /// Dangerous work is held.
     Frozen,
     /// A set cannot be decoded.
     UnreadableSet,
-    /// A set makes no Machines: it has too many, or they never join.
+    /// A set is frozen: it has too many Machines, or they never join.
     SetFrozen,
-    /// A write failed.
     WriteFailed,
-    /// The set of the template could not be made.
+    /// The set of the template could not be created.
     SetCreateFailed,
     /// The name of the set was taken; another one is tried.
     SetNameTaken,
-    /// Something was written, and the next pass goes on from there.
+    /// Something was written, and the next reconcile continues.
     UnderWay,
-    /// A set has not taken note of what was asked of it.
+    /// A set has not observed its last change.
     WaitingForSet,
     /// The rollout waits until Machines are gone.
     WaitingForDeletion,
@@ -108,29 +103,28 @@ pub enum Reason {
     WaitingForMachines,
     /// Nodes are being updated in place.
     UpdatingInPlace,
-    /// Somebody has to choose Nodes that are to be updated in place.
+    /// Somebody must select Nodes for the update in place.
     WaitingForSelection,
-    /// Nothing is rolled while it is paused.
+    /// The rollout is paused.
     Paused,
-    /// The rollout goes on in its maintenance window.
+    /// The rollout waits for its maintenance window.
     WaitingForWindow,
-    /// Machines that failed, or the rollout, wait until the disruption budget allows more.
+    /// Failed Machines, or the rollout, wait for the disruption budget.
     WaitingForBudget,
-    /// Machines are there until their replacements are.
+    /// Machines stay until their replacements are available.
     Replacing,
-    /// An annotation or a setting cannot be understood.
+    /// An annotation or a setting is invalid.
     InvalidOption,
     /// The rollout makes no progress.
     ProgressDeadlineExceeded,
-    /// All Machines are there, of the current template.
+    /// All Machines exist, of the current template.
     Complete,
     /// Its sets are being deleted.
     Deleting,
-    /// Gone.
     Deleted,
 }
 
-impl Reason {
+impl DeploymentReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Everything that one pass over a MachineDeployment knows.
+//! Facts of one reconcile of a MachineDeployment.
 
 use std::collections::BTreeMap;
 
@@ -12,170 +12,146 @@ use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 use crate::value::phase::Phase;
 
 use super::rollout::strategy::RawStrategy;
-use super::status::Status;
+use super::status::DeploymentStatus;
 
-/// All facts of one pass.
+/// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct DeploymentView {
-    /// The deployment.
     pub deployment: DeploymentFact,
     /// Its sets, and those that its selector selects; in any order.
-    pub sets: Vec<SetFact>,
+    pub sets: Vec<OwnedSetFact>,
     /// Sets that it controls and that cannot be decoded. Sorted.
     pub unreadable_sets: Vec<Name>,
     /// Other deployments of the namespace that select Machines of this one, or the other way round. Sorted.
     pub overlapping: Vec<Name>,
-    /// Whether dangerous work is held.
+    /// Whether destructive actions pause.
     pub gate: Gate,
-    /// Effective settings.
-    pub settings: Settings,
-    /// Under which names things stand on objects.
-    pub names: &'static Names,
+    pub settings: DeploymentSettings,
+    /// The names of labels and annotations.
+    pub names: &'static DeploymentNames,
 }
 
-/// What flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// The autoscaler is asked to leave Nodes alone during a rollout.
+pub struct DeploymentSettings {
+    /// The autoscaler must leave Nodes alone during a rollout.
     pub holds_autoscaler: bool,
     /// There is a cluster that Nodes join.
     pub has_target: bool,
 }
 
-/// A MachineDeployment.
 #[derive(Clone, Debug)]
 pub struct DeploymentFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
-    /// When its deletion was asked for.
+    /// When its deletion was requested.
     pub deletion: Option<Timestamp>,
-    /// Who deletes it wants its sets to stay: the garbage collector is to take its name off them.
+    /// It is deleted with orphaned sets: the garbage collector removes its owner references.
     pub leaves_sets: bool,
     /// Counts the changes of its spec.
     pub generation: i64,
     /// Our finalizer is on it.
     pub has_finalizer: bool,
-    /// The label that says that it is frozen.
+    /// It has the label of a frozen deployment.
     pub is_labelled_frozen: bool,
-    /// What is wanted.
     pub spec: SpecFact,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// What its status says.
-    pub status: Status,
+    pub status: DeploymentStatus,
 }
 
-/// What a deployment wants, as it was written.
+/// The spec of a deployment, as written.
 #[derive(Clone, Debug)]
 pub struct SpecFact {
-    /// How many Machines.
     pub replicas: i64,
-    /// Whose Machines.
-    pub selector: SelectorFact,
-    /// What they are made from.
+    pub selector: DeploymentSelectorFact,
     pub template: Template,
     /// How they are replaced.
     pub strategy: RawStrategy,
-    /// Stored, handed on to sets, and not applied.
+    /// Stored, copied to sets, and not applied.
     pub min_ready_seconds: Option<i32>,
     /// How many old sets are kept.
     pub revision_history_limit: Option<i32>,
-    /// A rollout is held where it is.
+    /// The rollout is paused.
     pub is_paused: bool,
-    /// An earlier template is asked for, by its revision.
+    /// The revision to roll back to.
     pub rollback_to: Option<i64>,
     /// How long a rollout may make no progress.
     pub progress_deadline_seconds: Option<i32>,
-    /// Handed on to sets.
+    /// Copied to its sets.
     pub auto_preserve_max: Option<i32>,
-    /// When a rollout may go on.
+    /// When a rollout may continue.
     pub windows: WindowsFact,
-    /// Settings that cannot be understood, and are not handed down: what is wrong with each.
+    /// The problems of invalid settings, which are not copied.
     pub problems: Vec<String>,
 }
 
-/// When a rollout may go on.
+/// When a rollout may continue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum WindowsFact {
-    /// At any time.
     #[default]
     None,
-    /// In these windows.
     Given(Windows),
-    /// It is said, and cannot be understood.
+    /// The text is invalid.
     Invalid(String),
 }
 
-/// The selector, held against the labels of the deployment's own template.
+/// The selector, compared with the labels of the deployment's own template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectorFact {
-    /// There is none.
+pub enum DeploymentSelectorFact {
     Missing,
-    /// It is there and empty.
+    /// It is present and empty.
     Everything,
-    /// It cannot be understood.
+    /// The selector is invalid.
     Invalid(String),
     /// It does not select the Machines of the template.
     Misses,
-    /// It selects them.
     Selects,
 }
 
 /// Who controls a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// Nobody.
+pub enum SetOwner {
     Nobody,
-    /// This deployment.
     This,
     /// Somebody else, by kind and name.
     Other(String),
 }
 
-/// A MachineSet.
 #[derive(Clone, Debug)]
-pub struct SetFact {
-    /// Its name.
+pub struct OwnedSetFact {
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
-    /// Its deletion was asked for.
+    /// Its deletion was requested.
     pub is_deleting: bool,
     /// Counts the changes of its spec.
     pub generation: i64,
-    /// Which of these its status is about.
+    /// The generation that its status is about.
     pub observed_generation: Option<i64>,
-    /// Who controls it.
-    pub owner: Owner,
+    pub owner: SetOwner,
     /// The deployment's selector selects it.
     pub is_selected: bool,
-    /// How many Machines it is to have.
+    /// The number of Machines that it wants.
     pub wanted: u32,
-    /// What its Machines are made from.
+    /// The template of its Machines.
     pub template: Template,
     /// The value of the hash's label that its selector asks for.
     pub selected_hash: Option<String>,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The label is there that keeps it from making Machines.
+    /// It has the label that blocks creation.
     pub is_scale_up_disabled: bool,
-    /// It makes no Machines: its label or its condition Frozen says so.
+    /// It creates no Machines, by its label or its condition Frozen.
     pub is_frozen: bool,
-    /// Handed on from the deployment.
+    /// Copied from the deployment.
     pub min_ready_seconds: Option<i32>,
-    /// Handed on from the deployment.
+    /// Copied from the deployment.
     pub auto_preserve_max: Option<i32>,
-    /// What its status says.
     pub status: SetStatusFact,
     /// The Machines that it controls, in any order.
-    pub machines: Vec<MachineFact>,
+    pub machines: Vec<OwnedMachineFact>,
 }
 
-/// What a set says of itself.
+/// The reported status of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetStatusFact {
     /// Its Machines, with those that are being deleted.
@@ -186,47 +162,44 @@ pub struct SetStatusFact {
     pub available: u32,
     /// Failed ones that are preserved.
     pub preserved_failed: u32,
-    /// What its condition `ReplicaFailure` says, while that is True: reason and message.
+    /// Reason and message of its condition `ReplicaFailure`, while that is True.
     pub failure: Option<(String, String)>,
-    /// Why it makes no Machines, in the words of its condition `Frozen`, while that is True.
+    /// The message of its condition `Frozen`, while that is True.
     pub frozen: Option<String>,
     /// Machines whose last operation failed.
     pub failed_machines: Vec<Name>,
 }
 
-/// A Machine, as far as its deployment cares.
+/// A Machine, as its deployment sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MachineFact {
-    /// Its name.
+pub struct OwnedMachineFact {
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
-    /// Its deletion was asked for, or its phase says so.
+    /// Its deletion was requested, or its phase says so.
     pub is_deleting: bool,
-    /// Where it is in its life.
     pub phase: Phase,
-    /// Somebody wishes that it is kept when it fails.
+    /// A request preserves it when it fails.
     pub is_wished: bool,
-    /// It is kept although it fails.
+    /// Its preservation, while it is preserved.
     pub preserved: Option<Preserved>,
-    /// A smaller one goes first.
+    /// A lower one is deleted first.
     pub priority: i64,
     /// When it was marked for deletion.
     pub marked_at: Option<Timestamp>,
-    /// The label of an update in place that succeeded: its set does not count it as surplus.
+    /// It has the label of a successful update in place: its set does not count it as surplus.
     pub is_labelled_updated: bool,
-    /// It cannot be decoded: its set counts it and leaves it alone.
+    /// It cannot be decoded: its set counts it and does nothing to it.
     pub is_unreadable: bool,
     /// The value of the hash's label.
     pub hash: Option<String>,
-    /// Its Node, when that is there.
-    pub node: Option<NodeFact>,
+    /// Its Node, if it exists.
+    pub node: Option<RolloutNodeFact>,
 }
 
-impl MachineFact {
-    /// Somebody wishes that it stays as it is.
+impl OwnedMachineFact {
+    /// Returns whether it is preserved.
     pub fn is_preserved(&self, now: Timestamp) -> bool {
         self.preserved.is_some_and(|preserved| preserved.until > now)
     }
@@ -235,16 +208,14 @@ impl MachineFact {
 /// Until when a Machine is preserved, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preserved {
-    /// Nobody asked for it.
+    /// No request asked for it.
     pub is_automatic: bool,
-    /// Its end.
     pub until: Timestamp,
 }
 
-/// A Node, as far as the deployment of its Machine cares.
+/// A Node, as the deployment of its Machine sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeFact {
-    /// Its name.
+pub struct RolloutNodeFact {
     pub name: NodeName,
     /// The taint of Nodes of old sets.
     pub has_old_taint: bool,
@@ -252,18 +223,18 @@ pub struct NodeFact {
     pub scale_down: ScaleDown,
     /// It takes no more pods.
     pub is_cordoned: bool,
-    /// The label of a Node that may be updated in place.
+    /// It has the label of a candidate for an update in place.
     pub is_candidate: bool,
-    /// The label of a Node that is to be updated in place.
+    /// It has the label of a Node selected for an update in place.
     pub is_selected: bool,
-    /// The label that says how its update in place went.
+    /// The label with the result of its update in place.
     pub update: Option<UpdateResult>,
-    /// What its condition says of its update in place.
+    /// The stage of its update in place, by its condition.
     pub stage: Option<UpdateStage>,
 }
 
-impl NodeFact {
-    /// It is to be updated in place, or being so.
+impl RolloutNodeFact {
+    /// Returns whether it is selected for, or in, an update in place.
     pub(super) fn is_out_of_service(&self) -> bool {
         let has_begun = matches!(self.stage, Some(UpdateStage::Selected | UpdateStage::HandedOver));
         self.is_selected || (self.is_candidate && has_begun)
@@ -273,41 +244,36 @@ impl NodeFact {
 /// Whether the autoscaler leaves a Node alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleDown {
-    /// It does not.
     Allowed,
-    /// It does, since we have asked.
+    /// It does, at Machinist's request.
     HeldByUs,
-    /// It does, since somebody else has asked.
+    /// It does, at the request of others.
     HeldByOthers,
 }
 
-/// What the agent of a Node says of its update in place.
+/// The result of an update in place, by the agent of the Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateResult {
-    /// It was done.
     Successful,
-    /// It was not, or nobody understands the word.
+    /// It was not, or the word is unknown.
     Failed,
 }
 
-/// How far an update in place is, by the condition of the Node.
+/// The stage of an update in place, by the condition of the Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateStage {
-    /// May be updated.
     Candidate,
-    /// Is to be updated, and being emptied.
+    /// Selected, and being drained.
     Selected,
-    /// Empty, or handed over to its agent.
+    /// Drained, or handed over to its agent.
     HandedOver,
-    /// Done.
     Successful,
-    /// Not done.
     Failed,
 }
 
-/// Names of labels, annotations and taints. The core knows none of its own.
+/// Names of labels, annotations and taints. The core defines none.
 #[derive(Debug)]
-pub struct Names {
+pub struct DeploymentNames {
     /// Label of sets, their templates, selectors and Machines: the hash of the template.
     pub template_hash: &'static str,
     /// Annotation of deployments and sets: revision of the template.
@@ -320,7 +286,7 @@ pub struct Names {
     pub max_replicas: &'static str,
     /// Taint of Nodes of old sets, and annotation of those sets.
     pub prefer_no_schedule: &'static str,
-    /// Annotation of deployments: Machines that the autoscaler wants to go.
+    /// Annotation of deployments: Machines that the autoscaler wants to delete.
     pub trigger_deletion: &'static str,
     /// Annotation of deployments and sets: when the autoscaler lowered the replicas last.
     pub replica_change_time: &'static str,
@@ -328,16 +294,16 @@ pub struct Names {
     pub unfreeze: &'static str,
     /// Label of sets: its presence blocks creation.
     pub scale_up_disabled: &'static str,
-    /// Label of a Node that is to be updated in place.
+    /// Label of a Node selected for an update in place.
     pub selected_for_update: &'static str,
-    /// What its owner wishes about taking Machines away, and what the host notes about it.
+    /// Annotations with the owner's disruption requests, and with the host's notes about them.
     pub disruption: &'static Annotations,
-    /// What does not go from a deployment to its sets, beside what is named here: annotations of tools.
+    /// Further annotations that are not copied from a deployment to its sets: those of tools.
     pub annotations_of_tools: &'static [&'static str],
 }
 
-impl Names {
-    /// Whether an annotation goes from a deployment to its sets, and back in a rollback.
+impl DeploymentNames {
+    /// Returns whether an annotation is copied from a deployment to its sets, and back in a rollback.
     pub(super) fn travels(&self, annotation: &str) -> bool {
         let own = [
             self.revision,

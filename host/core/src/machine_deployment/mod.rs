@@ -38,19 +38,22 @@ mod validity;
 #[cfg(test)]
 mod tests;
 
-pub use conclusion::{Conclusion, Note, NoteKind, Reason, Step};
+pub use conclusion::{
+    DeploymentConclusion, DeploymentEvent, DeploymentEventKind, DeploymentReason, DeploymentStep,
+};
 pub use effect::{
-    DeploymentChange, Done, Effect, MachineChange, MachineKey, NewSet, NodeChange, Progress, SetChange,
-    SetKey, TakenBy,
+    DeploymentChange, DeploymentEffect, DeploymentProgress, EffectResult, ExistingSet, MachineChange,
+    MachineKey, NewSet, RolloutNodeChange, SetChange, SetKey,
 };
 pub use facts::{
-    DeploymentFact, DeploymentView, MachineFact, Names, NodeFact, Owner, Preserved, ScaleDown, SelectorFact,
-    SetFact, SetStatusFact, Settings, SpecFact, UpdateResult, UpdateStage, WindowsFact,
+    DeploymentFact, DeploymentNames, DeploymentSelectorFact, DeploymentSettings, DeploymentView,
+    OwnedMachineFact, OwnedSetFact, Preserved, RolloutNodeFact, ScaleDown, SetOwner, SetStatusFact, SpecFact,
+    UpdateResult, UpdateStage, WindowsFact,
 };
-pub use rollout::stage::{Counts, Stage};
-pub use rollout::strategy::{Bounds, Orchestration, RawBounds, RawStrategy, Shares, Strategy};
-pub use sets::current::{Candidate, current};
+pub use rollout::stage::{RolloutCounts, RolloutStage};
+pub use rollout::strategy::{Orchestration, RawRolloutBounds, RawStrategy, RolloutBounds, Shares, Strategy};
+pub use sets::current::{SetCandidate, current};
 pub use sets::revision::{find_revision, parse_revision};
 pub use status::progress::words;
-pub use status::{Condition, ConditionKind, FailedMachine, Status};
+pub use status::{DeploymentCondition, DeploymentConditionKind, DeploymentStatus, FailedMachine};
 pub use step::step;

@@ -1,35 +1,37 @@
-//! What Nodes are to carry while a rollout goes on, and not any more once it is over.
+//! Writes the annotations, labels and taints that Nodes have during a rollout.
 
 use jiff::Timestamp;
 
-use super::effect::{Effect, NodeChange};
-use super::facts::{DeploymentView, MachineFact, NodeFact, ScaleDown, SetFact};
+use super::effect::{DeploymentEffect, RolloutNodeChange};
+use super::facts::{DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, ScaleDown};
 use super::rollout::in_place;
 use super::rollout::strategy::Strategy;
-use super::sets::group::Group;
+use super::sets::group::SetGroup;
 
-/// How many Nodes are written in one pass. More wait for the next, so that a rollout of thousands does not hold up others.
+/// How many Nodes are written in one reconcile. More wait for the next, so that a rollout of thousands does not delay
+/// other keys.
 const NODES_PER_PASS: usize = 200;
 
-/// What differs, as far as it goes into one pass. Nodes that are to be updated in place, `selected`, get that label in the same write.
+/// Returns the writes of Nodes that differ, as many as one reconcile does. Nodes in `selected` get the label of the
+/// update in place in the same write.
 pub(super) fn writes(
     view: &DeploymentView,
-    group: &Group<'_>,
+    group: &SetGroup<'_>,
     strategy: Strategy,
-    selected: &[&NodeFact],
+    selected: &[&RolloutNodeFact],
     now: Timestamp,
-) -> Vec<Effect> {
+) -> Vec<DeploymentEffect> {
     let is_rolling = strategy != Strategy::Recreate && !group.has_only_new();
     let mut effects = Vec::new();
     for tally in group.staying() {
         let is_new = group.new.as_ref().is_some_and(|new| new.set.uid == tally.set.uid);
         for (machine, node) in with_nodes(tally.set) {
-            let mut change = NodeChange {
+            let mut change = RolloutNodeChange {
                 holds_autoscaler: holds_autoscaler(view, machine, node, is_rolling),
                 old_taint: old_taint(strategy, node, is_new),
-                ..NodeChange::default()
+                ..RolloutNodeChange::default()
             };
-            // Under another strategy the labels of an update that was given up come off.
+            // Under another strategy the labels of an abandoned update are removed.
             let is_updated_in_place = matches!(strategy, Strategy::InPlaceUpdate(..));
             in_place::node(machine, node, is_new || !is_updated_in_place, &mut change);
             if selected.iter().any(|chosen| chosen.name == node.name) {
@@ -37,19 +39,19 @@ pub(super) fn writes(
                 change.candidate = (!node.is_candidate).then_some(true);
             }
             if !change.is_empty() {
-                effects.push(Effect::WriteNode { node: node.name.clone(), change });
+                effects.push(DeploymentEffect::WriteNode { node: node.name.clone(), change });
             }
         }
     }
     in_turn(effects, now)
 }
 
-/// As many as go into one pass. Where there are more, which ones follows from the time: Nodes whose write is refused
-/// each time hold up no others, however many they are.
-fn in_turn(mut effects: Vec<Effect>, now: Timestamp) -> Vec<Effect> {
+/// Returns as many as one reconcile does. If there are more, the time decides which: Nodes whose write is refused each
+/// time do not block others, however many they are.
+fn in_turn(mut effects: Vec<DeploymentEffect>, now: Timestamp) -> Vec<DeploymentEffect> {
     if effects.len() > NODES_PER_PASS {
-        // Multiplication spreads seconds over all places, so that passes at equal distances do not meet the same Nodes
-        // each time.
+        // Multiplication spreads seconds over all positions, so that reconciles at equal distances do not meet the same
+        // Nodes each time.
         let spread = now.as_second().unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let first = usize::try_from(spread).unwrap_or_default() % effects.len();
         effects.rotate_left(first);
@@ -58,23 +60,23 @@ fn in_turn(mut effects: Vec<Effect>, now: Timestamp) -> Vec<Effect> {
     effects
 }
 
-fn with_nodes(set: &SetFact) -> impl Iterator<Item = (&MachineFact, &NodeFact)> {
+fn with_nodes(set: &OwnedSetFact) -> impl Iterator<Item = (&OwnedMachineFact, &RolloutNodeFact)> {
     let staying = set.machines.iter().filter(|machine| !machine.is_deleting);
     staying.filter_map(|machine| Some((machine, machine.node.as_ref()?)))
 }
 
-/// The scheduler is to prefer Nodes that stay.
-fn old_taint(strategy: Strategy, node: &NodeFact, is_new: bool) -> Option<bool> {
+/// The scheduler should prefer Nodes that stay.
+fn old_taint(strategy: Strategy, node: &RolloutNodeFact, is_new: bool) -> Option<bool> {
     let is_wanted = !is_new && strategy != Strategy::Recreate;
     (node.has_old_taint != is_wanted).then_some(is_wanted)
 }
 
-/// The autoscaler is not to remove what a rollout has just made, nor count on what it is about to remove. What somebody else
-/// has asked of it stays, as does what is asked for a preserved Machine.
+/// The autoscaler must not delete Machines that a rollout has just created, nor rely on those that it is about to
+/// delete. Requests of others to the autoscaler stay, as do those for preserved Machines.
 fn holds_autoscaler(
     view: &DeploymentView,
-    machine: &MachineFact,
-    node: &NodeFact,
+    machine: &OwnedMachineFact,
+    node: &RolloutNodeFact,
     is_rolling: bool,
 ) -> Option<bool> {
     let is_wanted = is_rolling && view.settings.holds_autoscaler;
@@ -94,10 +96,10 @@ mod tests {
     #[test]
     fn nodes_whose_write_is_refused_each_time_do_not_keep_others_from_their_turn() {
         let write = |number: usize| {
-            let change = NodeChange { old_taint: Some(true), ..NodeChange::default() };
-            Effect::WriteNode { node: format!("node-{number:03}").as_str().into(), change }
+            let change = RolloutNodeChange { old_taint: Some(true), ..RolloutNodeChange::default() };
+            DeploymentEffect::WriteNode { node: format!("node-{number:03}").as_str().into(), change }
         };
-        let all: Vec<Effect> = (0..450).map(write).collect();
+        let all: Vec<DeploymentEffect> = (0..450).map(write).collect();
         let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let turns =
             (0..40).map(|pass| in_turn(all.clone(), begin + jiff::SignedDuration::from_secs(60 * pass)));

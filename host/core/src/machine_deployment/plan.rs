@@ -1,71 +1,70 @@
-//! What a pass over a deployment does, and what the deployment waits for.
+//! The plan of a reconcile: effects in batches, and the reason to wait.
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::disruption::requests::Wishes;
-use crate::machine::Wake;
+use crate::disruption::requests::DisruptionRequests;
+use crate::machine::Requeue;
 use crate::scheduling::gate::{EffectKind, Gate, permits};
 use crate::value::id::Name;
 
-use super::conclusion::{Note, NoteKind, Reason};
+use super::conclusion::{DeploymentEvent, DeploymentEventKind, DeploymentReason};
 use super::deletion;
-use super::effect::{DeploymentChange, Effect};
+use super::effect::{DeploymentChange, DeploymentEffect};
 use super::facts::DeploymentView;
 use super::rollout;
 use super::rollout::rollback::{self, Rollback};
 use super::sets::adoption as claims;
 use super::sets::freeze;
-use super::sets::group::Group;
+use super::sets::group::SetGroup;
 use super::sets::revision;
 use super::status::waits;
 use super::trigger::{self, Trigger};
-use super::validity::{Refusal, Valid, oddities, validity};
+use super::validity::{InvalidSpec, ValidSpec, oddities, validity};
 
-/// How many Machines are marked or labelled in one pass.
+/// How many Machines are marked or labelled in one reconcile.
 const MACHINES_PER_PASS: usize = 200;
 
-/// How often a deployment that is held looks whether it still is. That it goes on is told to all; this is for what is not.
+/// The requeue of a frozen deployment. A thaw requeues all; the timer is for a missed one.
 const HELD: SignedDuration = SignedDuration::from_mins(1);
 
 /// Effects that can be done at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    pub effects: Vec<Effect>,
-    /// What comes after relies on it.
+    pub effects: Vec<DeploymentEffect>,
+    /// Later batches rely on it.
     pub is_vital: bool,
 }
 
-/// A whole pass.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// One after the other.
+    /// The batches, one after the other.
     pub batches: Vec<Batch>,
-    /// Why the deployment is as it is.
-    pub reason: Reason,
-    /// The same for people.
+    /// The reason for the deployment's state.
+    pub reason: DeploymentReason,
+    /// The text for people.
     pub message: String,
-    /// What to tell if all goes well.
-    pub notes: Vec<Note>,
-    /// When to look again if nothing was to do.
-    pub wake: Wake,
-    /// What the spec means, if it can be acted on.
-    pub valid: Option<Valid>,
-    /// The spec is acted on in this pass, and not only something that has to come first.
+    /// Events to write if all effects succeed.
+    pub notes: Vec<DeploymentEvent>,
+    /// The requeue if nothing was to do.
+    pub wake: Requeue,
+    /// The valid spec, if it can be applied.
+    pub valid: Option<ValidSpec>,
+    /// This reconcile applies the spec, and not only something that must come first.
     pub has_acted: bool,
-    /// It is bad news when this lasts for longer than the deadline.
+    /// The progress deadline applies to this wait.
     pub can_be_late: bool,
-    /// Nothing is rolled: it is paused, or waits for its window.
+    /// The rollout is paused, or waits for its window.
     pub is_held: bool,
 }
 
 impl Plan {
-    pub(super) fn waiting(reason: Reason, message: impl Into<String>) -> Self {
+    pub(super) fn waiting(reason: DeploymentReason, message: impl Into<String>) -> Self {
         Self {
             batches: Vec::new(),
             reason,
             message: message.into(),
             notes: Vec::new(),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
             valid: None,
             has_acted: true,
             can_be_late: false,
@@ -73,37 +72,36 @@ impl Plan {
         }
     }
 
-    pub(super) fn then(mut self, effects: Vec<Effect>, is_vital: bool) -> Self {
+    pub(super) fn then(mut self, effects: Vec<DeploymentEffect>, is_vital: bool) -> Self {
         if !effects.is_empty() {
             self.batches.push(Batch { effects, is_vital });
         }
         self
     }
 
-    /// Something has to be done and seen before the spec is acted on.
-    fn first(message: &str, mut effects: Vec<Effect>) -> Self {
+    /// Returns a plan that must be done and seen before the spec is applied.
+    fn first(message: &str, mut effects: Vec<DeploymentEffect>) -> Self {
         effects.truncate(MACHINES_PER_PASS);
-        let mut plan = Self::waiting(Reason::UnderWay, message).then(effects, true);
+        let mut plan = Self::waiting(DeploymentReason::UnderWay, message).then(effects, true);
         plan.has_acted = false;
         plan
     }
 
     fn after(mut self, change: DeploymentChange) -> Self {
         if !change.is_empty() {
-            let effects = vec![Effect::WriteDeployment(change)];
+            let effects = vec![DeploymentEffect::WriteDeployment(change)];
             self.batches.insert(0, Batch { effects, is_vital: true });
         }
         self
     }
 }
 
-/// Plans a pass.
 pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     if view.deployment.deletion.is_some() {
         return deletion::plan(view);
     }
     if !view.unreadable_sets.is_empty() {
-        let mut plan = Plan::waiting(Reason::UnreadableSet, unreadable(view));
+        let mut plan = Plan::waiting(DeploymentReason::UnreadableSet, unreadable(view));
         plan.has_acted = false;
         return plan;
     }
@@ -120,8 +118,8 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
         && !permits(view.gate, EffectKind::SetDelete)
     {
         let mut plan =
-            Plan::waiting(Reason::Frozen, format!("the deployment is held: {}", reason.sentence()));
-        plan.wake = Wake::After(HELD);
+            Plan::waiting(DeploymentReason::Frozen, format!("the deployment is held: {}", reason.sentence()));
+        plan.wake = Requeue::After(HELD);
         plan.has_acted = false;
         plan.valid = Some(valid);
         return plan.after(change);
@@ -134,25 +132,25 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     plan.valid = Some(valid);
     plan.notes.extend(ignored(&trigger));
     if let Some(left) = trigger.look_again {
-        plan.wake = super::step::sooner(plan.wake, Wake::After(left));
+        plan.wake = super::step::sooner(plan.wake, Requeue::After(left));
     }
     let oddities = oddities(view, valid);
     if !oddities.is_empty() {
         plan.message = format!("{} ({})", plan.message, oddities.join("; "));
-        let wishes = Wishes::read(&view.deployment.annotations, view.names.disruption);
+        let wishes = DisruptionRequests::read(&view.deployment.annotations, view.names.disruption);
         let has_problems = !wishes.problems.is_empty() || !view.deployment.spec.problems.is_empty();
-        if plan.reason == Reason::Complete && has_problems {
-            plan.reason = Reason::InvalidOption;
+        if plan.reason == DeploymentReason::Complete && has_problems {
+            plan.reason = DeploymentReason::InvalidOption;
         }
     }
     plan
 }
 
-/// What comes first: whose sets there are, how their Machines are told apart, which of them the autoscaler wants to go, and
-/// which template is wanted. Each is seen before the next.
+/// Plans the steps before the rollout: adoption of sets, labels that distinguish their Machines, marks of the
+/// autoscaler, and a rollback. The cache must show each before the next.
 fn ordered(
     view: &DeploymentView,
-    valid: Valid,
+    valid: ValidSpec,
     trigger: &Trigger,
     change: &mut DeploymentChange,
     now: Timestamp,
@@ -171,7 +169,7 @@ fn ordered(
             trigger.marks.clone(),
         );
     }
-    let group = Group::of(view, now);
+    let group = SetGroup::of(view, now);
     if !trigger.unseen.is_empty() && group.wanted() > valid.desired {
         let names: Vec<&str> = trigger.unseen.iter().map(Name::as_str).collect();
         let message = format!(
@@ -191,7 +189,7 @@ fn ordered(
     rollout::plan(view, &group, valid, change, now)
 }
 
-/// Nobody knows how many Machines such a set has and wants, so that no other is made larger or smaller.
+/// Returns the text about undecodable sets. Their numbers are unknown, so that no other set is scaled.
 pub(super) fn unreadable(view: &DeploymentView) -> String {
     let names: Vec<&str> = view.unreadable_sets.iter().map(Name::as_str).collect();
     format!(
@@ -200,43 +198,45 @@ pub(super) fn unreadable(view: &DeploymentView) -> String {
     )
 }
 
-fn refused(refusal: &Refusal) -> Plan {
+fn refused(refusal: &InvalidSpec) -> Plan {
     match refusal {
-        Refusal::SelectsEverything => Plan::waiting(
-            Reason::SelectingAll,
+        InvalidSpec::SelectsEverything => Plan::waiting(
+            DeploymentReason::SelectingAll,
             "spec.selector is empty and would select all Machines: set it to labels of spec.template; until then nothing is done",
         ),
-        Refusal::Invalid(problems) => {
-            Plan::waiting(Reason::InvalidDeployment, format!("{problems}; until then nothing is done"))
-        }
+        InvalidSpec::Invalid(problems) => Plan::waiting(
+            DeploymentReason::InvalidDeployment,
+            format!("{problems}; until then nothing is done"),
+        ),
     }
 }
 
 fn rolled_back(rollback: Rollback, change: &mut DeploymentChange) -> Plan {
     let (written, kind, message) = match rollback {
         Rollback::To { change, revision } => {
-            (change, NoteKind::Rollback, format!("Rolled back to revision {revision}"))
+            (change, DeploymentEventKind::Rollback, format!("Rolled back to revision {revision}"))
         }
         Rollback::Unchanged { change, revision } => (
             change,
-            NoteKind::RollbackTemplateUnchanged,
+            DeploymentEventKind::RollbackTemplateUnchanged,
             format!("nothing to roll back: the template is that of revision {revision} already"),
         ),
         Rollback::NotFound { change, because } => {
-            (change, NoteKind::RollbackRevisionNotFound, format!("cannot roll back: {because}"))
+            (change, DeploymentEventKind::RollbackRevisionNotFound, format!("cannot roll back: {because}"))
         }
     };
     change.annotations.extend(written.annotations);
     change.rollback = written.rollback;
     let mut plan = Plan::first("an earlier template is being put in place", Vec::new());
-    plan.notes.push(Note { kind, message });
+    plan.notes.push(DeploymentEvent { kind, message });
     plan
 }
 
-fn ignored(trigger: &Trigger) -> Option<Note> {
+fn ignored(trigger: &Trigger) -> Option<DeploymentEvent> {
     let message = format!(
         "the autoscaler's list of Machines that are to go names what is not heeded: {}",
         trigger.dropped.join("; ")
     );
-    (!trigger.dropped.is_empty()).then_some(Note { kind: NoteKind::TriggerIgnored, message })
+    (!trigger.dropped.is_empty())
+        .then_some(DeploymentEvent { kind: DeploymentEventKind::TriggerIgnored, message })
 }

@@ -1,48 +1,57 @@
-//! What comes next for a deployment.
+//! The next step of a deployment.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::scheduling::retry::RetryPolicy;
 
-use super::conclusion::{Conclusion, Note, NoteKind, Reason, Step};
-use super::effect::{DeploymentChange, Done, Effect, Progress, SetKey};
+use super::conclusion::{
+    DeploymentConclusion, DeploymentEvent, DeploymentEventKind, DeploymentReason, DeploymentStep,
+};
+use super::effect::{DeploymentChange, DeploymentEffect, DeploymentProgress, EffectResult, SetKey};
 use super::facts::DeploymentView;
 use super::plan::{self, Plan};
-use super::status::Status;
+use super::status::DeploymentStatus;
 use super::status::progress;
 
-/// After a write to an API server that failed: soon, and at most a minute apart, since its return is not announced.
+/// The retry of a failed write to an API server: soon, and at most a minute apart, since nothing announces the server's
+/// return.
 const WRITE: RetryPolicy =
     RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
 
-/// Decides what comes next for a deployment. Pure: the same arguments give the same answer.
+/// Returns the next step for a deployment. Pure: the same arguments give the same step.
 ///
-/// A pass plans once, from what it has observed, does the batches of its plan one after the other, and ends. What comes of them
-/// is seen by the next pass.
-pub fn step(view: &DeploymentView, progress: &Progress, now: Timestamp) -> Step {
+/// A reconcile plans once, from its facts, does the batches of its plan one after the other, and ends. The next
+/// reconcile sees the results.
+pub fn step(view: &DeploymentView, progress: &DeploymentProgress, now: Timestamp) -> DeploymentStep {
     let plan = plan::plan(view, now);
     for batch in &plan.batches {
-        let open: Vec<Effect> =
+        let open: Vec<DeploymentEffect> =
             batch.effects.iter().filter(|effect| progress.of(effect).is_none()).cloned().collect();
         if !open.is_empty() {
-            return Step::Act(open);
+            return DeploymentStep::Act(open);
         }
         let has_failed = batch.effects.iter().any(|effect| !matches!(progress.of(effect), Some(Ok(_))));
         if batch.is_vital && has_failed {
             let withdrawal = RefusedRollback::of(&plan, progress).map(|refused| refused.withdrawal());
             if let Some(effect) = withdrawal.filter(|effect| progress.of(effect).is_none()) {
-                return Step::Act(vec![effect]);
+                return DeploymentStep::Act(vec![effect]);
             }
             break;
         }
     }
-    Step::Finish(conclude(view, &plan, progress, now))
+    DeploymentStep::Finish(conclude(view, &plan, progress, now))
 }
 
-fn conclude(view: &DeploymentView, plan: &Plan, progress: &Progress, now: Timestamp) -> Conclusion {
-    let mut notes: Vec<Note> = progress.done().filter_map(|(effect, done)| note(effect, done)).collect();
+fn conclude(
+    view: &DeploymentView,
+    plan: &Plan,
+    progress: &DeploymentProgress,
+    now: Timestamp,
+) -> DeploymentConclusion {
+    let mut notes: Vec<DeploymentEvent> =
+        progress.done().filter_map(|(effect, done)| note(effect, done)).collect();
     if progress.setback().is_none() {
         notes.extend(plan.notes.iter().cloned());
     }
@@ -53,15 +62,18 @@ fn conclude(view: &DeploymentView, plan: &Plan, progress: &Progress, now: Timest
         .as_ref()
         .map_or((plan.reason, plan.message.clone()), |ended| (ended.reason, ended.message.clone()));
     let is_late = ended.is_none() && progress::is_late(&status) && plan.can_be_late;
-    let (reason, message) =
-        if is_late { (Reason::ProgressDeadlineExceeded, late(view, &message)) } else { (reason, message) };
+    let (reason, message) = if is_late {
+        (DeploymentReason::ProgressDeadlineExceeded, late(view, &message))
+    } else {
+        (reason, message)
+    };
     let wake = match ended {
         Some(ended) => ended.wake,
-        None if plan.wake == Wake::Gone => Wake::Gone,
-        None if progress.has_written() => Wake::Now,
+        None if plan.wake == Requeue::Gone => Requeue::Gone,
+        None if progress.has_written() => Requeue::Now,
         None => sooner(plan.wake, wake),
     };
-    Conclusion { status, reason, message, notes, wake }
+    DeploymentConclusion { status, reason, message, notes, wake }
 }
 
 fn late(view: &DeploymentView, message: &str) -> String {
@@ -72,41 +84,46 @@ fn late(view: &DeploymentView, message: &str) -> String {
     )
 }
 
-/// How a pass ends that could not do all of its plan.
-struct Ended {
-    reason: Reason,
+/// The end of a reconcile that could not do all of its plan.
+struct EarlyEnd {
+    reason: DeploymentReason,
     message: String,
-    wake: Wake,
+    wake: Requeue,
 }
 
-fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut Status) -> Option<Ended> {
+fn ending(
+    view: &DeploymentView,
+    plan: &Plan,
+    progress: &DeploymentProgress,
+    status: &mut DeploymentStatus,
+) -> Option<EarlyEnd> {
     if let Some((effect, error)) = progress.setback().or(progress.failure()) {
         if let ActError::Conflict | ActError::Gone = error {
-            // Others write as well: what holds is what was planned, and the next pass looks again within moments.
-            return Some(Ended { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });
+            // Other programs write as well: the planned status counts, and the next reconcile follows within moments.
+            return Some(EarlyEnd { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });
         }
         let reason = match effect {
-            Effect::CreateSet(_) => Reason::SetCreateFailed,
-            Effect::WriteDeployment(_)
-            | Effect::AdoptSet(_)
-            | Effect::ReleaseSet(_)
-            | Effect::WriteSet { .. }
-            | Effect::DeleteSet(_)
-            | Effect::WriteMachine { .. }
-            | Effect::WriteNode { .. } => Reason::WriteFailed,
+            DeploymentEffect::CreateSet(_) => DeploymentReason::SetCreateFailed,
+            DeploymentEffect::WriteDeployment(_)
+            | DeploymentEffect::AdoptSet(_)
+            | DeploymentEffect::ReleaseSet(_)
+            | DeploymentEffect::WriteSet { .. }
+            | DeploymentEffect::DeleteSet(_)
+            | DeploymentEffect::WriteMachine { .. }
+            | DeploymentEffect::WriteNode { .. } => DeploymentReason::WriteFailed,
         };
         let message = format!("failed to {}: {error}", effect.subject());
-        let wake = if withdrawn(plan, progress).is_some() { Wake::Now } else { retry(error) };
-        return Some(Ended { reason, message, wake });
+        let wake = if withdrawn(plan, progress).is_some() { Requeue::Now } else { retry(error) };
+        return Some(EarlyEnd { reason, message, wake });
     }
     progress.done().find_map(|(effect, done)| match (effect, done) {
-        (Effect::CreateSet(set), Done::Taken(by)) => {
+        (DeploymentEffect::CreateSet(set), EffectResult::Taken(by)) => {
             let template = &view.deployment.spec.template;
             let is_it = by.template.makes_the_same_as(template, view.names.template_hash);
             if by.is_own && !by.is_deleting && is_it {
                 let message = format!("MachineSet {} is there, and is awaited in the cache", set.name);
-                let wake = Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None };
-                return Some(Ended { reason: plan.reason, message, wake });
+                let wake = Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None };
+                return Some(EarlyEnd { reason: plan.reason, message, wake });
             }
             let collisions = view.deployment.status.collision_count.unwrap_or_default().saturating_add(1);
             status.collision_count = Some(collisions);
@@ -116,94 +133,101 @@ fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut 
                 (true, false) => "has that name and another template",
             };
             let message = format!("MachineSet {} {why}: another name is tried", set.name);
-            Some(Ended { reason: Reason::SetNameTaken, message, wake: Wake::Now })
+            Some(EarlyEnd { reason: DeploymentReason::SetNameTaken, message, wake: Requeue::Now })
         }
-        (_, Done::Done | Done::Taken(_)) => None,
+        (_, EffectResult::Done | EffectResult::Taken(_)) => None,
     })
 }
 
-/// An earlier template that the server does not let in.
+/// An earlier template that the server refuses.
 struct RefusedRollback<'a> {
     set: &'a SetKey,
     error: &'a ActError,
 }
 
 impl<'a> RefusedRollback<'a> {
-    fn of(plan: &'a Plan, progress: &'a Progress) -> Option<Self> {
+    fn of(plan: &'a Plan, progress: &'a DeploymentProgress) -> Option<Self> {
         plan.batches.iter().flat_map(|batch| &batch.effects).find_map(|effect| {
-            let Effect::WriteDeployment(change) = effect else { return None };
+            let DeploymentEffect::WriteDeployment(change) = effect else { return None };
             let set = change.rollback.as_ref()?.as_ref()?;
             let error = progress.of(effect)?.as_ref().err()?;
             matches!(error, ActError::Invalid { .. }).then_some(Self { set, error })
         })
     }
 
-    /// The write that takes the wish for it away. Asking again would hold everything else up until somebody notices.
-    fn withdrawal(&self) -> Effect {
+    /// Returns the write that removes the request for it. A retry would block everything else until somebody notices.
+    fn withdrawal(&self) -> DeploymentEffect {
         let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
-        Effect::WriteDeployment(change)
+        DeploymentEffect::WriteDeployment(change)
     }
 
-    fn is_withdrawn(&self, progress: &Progress) -> bool {
+    fn is_withdrawn(&self, progress: &DeploymentProgress) -> bool {
         matches!(progress.of(&self.withdrawal()), Some(Ok(_)))
     }
 
-    fn note(&self) -> Note {
+    fn note(&self) -> DeploymentEvent {
         let Self { set, error } = self;
         let message = format!(
             "cannot roll back to the template of MachineSet {}: {error}; write the template that is wanted",
             set.name
         );
-        Note { kind: NoteKind::RollbackRevisionNotFound, message }
+        DeploymentEvent { kind: DeploymentEventKind::RollbackRevisionNotFound, message }
     }
 }
 
-fn withdrawn<'a>(plan: &'a Plan, progress: &'a Progress) -> Option<RefusedRollback<'a>> {
+fn withdrawn<'a>(plan: &'a Plan, progress: &'a DeploymentProgress) -> Option<RefusedRollback<'a>> {
     RefusedRollback::of(plan, progress).filter(|refused| refused.is_withdrawn(progress))
 }
 
-fn note(effect: &Effect, done: &Done) -> Option<Note> {
+fn note(effect: &DeploymentEffect, done: &EffectResult) -> Option<DeploymentEvent> {
     let (name, from, to) = match effect {
-        Effect::CreateSet(set) if *done == Done::Done && set.replicas > 0 => (&set.name, 0, set.replicas),
-        Effect::WriteSet { set, change } => change.replicas.map(|(from, to)| (&set.name, from, to))?,
-        Effect::AdoptSet(set) => {
+        DeploymentEffect::CreateSet(set) if *done == EffectResult::Done && set.replicas > 0 => {
+            (&set.name, 0, set.replicas)
+        }
+        DeploymentEffect::WriteSet { set, change } => {
+            change.replicas.map(|(from, to)| (&set.name, from, to))?
+        }
+        DeploymentEffect::AdoptSet(set) => {
             let message = format!("adopted MachineSet {}", set.name);
-            return Some(Note { kind: NoteKind::SetClaimed, message });
+            return Some(DeploymentEvent { kind: DeploymentEventKind::SetClaimed, message });
         }
-        Effect::ReleaseSet(set) => {
+        DeploymentEffect::ReleaseSet(set) => {
             let message = format!("released MachineSet {}, which is not selected any more", set.name);
-            return Some(Note { kind: NoteKind::SetClaimed, message });
+            return Some(DeploymentEvent { kind: DeploymentEventKind::SetClaimed, message });
         }
-        Effect::CreateSet(_)
-        | Effect::WriteDeployment(_)
-        | Effect::DeleteSet(_)
-        | Effect::WriteMachine { .. }
-        | Effect::WriteNode { .. } => return None,
+        DeploymentEffect::CreateSet(_)
+        | DeploymentEffect::WriteDeployment(_)
+        | DeploymentEffect::DeleteSet(_)
+        | DeploymentEffect::WriteMachine { .. }
+        | DeploymentEffect::WriteNode { .. } => return None,
     };
     let way = if to > from { "up" } else { "down" };
-    Some(Note { kind: NoteKind::ScalingSet, message: format!("Scaled {way} machine set {name} to {to}") })
+    Some(DeploymentEvent {
+        kind: DeploymentEventKind::ScalingSet,
+        message: format!("Scaled {way} machine set {name} to {to}"),
+    })
 }
 
-/// How to come back after a write that failed.
-fn retry(error: &ActError) -> Wake {
+/// Returns the requeue after a failed write.
+fn retry(error: &ActError) -> Requeue {
     match error {
-        // The caches are behind: the watch brings what is new within moments.
-        ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
-        ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
-        // What the server refuses it refuses until somebody changes it.
-        ActError::Invalid { .. } => Wake::Retry { policy: RetryPolicy::LONG, hint: None },
+        // The caches are behind: the watch delivers the change within moments.
+        ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
+        // A write that the server refuses is refused until somebody changes the object.
+        ActError::Invalid { .. } => Requeue::Retry { policy: RetryPolicy::LONG, hint: None },
         ActError::Denied { .. }
         | ActError::Unreachable { .. }
         | ActError::Ambiguous { .. }
-        | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
+        | ActError::Forbidden { .. } => Requeue::Retry { policy: WRITE, hint: None },
     }
 }
 
-/// The earlier of two wakes, of which neither is at once.
-pub(super) fn sooner(one: Wake, other: Wake) -> Wake {
+/// Returns the earlier of two requeues, of which neither is at once.
+pub(super) fn sooner(one: Requeue, other: Requeue) -> Requeue {
     match (one, other) {
-        (Wake::After(one), Wake::After(other)) => Wake::After(one.min(other)),
-        (Wake::Resync, other) => other,
+        (Requeue::After(one), Requeue::After(other)) => Requeue::After(one.min(other)),
+        (Requeue::Resync, other) => other,
         (one, _) => one,
     }
 }

@@ -1,8 +1,8 @@
-//! Machines that the autoscaler wants to go: a list in an annotation of the deployment.
+//! Machines that the autoscaler wants to delete: a list in an annotation of the deployment.
 //!
-//! It lowers the number of Machines and appends to the list in one write. Each Machine of the list is marked before any
-//! set is made smaller, so that no other one goes in its place. While one of them is not seen no set is made smaller
-//! either, for as long as its entry is kept.
+//! The autoscaler lowers the number of Machines and appends to the list in one write. Each Machine of the list is
+//! marked before any set is scaled down, so that no other one is deleted instead. While the cache does not show one of
+//! them, no set is scaled down, for as long as its entry is kept.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,23 @@ use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 use crate::value::id::Name;
 use crate::value::phase::Phase;
 
-use super::effect::{Effect, MachineChange};
-use super::facts::{DeploymentView, MachineFact, Owner};
+use super::effect::{DeploymentEffect, MachineChange};
+use super::facts::{DeploymentView, OwnedMachineFact, SetOwner};
 
-/// How long an entry may name a Machine that is not there: a watch may be behind.
+/// How long an entry may name a missing Machine: a watch may be behind.
 const UNSEEN: SignedDuration = SignedDuration::from_mins(1);
 
-/// What the list means.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trigger {
-    /// Marks that Machines do not carry.
-    pub marks: Vec<Effect>,
-    /// The annotation as it is to be, where that differs: `Some(None)` is none.
+    /// Marks that Machines lack.
+    pub marks: Vec<DeploymentEffect>,
+    /// The new annotation, if it differs: `Some(None)` is none.
     pub annotation: Option<Option<String>>,
-    /// What is taken off the list without having been heeded, and why.
+    /// The entries that are dropped without being applied, and why.
     pub dropped: Vec<String>,
-    /// Machines that the list names and that are not seen yet.
+    /// Machines of the list that the cache does not show yet.
     pub unseen: Vec<Name>,
-    /// When an entry of a Machine that is not there will be taken off.
+    /// When an entry of a missing Machine will be dropped.
     pub look_again: Option<SignedDuration>,
 }
 
@@ -37,8 +36,8 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
     let annotations = &view.deployment.annotations;
     let Some(list) = annotations.get(view.names.trigger_deletion) else { return Trigger::default() };
     let lowered = annotations.get(view.names.replica_change_time).and_then(|text| text.parse().ok());
-    let owned = view.sets.iter().filter(|set| set.owner == Owner::This);
-    let machines: BTreeMap<&str, &MachineFact> =
+    let owned = view.sets.iter().filter(|set| set.owner == SetOwner::This);
+    let machines: BTreeMap<&str, &OwnedMachineFact> =
         owned.flat_map(|set| &set.machines).map(|machine| (machine.name.as_str(), machine)).collect();
     let mut trigger = Trigger::default();
     let mut kept: Vec<String> = Vec::new();
@@ -66,7 +65,7 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                 }
             },
             Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,
-            // Its set leaves it alone, and it stays on the list until it can be read.
+            // Its set does not delete it, and it stays on the list until it can be decoded.
             Some(machine) if machine.is_unreadable => {}
             Some(machine) => {
                 let mark = mark(machine, at).filter(|mark| !trigger.marks.contains(mark));
@@ -82,19 +81,22 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
     trigger
 }
 
-fn mark(machine: &MachineFact, at: Timestamp) -> Option<Effect> {
+fn mark(machine: &OwnedMachineFact, at: Timestamp) -> Option<DeploymentEffect> {
     let is_marked = machine.priority <= FIRST_PRIORITY && machine.marked_at.is_some();
     let at = machine.marked_at.is_none().then_some(at);
-    (!is_marked).then(|| Effect::WriteMachine { machine: machine.into(), change: MachineChange::Mark { at } })
+    (!is_marked).then(|| DeploymentEffect::WriteMachine {
+        machine: machine.into(),
+        change: MachineChange::Mark { at },
+    })
 }
 
-/// How long an entry still stays whose Machine is not there. Not at all when its time is long past, or far ahead.
+/// Returns how long an entry of a missing Machine still stays. `None` when its time is long past, or far ahead.
 fn unseen_for(at: Timestamp, now: Timestamp) -> Option<SignedDuration> {
     let age = now.duration_since(at);
     (age.abs() < UNSEEN).then(|| UNSEEN.saturating_sub(age))
 }
 
-/// As it is stored, and as others write it.
+/// Rounds to whole seconds, as stored times have them.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

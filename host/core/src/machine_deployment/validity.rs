@@ -1,29 +1,26 @@
-//! Whether a deployment can be understood, and what is to be mended where it cannot.
+//! Validates a deployment, and says how to fix it.
 
-use crate::disruption::requests::Wishes;
+use crate::disruption::requests::DisruptionRequests;
 
-use super::facts::{DeploymentView, SelectorFact};
+use super::facts::{DeploymentSelectorFact, DeploymentView};
 use super::rollout::strategy::Strategy;
 
-/// A spec, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Valid {
-    /// How many Machines.
+pub(crate) struct ValidSpec {
     pub desired: u32,
     /// How they are replaced.
     pub strategy: Strategy,
 }
 
-/// Why a spec is not acted on.
+/// The reason why a spec is not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// It selects everything.
+pub(super) enum InvalidSpec {
     SelectsEverything,
-    /// It cannot be understood.
+    /// The selector is invalid.
     Invalid(String),
 }
 
-pub(super) fn validity(view: &DeploymentView) -> Result<Valid, Refusal> {
+pub(super) fn validity(view: &DeploymentView) -> Result<ValidSpec, InvalidSpec> {
     let spec = &view.deployment.spec;
     let mut problems = Vec::new();
     let desired = u32::try_from(spec.replicas).ok().filter(|replicas| i32::try_from(*replicas).is_ok());
@@ -31,16 +28,18 @@ pub(super) fn validity(view: &DeploymentView) -> Result<Valid, Refusal> {
         problems.push(format!("spec.replicas is {}: set it to 0 or more", spec.replicas));
     }
     match &spec.selector {
-        SelectorFact::Everything => return Err(Refusal::SelectsEverything),
-        SelectorFact::Missing => {
+        DeploymentSelectorFact::Everything => return Err(InvalidSpec::SelectsEverything),
+        DeploymentSelectorFact::Missing => {
             problems.push("spec.selector is missing: set it to labels of spec.template".to_owned());
         }
-        SelectorFact::Invalid(error) => problems.push(format!("spec.selector cannot be understood: {error}")),
-        SelectorFact::Misses => problems.push(
+        DeploymentSelectorFact::Invalid(error) => {
+            problems.push(format!("spec.selector cannot be understood: {error}"));
+        }
+        DeploymentSelectorFact::Misses => problems.push(
             "spec.selector does not select the labels of spec.template.metadata: make one fit the other"
                 .to_owned(),
         ),
-        SelectorFact::Selects => {}
+        DeploymentSelectorFact::Selects => {}
     }
     let template = &spec.template;
     if template.class_name.is_empty() {
@@ -52,13 +51,13 @@ pub(super) fn validity(view: &DeploymentView) -> Result<Valid, Refusal> {
     let strategy = Strategy::parse(&spec.strategy, view.settings.has_target);
     let strategy = strategy.map_err(|more| problems.extend(more)).ok();
     match (desired, strategy) {
-        (Some(desired), Some(strategy)) if problems.is_empty() => Ok(Valid { desired, strategy }),
-        _ => Err(Refusal::Invalid(problems.join("; "))),
+        (Some(desired), Some(strategy)) if problems.is_empty() => Ok(ValidSpec { desired, strategy }),
+        _ => Err(InvalidSpec::Invalid(problems.join("; "))),
     }
 }
 
-/// What is odd and does no harm: what counts instead.
-pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
+/// Returns the unusual settings that do no harm, with the values that count instead.
+pub(super) fn oddities(view: &DeploymentView, valid: ValidSpec) -> Vec<String> {
     let spec = &view.deployment.spec;
     let mut odd = valid.strategy.oddities();
     if let Some(limit @ ..0) = spec.revision_history_limit {
@@ -70,7 +69,7 @@ pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
         ));
     }
     odd.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
-    odd.extend(Wishes::read(&view.deployment.annotations, view.names.disruption).problems);
+    odd.extend(DisruptionRequests::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
         let names: Vec<&str> = view.overlapping.iter().map(crate::value::id::Name::as_str).collect();
         odd.push(format!(

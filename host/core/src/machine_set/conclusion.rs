@@ -1,91 +1,89 @@
-//! How a pass over a set ends: what its status is to say, and when to look again.
+//! The end of a reconcile of a set: the status, and the requeue.
 
-use crate::machine::node::health::Status;
-use crate::machine::{Severity, Wake};
+use crate::machine::node::health::ConditionStatus;
+use crate::machine::{Requeue, Severity};
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
 
-use super::effect::Effect;
+use super::effect::SetEffect;
 
-/// What to do next in a pass.
+/// The next step of a reconcile.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum Step {
-    /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
-    /// The pass is over.
-    Finish(Conclusion),
+pub enum SetStep {
+    /// Carry out these effects in parallel, then call `step` again.
+    Act(Vec<SetEffect>),
+    /// The reconcile is over.
+    Finish(SetConclusion),
 }
 
-impl Step {
+impl SetStep {
     /// A batch of one.
-    pub(super) fn act(effect: Effect) -> Self {
+    pub(super) fn act(effect: SetEffect) -> Self {
         Self::Act(vec![effect])
     }
 }
 
-/// The end of a pass.
+/// The end of a reconcile.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
-    /// What the status is to say.
+pub struct SetConclusion {
+    /// The status to write.
     pub status: SetStatus,
-    /// Why the set is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
-    /// The same for people.
+    /// The reason for the set's state; shown as condition and, when it changes, as an Event.
+    pub reason: SetReason,
+    /// The text for people.
     pub message: String,
-    /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
 }
 
-/// The status as it is to be. It is written only where it differs from what stands there.
+/// The status to write. Only fields that differ are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetStatus {
-    /// Machines of the set, those on their way out included.
+    /// Machines of the set, those in deletion included.
     pub replicas: usize,
     /// Those with all labels of the template.
     pub fully_labeled: usize,
     /// Those in phase Running.
     pub ready: usize,
-    /// Those in phase Running or Available. How long they have been so does not matter: users of machine-controller-manager
-    /// set large times and rely on their being without effect.
+    /// Those in phase Running or Available. The time since then does not matter: users of machine-controller-manager
+    /// set large times and rely on their having no effect.
     pub available: usize,
-    /// Those that have failed and are kept.
+    /// Those that have failed and are preserved.
     pub preserved_failed: usize,
-    /// Those that are kept without being asked for.
+    /// Those that are preserved without a request.
     pub auto_preserved: usize,
-    /// The generation that was acted on; `None` leaves what is there, since nothing could be done.
+    /// The observed generation; `None` leaves the stored one, since nothing could be done.
     pub observed_generation: Option<i64>,
-    /// Machines whose last operation has failed, those that are kept aside, in the order of their names.
+    /// Machines whose last operation has failed, without preserved ones, by name.
     pub failed: Vec<Name>,
-    /// Conditions that others count. What is not here does not hold.
+    /// MCM's conditions. Those that are missing are False.
     pub conditions: Vec<SetCondition>,
-    /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion. What is not mentioned stays.
-    pub own_conditions: Vec<OwnCondition>,
-    /// What was done last; `None` leaves what is there.
+    /// Machinist's conditions beside `Ready`, which follows from the reason of the conclusion. Those that are not
+    /// mentioned stay.
+    pub own_conditions: Vec<SetOwnCondition>,
+    /// The last operation; `None` leaves the stored one.
     pub operation: Option<SetOperation>,
 }
 
-/// A condition that others count. It is True.
+/// One of MCM's conditions. It is True.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetCondition {
-    /// Which.
-    pub kind: ConditionKind,
+    pub kind: SetConditionKind,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
 }
 
-/// Conditions that others count.
+/// MCM's conditions of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum SetConditionKind {
     /// A Machine could not be created or deleted.
     ReplicaFailure,
     /// There are too many Machines.
     Frozen,
 }
 
-impl ConditionKind {
+impl SetConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,29 +93,26 @@ impl ConditionKind {
     }
 }
 
-/// A condition of ours.
+/// One of Machinist's conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnCondition {
-    /// Which.
-    pub kind: OwnConditionKind,
-    /// Its status.
-    pub status: Status,
+pub struct SetOwnCondition {
+    pub kind: SetOwnConditionKind,
+    pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
 }
 
-/// Conditions of ours.
+/// Machinist's conditions of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OwnConditionKind {
+pub enum SetOwnConditionKind {
     /// The selector selects Machines that others control.
     Overlapping,
-    /// All settings that the set hands down can be understood.
+    /// All settings that the set copies to Machines are valid.
     Valid,
 }
 
-impl OwnConditionKind {
+impl SetOwnConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,11 +121,11 @@ impl OwnConditionKind {
         }
     }
 
-    /// The status that somebody has to act on.
-    pub fn bad(self) -> Status {
+    /// Returns the status that needs attention.
+    pub fn bad(self) -> ConditionStatus {
         match self {
-            Self::Overlapping => Status::True,
-            Self::Valid => Status::False,
+            Self::Overlapping => ConditionStatus::True,
+            Self::Valid => ConditionStatus::False,
         }
     }
 }
@@ -138,66 +133,62 @@ impl OwnConditionKind {
 /// `status.lastOperation` of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetOperation {
-    /// What.
     pub kind: OperationType,
-    /// How it went.
     pub state: OperationState,
-    /// For people.
     pub text: String,
 }
 
-/// Why a set is as it is, what concerns the user most first. Printed as condition and Event reasons; stable once released.
+/// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
+/// released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The spec cannot be understood.
+pub enum SetReason {
+    /// The spec is invalid.
     InvalidSet,
     /// The template names no class.
     ClassNotNamed,
     /// The selector is empty.
     SelectsEverything,
-    /// The selector does not select what the template makes.
+    /// The selector does not select the Machines of the template.
     SelectorMismatch,
     /// A Machine could not be created.
     CreationFailed,
     /// A Machine could not be deleted.
     DeletionFailed,
-    /// The finalizer could not be put on.
+    /// The finalizer could not be added.
     ClaimFailed,
-    /// The finalizer could not be taken off.
+    /// The finalizer could not be removed.
     FinalizerHeld,
-    /// What is stored on the set or its Machines could not be written, or what the API server has could not be read.
+    /// A write to the set or its Machines failed, or a read from the API server.
     WriteFailed,
-    /// The caches do not show yet what the API server has.
+    /// The caches are behind the API server.
     CachesBehind,
     /// Dangerous work is held.
     Held,
-    /// There are too many Machines, or were, or somebody has set the label: none is created.
+    /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
     Frozen,
-    /// An update in place goes on: no Machine is created.
+    /// An update in place is running: no Machine is created.
     ScaleUpDisabled,
-    /// The set is being deleted, and its Machines are to stay.
+    /// The set is being deleted, and its Machines stay.
     Orphaning,
-    /// The set is being deleted, and its Machines are going.
+    /// The set is being deleted, and so are its Machines.
     Deleting,
-    /// Machines are being made.
+    /// Machines are being created.
     Creating,
-    /// Machines are on their way out.
+    /// Machines are being deleted.
     Removing,
-    /// A Machine cannot be decoded: it counts and is left alone.
+    /// A Machine cannot be decoded: it counts, and nothing is done to it.
     UnreadableMachine,
-    /// Failed Machines wait until the deployment lets them go.
+    /// Failed Machines wait until the deployment permits their deletion.
     WaitingForDeployment,
-    /// All is well, but for what its owner wishes beside.
+    /// All Machines are available, but an optional setting is invalid.
     InvalidOption,
-    /// All Machines are there, and not all of them are available.
+    /// All Machines exist, and not all of them are available.
     Waiting,
-    /// All is well.
     AllAvailable,
-    /// Gone.
     Deleted,
 }
 
-impl Reason {
+impl SetReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,13 +1,13 @@
-//! A set that is being deleted: its Machines go first, then our finalizer. What its spec says does not matter any more.
+//! Deletes a set: its Machines first, then our finalizer, whatever its spec.
 
 use jiff::Timestamp;
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::scheduling::gate::{EffectKind, Gate, permits};
 
-use super::conclusion::{Conclusion, Reason, SetStatus, Step};
-use super::effect::{BURST, Effect, MachineRef, Progress, Why};
-use super::errors::{Trouble, Troubles};
+use super::conclusion::{SetConclusion, SetReason, SetStatus, SetStep};
+use super::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};
+use super::errors::{SetError, SetErrors};
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
 use super::removal::choose as remove;
@@ -15,13 +15,13 @@ use super::removal::order;
 use super::status;
 use super::step::unlisted;
 
-pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
+pub(super) fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     if !view.set.has_finalizer {
         return gone(view, progress, now, "nothing of ours holds the set");
     }
     if view.freshness == Freshness::InDoubt {
         match &progress.listing {
-            None => return Step::act(Effect::ListMachines),
+            None => return SetStep::act(SetEffect::ListMachines),
             Some(Ok(_)) => {}
             Some(Err(error)) => return unlisted(view, progress, error, now),
         }
@@ -32,7 +32,7 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
     }
     if view.set.leaves_machines {
         let message = "the set is deleted without its Machines: the garbage collector takes it off their owners, then it goes";
-        return end(view, progress, now, Reason::Orphaning, message.into(), Wake::Resync);
+        return end(view, progress, now, SetReason::Orphaning, message.into(), Requeue::Resync);
     }
     let mut living: Vec<&ChildFact> = members::living(view, progress);
     living.retain(|machine| !machine.is_unreadable);
@@ -41,23 +41,23 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
         && !permits(view.gate, EffectKind::CascadeDelete)
     {
         let message = format!("the deletion of Machines is held: {}", reason.sentence());
-        return end(view, progress, now, Reason::Held, message, Wake::Resync);
+        return end(view, progress, now, SetReason::Held, message, Requeue::Resync);
     }
     living.sort_by_cached_key(|machine| order::place(machine, now));
     let untried = living.iter().filter(|machine| !progress.deleted.contains_key(&machine.uid));
-    let effects: Vec<Effect> = untried
+    let effects: Vec<SetEffect> = untried
         .take(BURST.saturating_sub(progress.deleted.len()))
-        .map(|machine| Effect::Delete(MachineRef::of(machine), Why::SetDeleted))
+        .map(|machine| SetEffect::Delete(MachineRef::of(machine), DeleteReason::SetDeleted))
         .collect();
     if !effects.is_empty() {
-        return Step::Act(effects);
+        return SetStep::Act(effects);
     }
-    let mut troubles = Troubles::default();
+    let mut troubles = SetErrors::default();
     remove::tell(progress, &mut troubles);
     match troubles.worst() {
-        Some(Trouble { reason, message, wake }) => {
+        Some(SetError { reason, message, wake }) => {
             let status = status::of(view, progress, &troubles, now);
-            Step::Finish(Conclusion { status, reason: *reason, message: message.clone(), wake: *wake })
+            SetStep::Finish(SetConclusion { status, reason: *reason, message: message.clone(), wake: *wake })
         }
         None => {
             let unreadable = members::unreadable(view, progress);
@@ -68,38 +68,38 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
                     machine.name
                 ),
             };
-            let wake = super::step::after(progress).unwrap_or(Wake::Resync);
-            end(view, progress, now, Reason::Deleting, message, wake)
+            let wake = super::step::after(progress).unwrap_or(Requeue::Resync);
+            end(view, progress, now, SetReason::Deleting, message, wake)
         }
     }
 }
 
-/// Nothing is left that the set would leave behind.
-fn released(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
+/// Removes the finalizer, since no Machine is left.
+fn released(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     match &progress.release_finalizer {
-        None => Step::act(Effect::ReleaseFinalizer),
+        None => SetStep::act(SetEffect::ReleaseFinalizer),
         Some(Ok(())) => gone(view, progress, now, "all Machines of the set are gone"),
         Some(Err(error)) => {
             let message = format!("failed to take the finalizer off the set: {error}");
             let wake = crate::machine::retry_write(error);
-            end(view, progress, now, Reason::FinalizerHeld, message, wake)
+            end(view, progress, now, SetReason::FinalizerHeld, message, wake)
         }
     }
 }
 
-fn gone(view: &SetView, progress: &Progress, now: Timestamp, message: &str) -> Step {
-    end(view, progress, now, Reason::Deleted, message.to_owned(), Wake::Gone)
+fn gone(view: &SetView, progress: &SetProgress, now: Timestamp, message: &str) -> SetStep {
+    end(view, progress, now, SetReason::Deleted, message.to_owned(), Requeue::Gone)
 }
 
 fn end(
     view: &SetView,
-    progress: &Progress,
+    progress: &SetProgress,
     now: Timestamp,
-    reason: Reason,
+    reason: SetReason,
     message: String,
-    wake: Wake,
-) -> Step {
+    wake: Requeue,
+) -> SetStep {
     let status =
         SetStatus { observed_generation: Some(view.set.generation), ..status::counts(view, progress, now) };
-    Step::Finish(Conclusion { status, reason, message, wake })
+    SetStep::Finish(SetConclusion { status, reason, message, wake })
 }

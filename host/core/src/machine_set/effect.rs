@@ -1,4 +1,4 @@
-//! What a pass over a set may do, and what came of it.
+//! Effects of a set's reconcile, and their outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use crate::machine::MetaChange;
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::{Name, Uid};
 
-use super::facts::{ChildFact, Part};
+use super::facts::{ChildFact, SyncedPart};
 
-/// How many Machines a pass creates, deletes or writes at most. Others are to have their turn, and what goes wrong is to be seen
-/// before it has gone wrong a thousand times.
+/// How many Machines a reconcile creates, deletes or writes at most, so that other keys are not delayed, and an error
+/// is noticed before it happens a thousand times.
 pub const BURST: usize = 100;
 
-/// How often a pass asks for one Machine. An answer that gets lost is rare; several in a row mean that there is no connection.
+/// How often a reconcile tries to create one Machine. A lost answer is rare; several in a row mean that there is no
+/// connection.
 const ATTEMPTS: u32 = 3;
 
-/// One thing to do. Who it is done for is the view's set.
+/// One effect on the set of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum SetEffect {
     /// Put our finalizer on the set.
     Claim,
-    /// Take it off.
     ReleaseFinalizer,
     /// List the Machines of the view from the API server itself.
     ListMachines,
@@ -29,40 +29,36 @@ pub enum Effect {
     LookAtSet,
     /// Get a Machine from the API server itself whose name is taken.
     LookAtMachine {
-        /// Its name.
         name: Name,
     },
-    /// Make the set the controller of a Machine that has none.
+    /// Make the set the controller of a Machine without one.
     Adopt(MachineRef),
-    /// Take the set off the owners of a Machine.
+    /// Remove the set from the owners of a Machine.
     Release(MachineRef),
-    /// Write the wish to keep a Machine, or take it away.
-    Preserve(MachineRef, Keep),
-    /// Write what the set hands down, as it was observed.
-    Sync(MachineRef, BTreeSet<Part>),
+    /// Write or remove the preservation request of a Machine.
+    Preserve(MachineRef, PreserveChange),
+    /// Write the settings that the set copies, as observed.
+    Sync(MachineRef, BTreeSet<SyncedPart>),
     /// Create a Machine from the template. Fails with `Conflict` when its name is taken.
     Create {
-        /// Its name.
         name: Name,
-        /// Its place in the order of the set's Machines.
+        /// Its ordinal among the set's Machines.
         ordinal: u32,
-        /// What it carries beside what the template says.
-        birth: Birth,
-        /// Its class, where it is not that of the template.
+        /// Metadata beside that of the template.
+        birth: CreateMode,
+        /// Its class, if it is not that of the template.
         class: Option<Name>,
     },
-    /// Delete a Machine, if it is as it was observed.
-    Delete(MachineRef, Why),
+    /// Delete a Machine, if it has not changed since it was observed.
+    Delete(MachineRef, DeleteReason),
     /// Write labels and annotations of the set.
     WriteSet(MetaChange),
 }
 
-/// Which Machine, and only this one, not a later one of the same name.
+/// A Machine, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MachineRef {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -72,36 +68,36 @@ impl MachineRef {
     }
 }
 
-/// Whether the wish to keep a failed Machine comes or goes.
+/// A change of the automatic preservation of a failed Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keep {
-    /// There is room for it.
+pub enum PreserveChange {
+    /// Begin: the limit of the set allows it.
     Begin,
-    /// There is none any more.
+    /// End: the limit of the set is exceeded.
     End,
 }
 
 /// How a Machine is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Birth {
-    /// With our finalizer and the default priority, so that its first pass need not write them. Both together say that a VM
-    /// may have been asked for.
+pub enum CreateMode {
+    /// With our finalizer and the default priority, so that its first reconcile need not write them. Both together mean
+    /// that a VM may have been requested.
     Claimed,
-    /// Without: its class is not there, so that nothing is asked for before somebody mends that, and it can be deleted until then
-    /// although no driver is there to ask.
+    /// Without both: its class is missing, so that nothing is requested before that is fixed, and it can be deleted
+    /// until then without a driver.
     Unclaimed,
 }
 
 /// Why a Machine is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum DeleteReason {
     /// There are more than are wanted.
     Surplus,
-    /// The autoscaler has chosen it.
+    /// The autoscaler has marked it.
     Marked,
-    /// It has failed before it was of use, or in an update, and nobody wishes to keep it.
+    /// It failed before it was in service, or in an update, and is not to be preserved.
     Failed,
-    /// It has failed since its Node was not healthy for too long, and nobody wishes to keep it.
+    /// It failed because its Node was unhealthy for too long, and is not to be preserved.
     Unhealthy,
     /// The cloud has no capacity for it, and another class is tried.
     Exhausted,
@@ -109,25 +105,23 @@ pub enum Why {
     SetDeleted,
 }
 
-/// The set as the API server has it.
+/// The set, read from the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetLook {
-    /// Its uid.
+pub struct CurrentSet {
     pub uid: Uid,
     /// Its deletion was asked for.
     pub is_deleting: bool,
 }
 
-/// Whose Machine has the name that was to be given to another.
+/// The owner of the Machine that has the wanted name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenBy {
-    /// This set's: the caches do not show it yet.
+pub enum NameTakenBy {
+    /// This set: the caches do not show the Machine yet.
     This,
-    /// Somebody else's.
     Other,
 }
 
-impl Effect {
+impl SetEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
@@ -146,12 +140,12 @@ impl Effect {
         }
     }
 
-    /// What the gate asks of it.
+    /// Returns its kind for the gate.
     pub fn kind(&self) -> EffectKind {
         match self {
             Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
             Self::Create { .. } => EffectKind::Create,
-            Self::Delete(_, Why::SetDeleted) => EffectKind::CascadeDelete,
+            Self::Delete(_, DeleteReason::SetDeleted) => EffectKind::CascadeDelete,
             Self::Delete(..) => EffectKind::SetDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
             Self::Claim
@@ -163,140 +157,117 @@ impl Effect {
         }
     }
 
-    /// What comes of it when it is not carried out, or nobody knows.
-    pub fn failed(&self, error: ActError) -> Outcome {
+    /// Returns its outcome when it is not carried out, or that is unknown.
+    pub fn failed(&self, error: ActError) -> SetOutcome {
         match self {
-            Self::Claim => Outcome::Claim(Err(error)),
-            Self::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-            Self::ListMachines => Outcome::ListMachines(Err(error)),
-            Self::LookAtSet => Outcome::LookAtSet(Err(error)),
-            Self::LookAtMachine { name } => Outcome::LookAtMachine(name.clone(), Err(error)),
-            Self::Adopt(machine) => Outcome::Adopt(machine.uid.clone(), Err(error)),
-            Self::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
-            Self::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
-            Self::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
-            Self::Create { name, ordinal, .. } => Outcome::Create(*ordinal, name.clone(), Err(error)),
-            Self::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
-            Self::WriteSet(_) => Outcome::WriteSet(Err(error)),
+            Self::Claim => SetOutcome::Claim(Err(error)),
+            Self::ReleaseFinalizer => SetOutcome::ReleaseFinalizer(Err(error)),
+            Self::ListMachines => SetOutcome::ListMachines(Err(error)),
+            Self::LookAtSet => SetOutcome::LookAtSet(Err(error)),
+            Self::LookAtMachine { name } => SetOutcome::LookAtMachine(name.clone(), Err(error)),
+            Self::Adopt(machine) => SetOutcome::Adopt(machine.uid.clone(), Err(error)),
+            Self::Release(machine) => SetOutcome::Release(machine.uid.clone(), Err(error)),
+            Self::Preserve(machine, keep) => SetOutcome::Preserve(machine.uid.clone(), *keep, Err(error)),
+            Self::Sync(machine, _) => SetOutcome::Sync(machine.uid.clone(), Err(error)),
+            Self::Create { name, ordinal, .. } => SetOutcome::Create(*ordinal, name.clone(), Err(error)),
+            Self::Delete(machine, why) => SetOutcome::Delete(machine.uid.clone(), *why, Err(error)),
+            Self::WriteSet(_) => SetOutcome::WriteSet(Err(error)),
         }
     }
 }
 
-/// What came of one effect.
+/// The outcome of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Of `Claim`.
+pub enum SetOutcome {
     Claim(Result<(), ActError>),
-    /// Of `ReleaseFinalizer`.
     ReleaseFinalizer(Result<(), ActError>),
-    /// Of `ListMachines`.
     ListMachines(Result<Vec<ChildFact>, ActError>),
-    /// Of `LookAtSet`.
-    LookAtSet(Result<SetLook, ActError>),
-    /// Of `LookAtMachine`.
-    LookAtMachine(Name, Result<TakenBy, ActError>),
-    /// Of `Adopt`.
+    LookAtSet(Result<CurrentSet, ActError>),
+    LookAtMachine(Name, Result<NameTakenBy, ActError>),
     Adopt(Uid, Result<(), ActError>),
-    /// Of `Release`.
     Release(Uid, Result<(), ActError>),
-    /// Of `Preserve`.
-    Preserve(Uid, Keep, Result<(), ActError>),
-    /// Of `Sync`.
+    Preserve(Uid, PreserveChange, Result<(), ActError>),
     Sync(Uid, Result<(), ActError>),
     /// Of `Create`, by ordinal.
     Create(u32, Name, Result<(), ActError>),
-    /// Of `Delete`. `Gone` tells that it was not there any more: nothing was deleted, and nobody is missed.
-    Delete(Uid, Why, Result<(), ActError>),
-    /// Of `WriteSet`.
+    /// `Gone` means that it no longer existed: nothing was deleted.
+    Delete(Uid, DeleteReason, Result<(), ActError>),
     WriteSet(Result<(), ActError>),
 }
 
-/// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
+/// The outcomes of this reconcile's effects. It lives for one reconcile only, so that a crash equals a new reconcile.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Of `Claim`.
+pub struct SetProgress {
     pub claim: Option<Result<(), ActError>>,
-    /// Of `ReleaseFinalizer`.
     pub release_finalizer: Option<Result<(), ActError>>,
-    /// Of `ListMachines`.
     pub listing: Option<Result<Vec<ChildFact>, ActError>>,
-    /// Of `LookAtSet`.
-    pub set: Option<Result<SetLook, ActError>>,
-    /// Of `LookAtMachine`.
-    pub taken: BTreeMap<Name, Result<TakenBy, ActError>>,
-    /// Of `Adopt`.
+    pub set: Option<Result<CurrentSet, ActError>>,
+    pub taken: BTreeMap<Name, Result<NameTakenBy, ActError>>,
     pub adopted: BTreeMap<Uid, Result<(), ActError>>,
-    /// Of `Release`.
     pub released: BTreeMap<Uid, Result<(), ActError>>,
-    /// Of `Preserve`.
-    pub kept: BTreeMap<Uid, (Keep, Result<(), ActError>)>,
-    /// Of `Sync`.
+    pub kept: BTreeMap<Uid, (PreserveChange, Result<(), ActError>)>,
     pub synced: BTreeMap<Uid, Result<(), ActError>>,
     /// Of `Create`, by ordinal.
-    pub created: BTreeMap<u32, Creation>,
-    /// Of `Delete`.
-    pub deleted: BTreeMap<Uid, (Why, Result<(), ActError>)>,
-    /// Of `WriteSet`.
+    pub created: BTreeMap<u32, CreateAttempts>,
+    pub deleted: BTreeMap<Uid, (DeleteReason, Result<(), ActError>)>,
     pub write_set: Option<Result<(), ActError>>,
 }
 
-/// The attempts to make one Machine.
+/// The attempts to create one Machine.
 #[derive(Clone, Debug)]
-pub struct Creation {
-    /// Its name.
+pub struct CreateAttempts {
     pub name: Name,
     /// How many there were.
     pub attempts: u32,
-    /// One before the last may have made it.
+    /// An earlier attempt may have created it.
     pub was_unclear: bool,
-    /// What came of the last one.
+    /// The result of the last one.
     pub result: Result<(), ActError>,
 }
 
-impl Creation {
-    /// It may have made the Machine.
+impl CreateAttempts {
+    /// Returns whether it may have created the Machine.
     pub(super) fn is_unclear(&self) -> bool {
         matches!(self.result, Err(ActError::Ambiguous { .. }))
     }
 
-    /// It is to be asked for once more: what is answered clearly tells what became of the earlier attempts too.
+    /// Returns whether to try once more: a clear answer also shows the result of the earlier attempts.
     pub(super) fn is_to_be_repeated(&self) -> bool {
         self.is_unclear() && self.attempts < ATTEMPTS
     }
 }
 
-impl Progress {
-    /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+impl SetProgress {
+    pub fn record(&mut self, outcome: SetOutcome) {
         match outcome {
-            Outcome::Claim(result) => self.claim = Some(result),
-            Outcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
-            Outcome::ListMachines(result) => self.listing = Some(result),
-            Outcome::LookAtSet(result) => self.set = Some(result),
-            Outcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
-            Outcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
-            Outcome::Release(uid, result) => drop(self.released.insert(uid, result)),
-            Outcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),
-            Outcome::Sync(uid, result) => drop(self.synced.insert(uid, result)),
-            Outcome::Create(ordinal, name, result) => {
+            SetOutcome::Claim(result) => self.claim = Some(result),
+            SetOutcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
+            SetOutcome::ListMachines(result) => self.listing = Some(result),
+            SetOutcome::LookAtSet(result) => self.set = Some(result),
+            SetOutcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
+            SetOutcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
+            SetOutcome::Release(uid, result) => drop(self.released.insert(uid, result)),
+            SetOutcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),
+            SetOutcome::Sync(uid, result) => drop(self.synced.insert(uid, result)),
+            SetOutcome::Create(ordinal, name, result) => {
                 let earlier = self.created.get(&ordinal);
                 let attempts = earlier.map_or(0, |earlier| earlier.attempts) + 1;
                 let was_unclear = earlier.is_some_and(|earlier| earlier.was_unclear || earlier.is_unclear());
-                self.created.insert(ordinal, Creation { name, attempts, was_unclear, result });
+                self.created.insert(ordinal, CreateAttempts { name, attempts, was_unclear, result });
             }
-            Outcome::Delete(uid, why, result) => drop(self.deleted.insert(uid, (why, result))),
-            Outcome::WriteSet(result) => self.write_set = Some(result),
+            SetOutcome::Delete(uid, why, result) => drop(self.deleted.insert(uid, (why, result))),
+            SetOutcome::WriteSet(result) => self.write_set = Some(result),
         }
     }
 
-    /// How many Machines this pass has made.
+    /// Returns how many Machines this reconcile has created.
     pub(super) fn creations(&self) -> usize {
         self.created.values().filter(|creation| self.is_made(creation)).count()
     }
 
-    /// The Machine is there, and it is the set's.
-    pub(super) fn is_made(&self, creation: &Creation) -> bool {
-        let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(TakenBy::This)));
+    /// Returns whether the Machine exists and belongs to the set.
+    pub(super) fn is_made(&self, creation: &CreateAttempts) -> bool {
+        let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(NameTakenBy::This)));
         match creation.result {
             Ok(()) => true,
             Err(ActError::Conflict) => creation.was_unclear && is_own(),
@@ -304,26 +275,26 @@ impl Progress {
         }
     }
 
-    /// A Machine may have been made or deleted, or may still be: whoever runs the passes lets none begin for this set until that
-    /// cannot be any more, and puts the next one in doubt.
+    /// Returns whether a Machine may have been created or deleted, or still may be. The caller must not begin another
+    /// reconcile of this set until that is over, and marks the next one as in doubt.
     pub fn is_unclear(&self) -> bool {
         let is_unclear = |result: &Result<(), ActError>| matches!(result, Err(ActError::Ambiguous { .. }));
-        self.created.values().any(Creation::is_unclear)
+        self.created.values().any(CreateAttempts::is_unclear)
             || self.deleted.values().any(|(_, result)| is_unclear(result))
     }
 
-    /// How many Machines this pass has deleted.
+    /// Returns how many Machines this reconcile has deleted.
     pub(super) fn deletions(&self) -> usize {
         self.deleted.values().filter(|(_, result)| result.is_ok()).count()
     }
 
-    /// A Machine that was to be deleted was not there any more. The answer has no version that the caches could be
-    /// waited for with: they show the Machine's end when they have caught up.
+    /// Returns whether a Machine to delete no longer existed. The answer has no version to wait for: the caches show
+    /// its deletion when they have caught up.
     pub(super) fn has_met_gone(&self) -> bool {
         self.deleted.values().any(|(_, result)| matches!(result, Err(ActError::Gone)))
     }
 
-    /// Something was written after which the set may look different.
+    /// Returns whether something was written that may change the set.
     pub(super) fn has_written(&self) -> bool {
         let any = |results: &BTreeMap<Uid, Result<(), ActError>>| results.values().any(Result::is_ok);
         self.creations() + self.deletions() > 0

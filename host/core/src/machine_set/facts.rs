@@ -1,4 +1,4 @@
-//! Everything that one pass over a set knows.
+//! Facts of one reconcile of a set.
 
 use std::collections::BTreeSet;
 
@@ -14,183 +14,166 @@ use crate::value::selector::{Labels, Selector};
 use super::creation::capacity::Alternatives;
 use super::creation::join_failures::FailedJoins;
 
-/// All facts of one pass.
+/// All facts of one reconcile.
 #[derive(Clone, Debug)]
 pub struct SetView {
-    /// The set.
     pub set: SetFact,
     /// Every Machine that the set controls, or that its selector selects.
     pub machines: Vec<ChildFact>,
     /// The class of its template.
     pub class: ClassFact,
-    /// What a cloud without capacity for that class is asked instead.
+    /// The alternatives to that class for a cloud without capacity.
     pub alternatives: Alternatives,
-    /// The deployment that it belongs to.
-    pub deployment: Option<DeploymentFact>,
-    /// Which failed Machines its deployment lets go.
+    /// The MachineDeployment that owns it.
+    pub deployment: Option<ReplicaLimitFact>,
+    /// The failed Machines that its deployment permits to delete.
     pub permits: Permits,
-    /// Whether dangerous work is held.
+    /// Whether destructive actions pause.
     pub gate: Gate,
-    /// Whether the Machines are known as they are.
+    /// Whether the cached Machines are current.
     pub freshness: Freshness,
-    /// Effective settings.
     pub settings: SetSettings,
-    /// Under which names things stand on objects.
+    /// The names of labels and annotations.
     pub names: &'static SetNames,
 }
 
-/// Whether what the caches show can be decided on.
+/// Whether decisions may rely on the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// They have all that earlier passes of this process wrote for the set.
+    /// They show all writes of earlier reconciles of this process for the set.
     #[default]
     Current,
-    /// A write of an earlier pass had no clear answer, or was not seen in time.
+    /// A write of an earlier reconcile had no clear answer, or was not seen in time.
     InDoubt,
 }
 
-/// A set, parsed.
 #[derive(Clone, Debug)]
 pub struct SetFact {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
-    /// Its generation.
     pub generation: i64,
-    /// When its deletion was asked for.
+    /// When its deletion was requested.
     pub deletion: Option<Timestamp>,
-    /// Who deletes it wants its Machines to stay: the garbage collector is to take its name off them.
+    /// It is deleted with orphaned Machines: the garbage collector removes its owner references.
     pub leaves_machines: bool,
     /// Our finalizer is on it.
     pub has_finalizer: bool,
     /// How many Machines are wanted.
     pub replicas: i32,
-    /// Which Machines are its own.
-    pub selector: SelectorFact,
-    /// What they are made from; `None` without one.
+    /// The selector of its Machines.
+    pub selector: SetSelectorFact,
+    /// The template of its Machines, if any.
     pub template: Option<TemplateFact>,
-    /// The label that holds creation because there are too many Machines.
+    /// The label that blocks creation because there are too many Machines.
     pub is_frozen: bool,
-    /// The label that holds creation during an update in place.
+    /// The label that blocks creation during an update in place.
     pub is_scale_up_disabled: bool,
-    /// Somebody asks that the freeze ends.
+    /// The annotation that requests a thaw.
     pub is_thaw_asked: bool,
     /// When the autoscaler lowered the number of Machines last.
     pub scaled_down_at: Option<Timestamp>,
-    /// Ordinals up to this one are not given out any more.
+    /// Ordinals up to this one are not used any more.
     pub closed_ordinal: Option<u32>,
-    /// How many Machines in a row have failed to join, as it is noted.
+    /// The noted number of Machines in a row that have failed to join.
     pub failed_joins: Option<FailedJoins>,
-    /// How many failed Machines are kept without being asked for.
+    /// How many failed Machines are preserved without a request.
     pub auto_preserve_max: i32,
-    /// Settings that cannot be understood, and are not handed down: what is wrong with each.
+    /// The problems of invalid settings, which are not copied to Machines.
     pub problems: Vec<String>,
-    /// What its status says.
-    pub told: ToldFact,
+    pub told: ReportedSetStatus,
 }
 
 /// The selector of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectorFact {
-    /// There is none.
+pub enum SetSelectorFact {
     Missing,
-    /// It cannot be understood.
+    /// The selector is invalid.
     Invalid(String),
-    /// It can.
     Given(Selector),
 }
 
 /// The template of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateFact {
-    /// Labels that its Machines get.
+    /// Labels of its Machines.
     pub labels: Labels,
-    /// Their class; empty when none is named.
+    /// Their class, if named.
     pub class: Option<ClassName>,
 }
 
-/// What the status of a set says.
+/// The reported status of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ToldFact {
+pub struct ReportedSetStatus {
     /// There are too many Machines.
     pub is_frozen: bool,
-    /// The selector selects Machines of others.
+    /// The selector selects Machines of other owners.
     pub is_overlapping: bool,
-    /// Settings cannot be understood.
+    /// Some settings are invalid.
     pub is_invalid: bool,
     /// What was done last.
     pub operation: Option<OperationFact>,
 }
 
-/// The deployment of a set, as far as its limit goes.
+/// The numbers of the owning deployment that limit the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeploymentFact {
+pub struct ReplicaLimitFact {
     /// How many Machines it wants.
     pub replicas: i32,
-    /// How many more there may be during a rollout; 0 where its strategy has no surge.
+    /// How many more there may be during a rollout; 0 for a strategy without surge.
     pub surge: i32,
 }
 
-/// A Machine, as far as its set cares.
+/// A Machine, as its set sees it.
 #[derive(Clone, Debug)]
 pub struct ChildFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
     /// When it was created.
     pub created: Timestamp,
-    /// Its labels.
     pub labels: Labels,
-    /// Who controls it.
-    pub owner: Owner,
+    pub owner: MachineOwner,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// Where it is in its life.
     pub phase: Phase,
-    /// Its class.
     pub class: Option<Name>,
-    /// The cloud has no capacity for it, and has made no VM.
+    /// The cloud has no capacity for it, and it has no VM.
     pub is_exhausted: bool,
-    /// What was done last with it.
     pub operation: Option<OperationFact>,
-    /// Its place in the order of the set's Machines, see [`super::creation::names::ordinal_of`]; none where something else made it.
+    /// Its ordinal among the set's Machines, see [`super::creation::names::ordinal_of`]; `None` if the set did not
+    /// create it.
     pub ordinal: Option<u32>,
-    /// How urgently it is to go, as it is written.
+    /// The text of its deletion priority.
     pub priority: Option<String>,
-    /// When it was marked to go.
+    /// When it was marked for deletion.
     pub marked_at: Option<Timestamp>,
-    /// Its Node says that it was updated in place, and the deployment has not taken note of it yet.
+    /// Its Node was updated in place, and the deployment has not counted that yet.
     pub is_updated_in_place: bool,
-    /// It cannot be decoded: it counts, and nothing is done about it. What is known of it may be past.
+    /// It cannot be decoded: it counts, and nothing is done to it. Its facts may be old.
     pub is_unreadable: bool,
-    /// What its annotation wishes.
+    /// The preservation request of its annotation.
     pub preserve_wish: Option<String>,
-    /// What its Node's annotation wishes, empty for nothing; `None` without a Node.
+    /// The preservation request of its Node, empty for none; `None` without a Node.
     pub node_preserve_wish: Option<String>,
-    /// What its Node's annotation wished when it was heeded last.
+    /// The Node's request that was applied last.
     pub node_wish_heeded: Option<String>,
-    /// Until when it is kept.
+    /// Until when it is preserved.
     pub preserved_until: Option<Timestamp>,
-    /// Where its spec differs from what the set hands down.
-    pub drift: BTreeSet<Part>,
+    /// The parts of its spec that differ from the set's.
+    pub drift: BTreeSet<SyncedPart>,
 }
 
-/// Who controls a Machine, by uid.
+/// The controller of a Machine, by uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// Nobody.
+pub enum MachineOwner {
     None,
-    /// This set.
     This,
     /// Somebody else, by name.
     Other(Name),
 }
 
-/// What a set hands down to Machines that are there. Everything else of a template counts for those to come.
+/// The parts of a template that a set copies to existing Machines. Everything else applies to new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum SyncedPart {
     /// Labels, annotations and taints for the Node.
     NodeTemplate,
     /// Time-outs and the like.
@@ -202,11 +185,11 @@ pub enum Part {
 /// Settings of all sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetSettings {
-    /// So many Machines above what is allowed are too many.
+    /// The number of Machines above the limit that freezes a set.
     pub safety_up: i32,
-    /// So many below that they are not any more.
+    /// The number below that at which the freeze ends.
     pub safety_down: i32,
-    /// So many Machines in a row that fail to join freeze their set; `None` for any number.
+    /// The number of Machines in a row that fail to join and so freeze their set; `None` for no limit.
     pub failed_joins: Option<u32>,
 }
 
@@ -216,28 +199,27 @@ impl Default for SetSettings {
     }
 }
 
-/// Names of labels and annotations that a set's pass writes. The core knows none of its own.
+/// Names of labels and annotations that a set's reconcile writes. The core defines none.
 #[derive(Debug)]
 pub struct SetNames {
     /// Label of a set: nothing is created.
     pub freeze: &'static str,
-    /// Its value.
     pub freeze_value: &'static str,
-    /// Annotation of a set: the freeze is to end.
+    /// Annotation of a set: requests a thaw.
     pub unfreeze: &'static str,
-    /// Annotation of a set: ordinals up to this one are not given out any more.
+    /// Annotation of a set: ordinals up to this one are not used any more.
     pub closed_ordinal: &'static str,
     /// Annotation of a set: how many Machines in a row have failed to join.
     pub failed_joins: &'static str,
 }
 
 impl ChildFact {
-    /// Pods may run on it: it has a Node, or there is no cluster that Nodes join and it is of use.
+    /// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
     pub fn is_in_use(&self) -> bool {
         self.node_preserve_wish.is_some() || self.phase == Phase::Available
     }
 
-    /// It is on its way out, so that it does not count.
+    /// Returns whether it is being deleted, so that it does not count.
     pub fn is_going(&self) -> bool {
         self.is_deleting || self.phase == Phase::Terminating
     }

@@ -1,17 +1,17 @@
-//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+//! Rules that always hold. Tests, assertions and the simulator use the same functions.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::scheduling::gate::permits;
 
-use super::conclusion::Conclusion;
+use super::conclusion::SetConclusion;
 use super::creation::capacity;
 use super::creation::create;
 use super::creation::names;
-use super::effect::{BURST, Effect, MachineRef, Progress, SetLook, Why};
+use super::effect::{BURST, CurrentSet, DeleteReason, MachineRef, SetEffect, SetProgress};
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
 use super::members::adoption as claim;
@@ -20,17 +20,17 @@ use super::validity;
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum SetViolation {
     /// There would be more than are wanted.
     #[error("a Machine is made that is not wanted")]
     SurplusCreation,
     /// There would be fewer than are wanted.
     #[error("a Machine is deleted as surplus that is wanted")]
     WantedDeleted,
-    /// It does well, or somebody wishes to keep it.
+    /// The Machine is healthy, or is to be preserved.
     #[error("a Machine is deleted that has neither failed nor was chosen")]
     HealthyDeleted,
-    /// Its deployment counts who goes.
+    /// Its deployment has not permitted the deletion.
     #[error("a failed Machine is deleted that its deployment does not let go")]
     NotLetGo,
     /// The whole set is not being deleted.
@@ -47,7 +47,7 @@ pub enum Violation {
         "Machines are made, deleted or let go on a view that is in doubt, or before it is settled whose they are"
     )]
     Unsettled,
-    /// Another pass could not know that the name was given out.
+    /// Another reconcile could not know that the name was used.
     #[error("a Machine gets a name that does not follow from its ordinal, or an ordinal that was given out")]
     WrongName,
     /// It belongs to somebody else, or is wanted.
@@ -68,7 +68,7 @@ pub enum Violation {
     /// The gate or a label forbids it.
     #[error("what is held is done")]
     Held,
-    /// More than others can wait for.
+    /// The batch would delay other owners too long.
     #[error("a pass does more than a burst")]
     TooMany,
     /// The same effect twice: its outcome is known already.
@@ -77,7 +77,7 @@ pub enum Violation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
-    /// Nothing would ever look at the set again, or at once without reason.
+    /// The set would never be reconciled again, or at once without reason.
     #[error("a set is looked at never again although it is there, or at once although nothing has changed")]
     WrongWake,
     /// Nobody would know why.
@@ -85,112 +85,120 @@ pub enum Violation {
     Mute,
 }
 
-/// Whether a batch may be done.
+/// Returns the rule that a batch breaks, if any.
 pub fn batch(
     view: &SetView,
-    progress: &Progress,
-    effects: &[Effect],
+    progress: &SetProgress,
+    effects: &[SetEffect],
     now: Timestamp,
-) -> Result<(), Violation> {
+) -> Result<(), SetViolation> {
     if effects.is_empty() {
-        return Err(Violation::EmptyBatch);
+        return Err(SetViolation::EmptyBatch);
     }
     let subjects: BTreeSet<String> = effects.iter().map(subject).collect();
     if subjects.len() < effects.len() || effects.iter().any(|effect| is_done(progress, effect)) {
-        return Err(Violation::Repeated);
+        return Err(SetViolation::Repeated);
     }
     if effects.iter().any(|effect| !permits(view.gate, effect.kind())) {
-        return Err(Violation::Held);
+        return Err(SetViolation::Held);
     }
     if !effects.iter().all(is_for_any_set) && view.set.deletion.is_none() && validity::problem(view).is_some()
     {
-        return Err(Violation::InvalidSet);
+        return Err(SetViolation::InvalidSet);
     }
     effects.iter().try_for_each(|effect| one(view, progress, effect, now))?;
     creations(view, progress, effects, now)?;
     deletions(view, progress, effects)
 }
 
-/// Who an effect is about, so that it is done once.
-fn subject(effect: &Effect) -> String {
+/// Returns the subject of an effect, so that it is done once.
+fn subject(effect: &SetEffect) -> String {
     let of = |machine: &MachineRef| format!("{} {}", effect.name(), machine.uid);
     match effect {
-        Effect::Adopt(machine)
-        | Effect::Release(machine)
-        | Effect::Preserve(machine, _)
-        | Effect::Sync(machine, _)
-        | Effect::Delete(machine, _) => of(machine),
-        Effect::Create { name, .. } | Effect::LookAtMachine { name } => format!("{} {name}", effect.name()),
-        Effect::Claim
-        | Effect::ReleaseFinalizer
-        | Effect::ListMachines
-        | Effect::LookAtSet
-        | Effect::WriteSet(_) => effect.name().to_owned(),
+        SetEffect::Adopt(machine)
+        | SetEffect::Release(machine)
+        | SetEffect::Preserve(machine, _)
+        | SetEffect::Sync(machine, _)
+        | SetEffect::Delete(machine, _) => of(machine),
+        SetEffect::Create { name, .. } | SetEffect::LookAtMachine { name } => {
+            format!("{} {name}", effect.name())
+        }
+        SetEffect::Claim
+        | SetEffect::ReleaseFinalizer
+        | SetEffect::ListMachines
+        | SetEffect::LookAtSet
+        | SetEffect::WriteSet(_) => effect.name().to_owned(),
     }
 }
 
-fn is_done(progress: &Progress, effect: &Effect) -> bool {
+fn is_done(progress: &SetProgress, effect: &SetEffect) -> bool {
     match effect {
-        Effect::Claim => progress.claim.is_some(),
-        Effect::ReleaseFinalizer => progress.release_finalizer.is_some(),
-        Effect::ListMachines => progress.listing.is_some(),
-        Effect::LookAtSet => progress.set.is_some(),
-        Effect::LookAtMachine { name } => progress.taken.contains_key(name),
-        Effect::Adopt(machine) => progress.adopted.contains_key(&machine.uid),
-        Effect::Release(machine) => progress.released.contains_key(&machine.uid),
-        Effect::Preserve(machine, _) => progress.kept.contains_key(&machine.uid),
-        Effect::Sync(machine, _) => progress.synced.contains_key(&machine.uid),
-        Effect::Create { ordinal, .. } => {
+        SetEffect::Claim => progress.claim.is_some(),
+        SetEffect::ReleaseFinalizer => progress.release_finalizer.is_some(),
+        SetEffect::ListMachines => progress.listing.is_some(),
+        SetEffect::LookAtSet => progress.set.is_some(),
+        SetEffect::LookAtMachine { name } => progress.taken.contains_key(name),
+        SetEffect::Adopt(machine) => progress.adopted.contains_key(&machine.uid),
+        SetEffect::Release(machine) => progress.released.contains_key(&machine.uid),
+        SetEffect::Preserve(machine, _) => progress.kept.contains_key(&machine.uid),
+        SetEffect::Sync(machine, _) => progress.synced.contains_key(&machine.uid),
+        SetEffect::Create { ordinal, .. } => {
             progress.created.get(ordinal).is_some_and(|creation| !creation.is_to_be_repeated())
         }
-        Effect::Delete(machine, _) => progress.deleted.contains_key(&machine.uid),
-        Effect::WriteSet(_) => progress.write_set.is_some(),
+        SetEffect::Delete(machine, _) => progress.deleted.contains_key(&machine.uid),
+        SetEffect::WriteSet(_) => progress.write_set.is_some(),
     }
 }
 
-/// Reads change nothing.
-fn is_for_any_set(effect: &Effect) -> bool {
-    matches!(effect, Effect::ListMachines | Effect::LookAtSet | Effect::LookAtMachine { .. })
+fn is_for_any_set(effect: &SetEffect) -> bool {
+    matches!(effect, SetEffect::ListMachines | SetEffect::LookAtSet | SetEffect::LookAtMachine { .. })
 }
 
-fn one(view: &SetView, progress: &Progress, effect: &Effect, now: Timestamp) -> Result<(), Violation> {
+fn one(
+    view: &SetView,
+    progress: &SetProgress,
+    effect: &SetEffect,
+    now: Timestamp,
+) -> Result<(), SetViolation> {
     let is_deleting = view.set.deletion.is_some();
     let machine = |target: &MachineRef| {
         members::all(view, progress)
             .iter()
             .find(|machine| machine.uid == target.uid)
-            .ok_or(Violation::Foreign)
+            .ok_or(SetViolation::Foreign)
     };
     match effect {
-        Effect::ListMachines | Effect::LookAtSet | Effect::LookAtMachine { .. } => Ok(()),
-        Effect::Claim | Effect::WriteSet(_) if is_deleting => Err(Violation::Unheld),
-        Effect::Claim | Effect::WriteSet(_) => Ok(()),
-        Effect::ReleaseFinalizer if !is_deleting => Err(Violation::SetStays),
-        Effect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(Violation::Unsettled),
-        Effect::ReleaseFinalizer if !members::owned(view, progress).is_empty() => {
-            Err(Violation::ReleaseBeforeMachines)
+        SetEffect::ListMachines | SetEffect::LookAtSet | SetEffect::LookAtMachine { .. } => Ok(()),
+        SetEffect::Claim | SetEffect::WriteSet(_) if is_deleting => Err(SetViolation::Unheld),
+        SetEffect::Claim | SetEffect::WriteSet(_) => Ok(()),
+        SetEffect::ReleaseFinalizer if !is_deleting => Err(SetViolation::SetStays),
+        SetEffect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(SetViolation::Unsettled),
+        SetEffect::ReleaseFinalizer if !members::owned(view, progress).is_empty() => {
+            Err(SetViolation::ReleaseBeforeMachines)
         }
-        Effect::ReleaseFinalizer => Ok(()),
-        Effect::Adopt(target) | Effect::Release(target) => {
+        SetEffect::ReleaseFinalizer => Ok(()),
+        SetEffect::Adopt(target) | SetEffect::Release(target) => {
             if is_deleting || !claim::is_right(view, effect, machine(target)?) {
-                return Err(Violation::WrongClaim);
+                return Err(SetViolation::WrongClaim);
             }
-            let has_looked = matches!(&progress.set, Some(Ok(SetLook { uid, is_deleting: false }))
+            let has_looked = matches!(&progress.set, Some(Ok(CurrentSet { uid, is_deleting: false }))
                 if *uid == view.set.uid);
-            let is_adoption = matches!(effect, Effect::Adopt(_));
-            if is_adoption && !has_looked { Err(Violation::BlindAdoption) } else { Ok(()) }
+            let is_adoption = matches!(effect, SetEffect::Adopt(_));
+            if is_adoption && !has_looked { Err(SetViolation::BlindAdoption) } else { Ok(()) }
         }
-        Effect::Preserve(target, _) | Effect::Sync(target, _) if is_deleting => {
-            machine(target).and(Err(Violation::SetStays))
+        SetEffect::Preserve(target, _) | SetEffect::Sync(target, _) if is_deleting => {
+            machine(target).and(Err(SetViolation::SetStays))
         }
-        Effect::Preserve(target, _) | Effect::Sync(target, _) => is_own(view, progress, machine(target)?),
-        Effect::Create { name, ordinal, .. } => {
+        SetEffect::Preserve(target, _) | SetEffect::Sync(target, _) => {
+            is_own(view, progress, machine(target)?)
+        }
+        SetEffect::Create { name, ordinal, .. } => {
             let follows = *name == names::name(&view.set.key.name, &view.set.uid, *ordinal);
             let is_open = progress.created.contains_key(ordinal)
                 || names::open(view, progress).take(2 * BURST).any(|open| open == *ordinal);
-            if follows && is_open { Ok(()) } else { Err(Violation::WrongName) }
+            if follows && is_open { Ok(()) } else { Err(SetViolation::WrongName) }
         }
-        Effect::Delete(target, why) => {
+        SetEffect::Delete(target, why) => {
             let machine = machine(target)?;
             is_own(view, progress, machine)?;
             deletion(view, progress, machine, *why, now)
@@ -198,114 +206,122 @@ fn one(view: &SetView, progress: &Progress, effect: &Effect, now: Timestamp) -> 
     }
 }
 
-fn is_own(view: &SetView, progress: &Progress, machine: &ChildFact) -> Result<(), Violation> {
+fn is_own(view: &SetView, progress: &SetProgress, machine: &ChildFact) -> Result<(), SetViolation> {
     let is_own = members::owned(view, progress).iter().any(|own| own.uid == machine.uid);
     match (is_own, machine.is_unreadable) {
         (true, false) => Ok(()),
-        (true, true) => Err(Violation::Unreadable),
-        (false, _) => Err(Violation::Foreign),
+        (true, true) => Err(SetViolation::Unreadable),
+        (false, _) => Err(SetViolation::Foreign),
     }
 }
 
-fn is_in_doubt(view: &SetView, progress: &Progress) -> bool {
+fn is_in_doubt(view: &SetView, progress: &SetProgress) -> bool {
     view.freshness == Freshness::InDoubt && !matches!(progress.listing, Some(Ok(_)))
 }
 
 fn deletion(
     view: &SetView,
-    progress: &Progress,
+    progress: &SetProgress,
     machine: &ChildFact,
-    why: Why,
+    why: DeleteReason,
     now: Timestamp,
-) -> Result<(), Violation> {
+) -> Result<(), SetViolation> {
     let is_deleting = view.set.deletion.is_some();
     let is_settled = claim::is_settled(view, progress) && !names::is_unwritten(view, progress, now);
     if is_in_doubt(view, progress) || (!is_deleting && !is_settled) {
-        return Err(Violation::Unsettled);
+        return Err(SetViolation::Unsettled);
     }
     match why {
-        Why::SetDeleted if is_deleting && !view.set.leaves_machines => Ok(()),
-        Why::SetDeleted => Err(Violation::SetStays),
-        Why::Surplus => Ok(()),
-        Why::Marked if fate::is_marked(view, machine) => Ok(()),
-        Why::Failed | Why::Unhealthy if !fate::is_let_go(view, machine) => Err(Violation::NotLetGo),
-        Why::Failed | Why::Unhealthy if fate::is_given_up(machine, progress, now) => Ok(()),
-        Why::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
-        Why::Marked | Why::Failed | Why::Unhealthy | Why::Exhausted => Err(Violation::HealthyDeleted),
+        DeleteReason::SetDeleted if is_deleting && !view.set.leaves_machines => Ok(()),
+        DeleteReason::SetDeleted => Err(SetViolation::SetStays),
+        DeleteReason::Surplus => Ok(()),
+        DeleteReason::Marked if fate::is_marked(view, machine) => Ok(()),
+        DeleteReason::Failed | DeleteReason::Unhealthy if !fate::is_let_go(view, machine) => {
+            Err(SetViolation::NotLetGo)
+        }
+        DeleteReason::Failed | DeleteReason::Unhealthy if fate::is_given_up(machine, progress, now) => Ok(()),
+        DeleteReason::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
+        DeleteReason::Marked | DeleteReason::Failed | DeleteReason::Unhealthy | DeleteReason::Exhausted => {
+            Err(SetViolation::HealthyDeleted)
+        }
     }
 }
 
-/// Never more than are wanted, with those that this pass has made.
+/// Checks that no more Machines exist than are wanted, with those that this reconcile has created.
 fn creations(
     view: &SetView,
-    progress: &Progress,
-    effects: &[Effect],
+    progress: &SetProgress,
+    effects: &[SetEffect],
     now: Timestamp,
-) -> Result<(), Violation> {
-    let planned = effects.iter().filter(|effect| matches!(effect, Effect::Create { .. })).count();
+) -> Result<(), SetViolation> {
+    let planned = effects.iter().filter(|effect| matches!(effect, SetEffect::Create { .. })).count();
     if planned == 0 {
         return Ok(());
     }
     let is_held = view.set.has_finalizer || matches!(progress.claim, Some(Ok(())));
     if !is_held || view.set.deletion.is_some() {
-        return Err(Violation::Unheld);
+        return Err(SetViolation::Unheld);
     }
     let is_listed = matches!(progress.listing, Some(Ok(_)));
     let is_unseen = names::may_be_unseen(view, progress) && !is_listed;
     let is_noted = !names::is_unwritten(view, progress, now);
     if is_unseen || !is_noted || is_in_doubt(view, progress) || !claim::is_settled(view, progress) {
-        return Err(Violation::Unsettled);
+        return Err(SetViolation::Unsettled);
     }
     if !create::is_free(view, progress) {
-        return Err(Violation::Held);
+        return Err(SetViolation::Held);
     }
     let made = progress.creations();
     if members::living(view, progress).len() + made + planned > members::wanted(view) {
-        return Err(Violation::SurplusCreation);
+        return Err(SetViolation::SurplusCreation);
     }
-    if made + planned > BURST { Err(Violation::TooMany) } else { Ok(()) }
+    if made + planned > BURST { Err(SetViolation::TooMany) } else { Ok(()) }
 }
 
-/// Never fewer than are wanted, as far as the number goes.
-fn deletions(view: &SetView, progress: &Progress, effects: &[Effect]) -> Result<(), Violation> {
-    let surplus = |why: &Why| *why == Why::Surplus;
-    let planned: Vec<&Why> = effects
+/// Checks that no fewer Machines are left than are wanted.
+fn deletions(view: &SetView, progress: &SetProgress, effects: &[SetEffect]) -> Result<(), SetViolation> {
+    let surplus = |why: &DeleteReason| *why == DeleteReason::Surplus;
+    let planned: Vec<&DeleteReason> = effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Delete(_, why) => Some(why),
-            Effect::Claim
-            | Effect::ReleaseFinalizer
-            | Effect::ListMachines
-            | Effect::LookAtSet
-            | Effect::LookAtMachine { .. }
-            | Effect::Adopt(_)
-            | Effect::Release(_)
-            | Effect::Preserve(..)
-            | Effect::Sync(..)
-            | Effect::Create { .. }
-            | Effect::WriteSet(_) => None,
+            SetEffect::Delete(_, why) => Some(why),
+            SetEffect::Claim
+            | SetEffect::ReleaseFinalizer
+            | SetEffect::ListMachines
+            | SetEffect::LookAtSet
+            | SetEffect::LookAtMachine { .. }
+            | SetEffect::Adopt(_)
+            | SetEffect::Release(_)
+            | SetEffect::Preserve(..)
+            | SetEffect::Sync(..)
+            | SetEffect::Create { .. }
+            | SetEffect::WriteSet(_) => None,
         })
         .collect();
     let earlier = progress.deleted.values().filter(|(why, _)| surplus(why)).count();
     let surplus = earlier + planned.iter().filter(|why| surplus(why)).count();
     if surplus > members::surplus(view, progress) {
-        return Err(Violation::WantedDeleted);
+        return Err(SetViolation::WantedDeleted);
     }
-    if progress.deleted.len() + planned.len() > BURST { Err(Violation::TooMany) } else { Ok(()) }
+    if progress.deleted.len() + planned.len() > BURST { Err(SetViolation::TooMany) } else { Ok(()) }
 }
 
-/// Whether a pass that has come so far may end so.
-pub fn conclusion(view: &SetView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+/// Returns the rule that the end of a reconcile breaks, if any.
+pub fn conclusion(
+    view: &SetView,
+    progress: &SetProgress,
+    conclusion: &SetConclusion,
+) -> Result<(), SetViolation> {
     if conclusion.message.is_empty() {
-        return Err(Violation::Mute);
+        return Err(SetViolation::Mute);
     }
     let is_released = !view.set.has_finalizer || matches!(progress.release_finalizer, Some(Ok(())));
     let is_right = match conclusion.wake {
-        Wake::Gone => view.set.deletion.is_some() && is_released,
-        Wake::Now => progress.has_written(),
-        Wake::After(after) | Wake::Look(after) => after > SignedDuration::ZERO,
-        Wake::Retry { policy, .. } => policy.base.max(policy.cap) > SignedDuration::ZERO,
-        Wake::Resync => true,
+        Requeue::Gone => view.set.deletion.is_some() && is_released,
+        Requeue::Now => progress.has_written(),
+        Requeue::After(after) | Requeue::Look(after) => after > SignedDuration::ZERO,
+        Requeue::Retry { policy, .. } => policy.base.max(policy.cap) > SignedDuration::ZERO,
+        Requeue::Resync => true,
     };
-    if is_right { Ok(()) } else { Err(Violation::WrongWake) }
+    if is_right { Ok(()) } else { Err(SetViolation::WrongWake) }
 }

@@ -36,16 +36,17 @@ mod validity;
 mod tests;
 
 pub use conclusion::{
-    Conclusion, ConditionKind, OwnCondition, OwnConditionKind, Reason, SetCondition, SetOperation, SetStatus,
-    Step,
+    SetConclusion, SetCondition, SetConditionKind, SetOperation, SetOwnCondition, SetOwnConditionKind,
+    SetReason, SetStatus, SetStep,
 };
 pub use creation::capacity::Alternatives;
 pub use creation::join_failures::FailedJoins;
 pub use effect::{
-    BURST, Birth, Creation, Effect, Keep, MachineRef, Outcome, Progress, SetLook, TakenBy, Why,
+    BURST, CreateAttempts, CreateMode, CurrentSet, DeleteReason, MachineRef, NameTakenBy, PreserveChange,
+    SetEffect, SetOutcome, SetProgress,
 };
 pub use facts::{
-    ChildFact, DeploymentFact, Freshness, Owner, Part, SelectorFact, SetFact, SetNames, SetSettings, SetView,
-    TemplateFact, ToldFact,
+    ChildFact, Freshness, MachineOwner, ReplicaLimitFact, ReportedSetStatus, SetFact, SetNames,
+    SetSelectorFact, SetSettings, SetView, SyncedPart, TemplateFact,
 };
 pub use step::step;

@@ -1,28 +1,27 @@
-//! What the status of a set says.
+//! The reported status of a set.
 
 use jiff::Timestamp;
 
 use crate::machine::OperationFact;
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{
-    ConditionKind, OwnCondition, OwnConditionKind, Reason, SetCondition, SetOperation, SetStatus,
+    SetCondition, SetConditionKind, SetOperation, SetOwnCondition, SetOwnConditionKind, SetReason, SetStatus,
 };
 use super::creation::overshoot;
-use super::effect::Progress;
-use super::errors::{Trouble, Troubles};
+use super::effect::SetProgress;
+use super::errors::{SetError, SetErrors};
 use super::facts::{ChildFact, SetView};
 use super::members;
 use super::members::adoption as claim;
 use super::removal::keep;
 use super::removal::order;
 
-/// So many of what overlaps are named.
+/// The number of overlapping Machines that are named.
 const NAMED: usize = 3;
 
-/// The counts, which hold whatever else could be done.
-pub(super) fn counts(view: &SetView, progress: &Progress, now: Timestamp) -> SetStatus {
+pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStatus {
     let machines = members::owned(view, progress);
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
     let labels = view.set.template.as_ref().map(|template| &template.labels);
@@ -47,12 +46,12 @@ pub(super) fn counts(view: &SetView, progress: &Progress, now: Timestamp) -> Set
     }
 }
 
-/// All of it, at the end of a pass that could act.
-pub(super) fn of(view: &SetView, progress: &Progress, troubles: &Troubles, now: Timestamp) -> SetStatus {
+/// Returns the whole status, at the end of a reconcile that could act.
+pub(super) fn of(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timestamp) -> SetStatus {
     let worst = troubles.worst();
     let failure = worst.and_then(|trouble| Some((trouble, replica_failure(trouble)?)));
     let condition = failure.map(|(trouble, reason)| SetCondition {
-        kind: ConditionKind::ReplicaFailure,
+        kind: SetConditionKind::ReplicaFailure,
         reason,
         message: trouble.message.clone(),
     });
@@ -65,42 +64,42 @@ pub(super) fn of(view: &SetView, progress: &Progress, troubles: &Troubles, now: 
     }
 }
 
-/// As others count it.
-fn replica_failure(trouble: &Trouble) -> Option<&'static str> {
+/// Returns the reason of MCM's condition `ReplicaFailure`.
+fn replica_failure(trouble: &SetError) -> Option<&'static str> {
     match trouble.reason {
-        Reason::CreationFailed => Some("FailedCreate"),
-        Reason::DeletionFailed => Some("FailedDelete"),
-        Reason::InvalidSet
-        | Reason::ClassNotNamed
-        | Reason::SelectsEverything
-        | Reason::SelectorMismatch
-        | Reason::ClaimFailed
-        | Reason::FinalizerHeld
-        | Reason::WriteFailed
-        | Reason::CachesBehind
-        | Reason::Held
-        | Reason::Frozen
-        | Reason::ScaleUpDisabled
-        | Reason::Orphaning
-        | Reason::Deleting
-        | Reason::Creating
-        | Reason::Removing
-        | Reason::UnreadableMachine
-        | Reason::WaitingForDeployment
-        | Reason::InvalidOption
-        | Reason::Waiting
-        | Reason::AllAvailable
-        | Reason::Deleted => None,
+        SetReason::CreationFailed => Some("FailedCreate"),
+        SetReason::DeletionFailed => Some("FailedDelete"),
+        SetReason::InvalidSet
+        | SetReason::ClassNotNamed
+        | SetReason::SelectsEverything
+        | SetReason::SelectorMismatch
+        | SetReason::ClaimFailed
+        | SetReason::FinalizerHeld
+        | SetReason::WriteFailed
+        | SetReason::CachesBehind
+        | SetReason::Held
+        | SetReason::Frozen
+        | SetReason::ScaleUpDisabled
+        | SetReason::Orphaning
+        | SetReason::Deleting
+        | SetReason::Creating
+        | SetReason::Removing
+        | SetReason::UnreadableMachine
+        | SetReason::WaitingForDeployment
+        | SetReason::InvalidOption
+        | SetReason::Waiting
+        | SetReason::AllAvailable
+        | SetReason::Deleted => None,
     }
 }
 
-fn operation(view: &SetView, progress: &Progress, worst: Option<&Trouble>) -> Option<SetOperation> {
+fn operation(view: &SetView, progress: &SetProgress, worst: Option<&SetError>) -> Option<SetOperation> {
     let done = |kind, text: &str| {
         Some(SetOperation { kind, state: OperationState::Successful, text: text.to_owned() })
     };
     match worst {
         Some(trouble) if replica_failure(trouble).is_some() => {
-            let is_creation = trouble.reason == Reason::CreationFailed;
+            let is_creation = trouble.reason == SetReason::CreationFailed;
             let kind = if is_creation { OperationType::Create } else { OperationType::Delete };
             Some(SetOperation { kind, state: OperationState::Failed, text: trouble.message.clone() })
         }
@@ -116,14 +115,14 @@ fn operation(view: &SetView, progress: &Progress, worst: Option<&Trouble>) -> Op
     }
 }
 
-/// Machines of others that the selector selects. They are left alone, and what is made of the same labels by two owners may be
-/// adopted by the wrong one later.
-fn overlapping(view: &SetView, progress: &Progress) -> Option<OwnCondition> {
-    let kind = OwnConditionKind::Overlapping;
+/// Returns the condition for Machines of others that the selector selects. They are left alone; with two owners of the
+/// same labels the wrong one may adopt a Machine later.
+fn overlapping(view: &SetView, progress: &SetProgress) -> Option<SetOwnCondition> {
+    let kind = SetOwnConditionKind::Overlapping;
     let overlaps = claim::overlaps(view, progress);
     if overlaps.is_empty() {
         let message = "the selector selects no Machines of others".to_owned();
-        let is_over = OwnCondition { kind, status: Status::False, reason: "NoOverlap", message };
+        let is_over = SetOwnCondition { kind, status: ConditionStatus::False, reason: "NoOverlap", message };
         return view.set.told.is_overlapping.then_some(is_over);
     }
     let mut owners: Vec<&str> = overlaps.iter().map(|(_, owner)| *owner).collect();
@@ -136,18 +135,18 @@ fn overlapping(view: &SetView, progress: &Progress) -> Option<OwnCondition> {
          in selector and template",
         owners.join(", ")
     );
-    Some(OwnCondition { kind, status: Status::True, reason: "SelectsMachinesOfOthers", message })
+    Some(SetOwnCondition { kind, status: ConditionStatus::True, reason: "SelectsMachinesOfOthers", message })
 }
 
-/// Settings that nobody understands are not handed down, and the set says so.
-fn valid(view: &SetView) -> Option<OwnCondition> {
-    let kind = OwnConditionKind::Valid;
+/// Returns the condition for invalid settings, which are not copied.
+fn valid(view: &SetView) -> Option<SetOwnCondition> {
+    let kind = SetOwnConditionKind::Valid;
     if view.set.problems.is_empty() {
         let message = "all settings can be understood".to_owned();
-        let is_over = OwnCondition { kind, status: Status::True, reason: "Understood", message };
+        let is_over = SetOwnCondition { kind, status: ConditionStatus::True, reason: "Understood", message };
         return view.set.told.is_invalid.then_some(is_over);
     }
     let message =
         format!("{}: correct it; until then it counts as not set for Machines", view.set.problems.join("; "));
-    Some(OwnCondition { kind, status: Status::False, reason: "NotUnderstood", message })
+    Some(SetOwnCondition { kind, status: ConditionStatus::False, reason: "NotUnderstood", message })
 }

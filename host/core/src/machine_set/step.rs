@@ -1,19 +1,19 @@
-//! What comes next for a set.
+//! The next step of a set.
 
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::{Wake, retry_write};
+use crate::machine::{Requeue, retry_write};
 use crate::scheduling::gate::Gate;
 use crate::scheduling::retry::RetryPolicy;
 
-use super::conclusion::{Conclusion, Reason, SetStatus, Step};
+use super::conclusion::{SetConclusion, SetReason, SetStatus, SetStep};
 use super::creation::capacity;
 use super::creation::create;
 use super::creation::overshoot;
 use super::delete;
-use super::effect::{Effect, Progress};
-use super::errors::Troubles;
+use super::effect::{SetEffect, SetProgress};
+use super::errors::SetErrors;
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
 use super::members::adoption as claim;
@@ -24,48 +24,48 @@ use super::removal::keep;
 use super::status;
 use super::validity;
 
-/// Decides what comes next for a set. Pure: the same arguments give the same answer.
-pub fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
+/// Returns the next step for a set. Pure: the same arguments give the same step.
+pub fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> SetStep {
     if view.set.deletion.is_some() {
         return delete::step(view, progress, now);
     }
     if let Some(problem) = validity::problem(view) {
-        let status = status::of(view, progress, &Troubles::default(), now);
+        let status = status::of(view, progress, &SetErrors::default(), now);
         let (reason, message) = (problem.reason, problem.message);
-        return Step::Finish(Conclusion { status, reason, message, wake: Wake::Resync });
+        return SetStep::Finish(SetConclusion { status, reason, message, wake: Requeue::Resync });
     }
     if !view.set.has_finalizer {
         match &progress.claim {
-            None => return Step::act(Effect::Claim),
+            None => return SetStep::act(SetEffect::Claim),
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 let message = format!("failed to put the finalizer on the set: {error}");
-                return stopped(view, progress, Reason::ClaimFailed, message, retry_write(error), now);
+                return stopped(view, progress, SetReason::ClaimFailed, message, retry_write(error), now);
             }
         }
     }
     if view.freshness == Freshness::InDoubt {
         match &progress.listing {
-            None => return Step::act(Effect::ListMachines),
+            None => return SetStep::act(SetEffect::ListMachines),
             Some(Ok(_)) => {}
             Some(Err(error)) => return unlisted(view, progress, error, now),
         }
     }
-    let mut troubles = Troubles::default();
+    let mut troubles = SetErrors::default();
     match effects(view, progress, &mut troubles, now) {
-        Some(effects) => Step::Act(effects),
-        None => Step::Finish(end(view, progress, &troubles, now)),
+        Some(effects) => SetStep::Act(effects),
+        None => SetStep::Finish(end(view, progress, &troubles, now)),
     }
 }
 
-/// Each question in turn. What goes wrong with one of them does not hold up the others, except that nobody is made or deleted
-/// while it is open whose the Machines are.
+/// Returns the effects of the first task that has any. An error of one task does not block the others, except that no
+/// Machine is created or deleted while the owners of Machines are unknown.
 fn effects(
     view: &SetView,
-    progress: &Progress,
-    troubles: &mut Troubles,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
     now: Timestamp,
-) -> Option<Vec<Effect>> {
+) -> Option<Vec<SetEffect>> {
     create::unseen(view, progress, troubles)
         .or_else(|| claim::next(view, progress, troubles))
         .or_else(|| keep::next(view, progress, troubles))
@@ -77,12 +77,12 @@ fn effects(
 
 fn written(
     view: &SetView,
-    progress: &Progress,
-    troubles: &mut Troubles,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
     now: Timestamp,
-) -> Option<Vec<Effect>> {
+) -> Option<Vec<SetEffect>> {
     match &progress.write_set {
-        None => overshoot::change(view, progress, now).map(|change| vec![Effect::WriteSet(change)]),
+        None => overshoot::change(view, progress, now).map(|change| vec![SetEffect::WriteSet(change)]),
         Some(Ok(())) => None,
         Some(Err(error)) => {
             troubles.write("write labels and annotations of the set", error);
@@ -91,48 +91,54 @@ fn written(
     }
 }
 
-/// The Machines could not be listed, and the caches may be behind: nothing is counted.
-pub(super) fn unlisted(view: &SetView, progress: &Progress, error: &ActError, now: Timestamp) -> Step {
+/// Ends a reconcile whose list failed while the caches may be behind: nothing is counted.
+pub(super) fn unlisted(view: &SetView, progress: &SetProgress, error: &ActError, now: Timestamp) -> SetStep {
     let message = format!("failed to list the Machines of the set: {error}");
-    stopped(view, progress, Reason::WriteFailed, message, retry_write(error), now)
+    stopped(view, progress, SetReason::WriteFailed, message, retry_write(error), now)
 }
 
 /// Nothing could be done.
 fn stopped(
     view: &SetView,
-    progress: &Progress,
-    reason: Reason,
+    progress: &SetProgress,
+    reason: SetReason,
     message: String,
-    wake: Wake,
+    wake: Requeue,
     now: Timestamp,
-) -> Step {
+) -> SetStep {
     let status =
-        SetStatus { observed_generation: None, ..status::of(view, progress, &Troubles::default(), now) };
-    Step::Finish(Conclusion { status, reason, message, wake })
+        SetStatus { observed_generation: None, ..status::of(view, progress, &SetErrors::default(), now) };
+    SetStep::Finish(SetConclusion { status, reason, message, wake })
 }
 
-fn end(view: &SetView, progress: &Progress, troubles: &Troubles, now: Timestamp) -> Conclusion {
+fn end(view: &SetView, progress: &SetProgress, troubles: &SetErrors, now: Timestamp) -> SetConclusion {
     let status = status::of(view, progress, troubles, now);
     if let Some(trouble) = troubles.worst() {
         let (reason, message) = (trouble.reason, trouble.message.clone());
-        return Conclusion { status, reason, message, wake: trouble.wake };
+        return SetConclusion { status, reason, message, wake: trouble.wake };
     }
     let (reason, message) = standing(view, progress, &status, now);
     let wake = after(progress).unwrap_or_else(|| next_look(view, progress, now));
-    Conclusion { status, reason, message, wake }
+    SetConclusion { status, reason, message, wake }
 }
 
-/// When to look at what this pass has come upon. It comes back at once only where a version tells when the caches have
-/// what it wrote; what was gone already has none, and is asked about again after a pause.
-pub(super) fn after(progress: &Progress) -> Option<Wake> {
+/// Returns the requeue after writes. It is immediate only if a version shows when the caches have the writes; objects
+/// that no longer existed have none, and are checked again after a pause.
+pub(super) fn after(progress: &SetProgress) -> Option<Requeue> {
     if progress.has_written() {
-        return Some(Wake::Now);
+        return Some(Requeue::Now);
     }
-    progress.has_met_gone().then_some(Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None })
+    progress.has_met_gone().then_some(Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None })
 }
 
-/// How things stand where nothing went wrong. Without numbers, which the status has, so that it is told once.
-fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timestamp) -> (Reason, String) {
+/// Returns reason and message of a reconcile without errors. Without numbers, which the status has, so that it is
+/// reported once.
+fn standing(
+    view: &SetView,
+    progress: &SetProgress,
+    status: &SetStatus,
+    now: Timestamp,
+) -> (SetReason, String) {
     let missing = create::missing(view, progress);
     let leaving = remove::plan(view, progress, now).len();
     if let Gate::Frozen { since, reason } = view.gate
@@ -140,7 +146,7 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
     {
         let since = since.round(jiff::Unit::Second).unwrap_or(since);
         let message = format!("Machines are neither made nor deleted since {since}: {}", reason.sentence());
-        return (Reason::Held, message);
+        return (SetReason::Held, message);
     }
     if missing > 0 && overshoot::holds_creation(view, progress) {
         let message = match overshoot::condition(view, progress) {
@@ -150,24 +156,24 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
                 view.names.freeze
             ),
         };
-        return (Reason::Frozen, message);
+        return (SetReason::Frozen, message);
     }
     if missing > 0 && view.set.is_scale_up_disabled {
         let message = "Machines are missing and none is made while Machines of the set are updated in place";
-        return (Reason::ScaleUpDisabled, message.to_owned());
+        return (SetReason::ScaleUpDisabled, message.to_owned());
     }
     if missing > 0 {
-        return (Reason::Creating, "missing Machines are being made".to_owned());
+        return (SetReason::Creating, "missing Machines are being made".to_owned());
     }
     if leaving > 0 {
-        return (Reason::Removing, "Machines that are not needed any more are being deleted".to_owned());
+        return (SetReason::Removing, "Machines that are not needed any more are being deleted".to_owned());
     }
     if let Some(machine) = members::unreadable(view, progress).first() {
         let message = format!(
             "Machines such as {} cannot be decoded: they count and are left alone; correct or delete them",
             machine.name
         );
-        return (Reason::UnreadableMachine, message);
+        return (SetReason::UnreadableMachine, message);
     }
     let living = members::living(view, progress);
     let is_held =
@@ -177,25 +183,25 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
             "failed Machines such as {} go when their deployment lets them: its condition Ready says what it waits for",
             machine.name
         );
-        return (Reason::WaitingForDeployment, message);
+        return (SetReason::WaitingForDeployment, message);
     }
     let living = living.len();
     if status.available < living {
         return (
-            Reason::Waiting,
+            SetReason::Waiting,
             "the Machines are there; those that are not available are waited for".to_owned(),
         );
     }
     if let Some(problem) = capacity::problem(view) {
-        return (Reason::InvalidOption, problem);
+        return (SetReason::InvalidOption, problem);
     }
-    (Reason::AllAvailable, "all Machines that are wanted are available".to_owned())
+    (SetReason::AllAvailable, "all Machines that are wanted are available".to_owned())
 }
 
-/// Machines that change wake their set. Time that passes does not.
-fn next_look(view: &SetView, progress: &Progress, now: Timestamp) -> Wake {
+/// Returns the requeue by time: changes of Machines requeue their set, passing time does not.
+fn next_look(view: &SetView, progress: &SetProgress, now: Timestamp) -> Requeue {
     let ends = members::living(view, progress).into_iter().filter_map(|machine| machine.preserved_until);
     let next = ends.filter(|until| *until > now).min();
     let next = next.map(|until| until.duration_since(now)).into_iter();
-    next.chain(capacity::rest(view, progress, now)).min().map_or(Wake::Resync, Wake::After)
+    next.chain(capacity::rest(view, progress, now)).min().map_or(Requeue::Resync, Requeue::After)
 }

@@ -1,7 +1,7 @@
-//! Whether a listing of the cloud can be believed.
+//! Decides whether a listing of the cloud can be trusted.
 //!
-//! A cloud that answers "these are all" and leaves out half is worse than one that does not answer: what is missing looks
-//! gone. A listing that has lost many VMs of Machines that are still there is not believed before further ones agree.
+//! A cloud that returns half of its VMs as a complete list is worse than one that does not answer: missing VMs look
+//! gone. A listing that lacks many VMs of existing Machines is not trusted before further ones agree.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,39 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::ProviderId;
 
-/// Fewer than so many VMs come and go as they like.
+/// Fewer missing VMs than this are not suspicious.
 pub const FEW: usize = 3;
 
-/// So many complete listings must agree that the VMs are gone.
+/// The number of complete listings that must agree that the VMs are gone.
 pub const CONFIRMATIONS: u32 = 3;
 
 /// Whether decisions may be based on a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Yes.
+pub enum ListingTrust {
     Trusted,
-    /// No.
     Distrusted {
-        /// How many VMs of Machines that are there it should show.
+        /// How many VMs of existing Machines it should show.
         before: usize,
-        /// How many of those are missing.
+        /// How many of them are missing.
         missing: usize,
         /// How many listings must agree with it before it is trusted.
         left: u32,
     },
 }
 
-/// The memory of one class's listings.
+/// The history of one class's listings.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     last: BTreeSet<ProviderId>,
-    /// Listings that agreed that much is missing, and when the last of them was counted.
+    /// The number of listings that agreed about the missing VMs, and when the last one was counted.
     doubt: Option<(u32, Timestamp)>,
 }
 
 impl Trust {
-    /// Takes note of a complete listing. It should show `expected`, the VMs that Machines of the class have stored, and what it
-    /// showed before and `is_awaited`: of a Machine that is there and not being deleted. VMs that go with their Machines
-    /// make no listing suspicious. Listings closer together than `spacing` confirm nothing, since one cause may have
-    /// spoilt them all.
+    /// Notes a complete listing. It should show `expected`, the VMs that Machines of the class have stored, and earlier
+    /// VMs that are `is_awaited`: of an existing Machine that is not being deleted. VMs that disappear with their
+    /// Machines make no listing suspicious. Listings closer together than `spacing` confirm nothing, since one error
+    /// may affect them all.
     pub fn observe(
         &mut self,
         listed: &BTreeSet<ProviderId>,
@@ -51,7 +49,7 @@ impl Trust {
         is_awaited: impl Fn(&ProviderId) -> bool,
         spacing: SignedDuration,
         now: Timestamp,
-    ) -> Verdict {
+    ) -> ListingTrust {
         let awaited: BTreeSet<&ProviderId> =
             self.last.iter().filter(|id| is_awaited(id)).chain(expected).collect();
         let missing = awaited.iter().filter(|id| !listed.contains(**id)).count();
@@ -68,13 +66,13 @@ impl Trust {
             return self.trust(listed);
         }
         self.doubt = Some((agreeing, counted_at));
-        Verdict::Distrusted { before, missing, left: CONFIRMATIONS - agreeing }
+        ListingTrust::Distrusted { before, missing, left: CONFIRMATIONS - agreeing }
     }
 
-    fn trust(&mut self, listed: &BTreeSet<ProviderId>) -> Verdict {
+    fn trust(&mut self, listed: &BTreeSet<ProviderId>) -> ListingTrust {
         self.last.clone_from(listed);
         self.doubt = None;
-        Verdict::Trusted
+        ListingTrust::Trusted
     }
 }
 
@@ -100,7 +98,7 @@ mod tests {
         let listings = counts.iter().zip((0..).step_by(5));
         listings
             .map(|(count, minute)| {
-                trust.observe(&vms(*count), &vms(0), |_| true, SPACING, at(minute)) == Verdict::Trusted
+                trust.observe(&vms(*count), &vms(0), |_| true, SPACING, at(minute)) == ListingTrust::Trusted
             })
             .collect()
     }
@@ -128,7 +126,7 @@ mod tests {
         let mut trust = Trust::default();
         trust.observe(&vms(100), &vms(100), |_| true, SPACING, at(0));
         let verdict = trust.observe(&vms(5), &vms(5), |_| false, SPACING, at(5));
-        assert_eq!(verdict, Verdict::Trusted);
+        assert_eq!(verdict, ListingTrust::Trusted);
     }
 
     #[test]
@@ -140,7 +138,7 @@ mod tests {
     fn a_first_listing_without_most_vms_of_machines_is_not_trusted() {
         let mut trust = Trust::default();
         let verdict = trust.observe(&vms(2), &vms(10), |_| true, SPACING, at(0));
-        assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 8, left: 2 });
+        assert_eq!(verdict, ListingTrust::Distrusted { before: 10, missing: 8, left: 2 });
     }
 
     #[test]
@@ -149,7 +147,7 @@ mod tests {
         trust.observe(&vms(10), &vms(0), |_| true, SPACING, at(0));
         for _ in 0..10 {
             let verdict = trust.observe(&vms(1), &vms(0), |_| true, SPACING, at(1));
-            assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 9, left: 2 });
+            assert_eq!(verdict, ListingTrust::Distrusted { before: 10, missing: 9, left: 2 });
         }
     }
 

@@ -1,16 +1,17 @@
-//! What a thaw means for one Machine.
+//! Restarts the clocks of a Machine after a thaw.
 //!
-//! While nothing could be seen, clocks went on for which nobody is to blame. They start anew.
+//! During an outage nothing could be observed, but clocks ran. They start again.
 
 use jiff::Timestamp;
 
 use crate::scheduling::gate::Gate;
 use crate::value::phase::Phase;
 
-/// True when the Machine returns to Running because of a thaw, with a new health clock: it is Unknown since before the thaw,
-/// so that what made it Unknown may have been the outage. If its Node is ill, the next pass finds that out.
+/// Returns true when the Machine returns to Running because of a thaw, with a new health timeout: it is Unknown since
+/// before the thaw, so that the outage may be the cause. If its Node is unhealthy, the next reconcile finds that out.
 ///
-/// Assumes that `thawed_at` is in whole seconds, like the times in statuses, so that a Machine returns once for each thaw.
+/// Assumes that `thawed_at` is in whole seconds, like the times in statuses, so that a Machine returns once for each
+/// thaw.
 pub fn returns_to_running(
     phase: Phase,
     phase_since: Option<Timestamp>,
@@ -25,10 +26,10 @@ pub fn returns_to_running(
     is_open && is_from_before && phase == Phase::Unknown
 }
 
-/// From when a time-out counts that began at `since`: an outage in between does not use it up.
+/// Returns from when a timeout that began at `since` counts: an outage in between does not use it up.
 ///
-/// For time-outs that are longer than an outage usually is, such as that of a creation, this gives more time than was lost;
-/// a Machine too many that is waited for costs less than one that is failed for an outage.
+/// For timeouts that are longer than most outages, such as that of a creation, this gives more time than was lost; a
+/// Machine that waits too long costs less than one that fails for an outage.
 pub fn counts_from(since: Timestamp, thawed_at: Option<Timestamp>) -> Timestamp {
     thawed_at.map_or(since, |thawed_at| since.max(thawed_at))
 }

@@ -1,24 +1,23 @@
-//! Room for objects whose drivers are being called: a bound, and a line of those that found no room.
+//! Limits the number of objects in driver calls, and queues the others.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Room for so many.
+/// A limit with a queue.
 ///
-/// Promises: never more are inside than there is room for; one that found no room is called when there is, first come,
-/// first served; nobody overtakes those that wait; an operation takes time logarithmic in the number of keys, but
-/// [`Room::forget`].
+/// Promises: never more keys are inside than the limit; a queued key is called when there is room, first in, first out;
+/// no key overtakes queued ones; an operation takes time logarithmic in the number of keys, except
+/// [`CallRoom::forget`].
 #[derive(Clone, Debug)]
-pub struct Room<K> {
+pub struct CallRoom<K> {
     most: usize,
     inside: BTreeSet<K>,
-    /// Those that were called and have not come yet. Room is kept for them.
+    /// Keys that were called and have not entered yet. Room is reserved for them.
     called: BTreeSet<K>,
     line: VecDeque<K>,
     in_line: BTreeSet<K>,
 }
 
-impl<K: Ord + Clone> Room<K> {
-    /// An empty room.
+impl<K: Ord + Clone> CallRoom<K> {
     pub fn new(most: usize) -> Self {
         Self {
             most: most.max(1),
@@ -29,7 +28,7 @@ impl<K: Ord + Clone> Room<K> {
         }
     }
 
-    /// True when `key` is inside from now on; otherwise it stands in line.
+    /// Returns true when `key` is inside now; otherwise it is queued.
     pub fn enter(&mut self, key: &K) -> bool {
         let is_called = self.called.remove(key);
         let has_room = self.inside.len() + self.called.len() < self.most;
@@ -43,22 +42,22 @@ impl<K: Ord + Clone> Room<K> {
         false
     }
 
-    /// `key` is inside no more, or was called and does not come. Returns the one that is called in its place.
+    /// Removes `key`, which was inside, or was called and does not enter. Returns the key that is called instead.
     pub fn leave(&mut self, key: &K) -> Option<K> {
         let has_left = self.inside.remove(key) | self.called.remove(key);
         if has_left { self.call() } else { None }
     }
 
-    /// `key` comes no more. Returns the one that is called in its place.
+    /// Forgets `key`. Returns the key that is called instead.
     pub fn forget(&mut self, key: &K) -> Option<K> {
         if self.in_line.remove(key) {
             self.line.retain(|waiting| waiting != key);
         }
-        // A call that is under way ends by itself.
+        // A running call ends later.
         if self.called.remove(key) { self.call() } else { None }
     }
 
-    /// True when nothing is known.
+    /// Returns true when there are no keys.
     pub fn is_empty(&self) -> bool {
         self.inside.is_empty() && self.called.is_empty() && self.line.is_empty()
     }
@@ -80,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_room_is_bounded_and_those_outside_come_in_their_order() {
-        let mut room = Room::new(2);
+        let mut room = CallRoom::new(2);
         assert!(room.enter(&'a') && room.enter(&'b'));
         assert!(!room.enter(&'c') && !room.enter(&'d') && !room.enter(&'c'));
         assert_eq!(room.leave(&'a'), Some('c'));
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn one_that_was_called_and_does_not_come_lets_the_next_one_in() {
-        let mut room = Room::new(1);
+        let mut room = CallRoom::new(1);
         assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3) && !room.enter(&4));
         assert_eq!(room.leave(&1), Some(2));
         assert_eq!(room.leave(&2), Some(3), "it came, and had nothing to ask");
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn one_that_is_gone_stands_in_no_line() {
-        let mut room = Room::new(1);
+        let mut room = CallRoom::new(1);
         assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3));
         assert_eq!(room.forget(&2), None);
         assert_eq!(room.forget(&1), None, "its call goes on");

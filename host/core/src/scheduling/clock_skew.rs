@@ -1,12 +1,12 @@
-//! How far this host's clock and an API server's are apart. Objects are created by the server's clock and judged by the
-//! host's.
+//! Measures the difference between the clocks of this host and an API server. Objects are created by the server's clock
+//! and judged by the host's.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Answers tell whole seconds.
+/// The resolution of the `Date` header.
 const DATE_TICK: SignedDuration = SignedDuration::from_secs(1);
 
-/// Clocks that are closer than this count as equal: what is measured is seconds, and every time-out is minutes.
+/// Clocks that are closer than this count as equal: the measure is in seconds, and every timeout in minutes.
 pub const NOTED: SignedDuration = SignedDuration::from_secs(5);
 
 /// Returns how far the host's clock is ahead at least; negative where it is behind. An answer with this `date` came to

@@ -4,15 +4,15 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-/// Why everything that could do harm is held.
+/// The reason of a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FreezeReason {
-    /// The control cluster's API server does not answer: what we know of Machines is out of date.
+    /// The control cluster's API server does not answer: the cached Machines are out of date.
     ControlClusterUnreachable,
     /// The target cluster's API server does not answer: nodes cannot report, so nothing can be said of their health.
     TargetClusterUnreachable,
-    /// The API servers answer again after an outage, and what they hold is being listed: until that is done, the caches are as
-    /// old as the outage.
+    /// The API servers answer again after an outage, and the caches are being listed: until then they are as old as the
+    /// outage.
     CatchingUp,
     /// An operator asked for it, for example while a control plane moves.
     Requested,
@@ -21,7 +21,7 @@ pub enum FreezeReason {
 }
 
 impl FreezeReason {
-    /// As it stands in conditions and metrics. Stable.
+    /// Returns the name in conditions and metrics. Stable.
     pub fn name(self) -> &'static str {
         match self {
             Self::ControlClusterUnreachable => "ControlClusterUnreachable",
@@ -33,11 +33,11 @@ impl FreezeReason {
     }
 }
 
-/// Name of the ConfigMap beside the Machines by which an operator asks to hold everything.
+/// The name of the ConfigMap beside the Machines by which an operator requests a freeze.
 pub const FREEZE_REQUEST: &str = "machinist-freeze";
 
 impl FreezeReason {
-    /// For people: what is the matter, and when it ends.
+    /// Returns the text for people: the cause, and when the freeze ends.
     pub fn sentence(self) -> String {
         match self {
             Self::ControlClusterUnreachable => {
@@ -70,66 +70,59 @@ impl fmt::Display for FreezeReason {
     }
 }
 
-/// Whether effects pass.
+/// The gate: whether effects may happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
-    /// All of them.
     #[default]
     Open,
-    /// Only those that cannot make an outage worse, see [`permits`].
-    Frozen {
-        /// Since when.
-        since: Timestamp,
-        /// Why.
-        reason: FreezeReason,
-    },
+    /// Only those that cannot make an outage worse may happen, see [`permits`].
+    Frozen { since: Timestamp, reason: FreezeReason },
 }
 
-/// What an effect does, as far as the gate cares.
+/// The kind of an effect, as far as the gate distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EffectKind {
     /// Reads the cloud: the status of a machine, a listing.
     CloudRead,
-    /// Makes a machine in the cloud.
     Create,
     /// The step after creation.
     Initialize,
-    /// Writes phase Failed, whereupon the machine is replaced, or ends an update in place for its time.
+    /// Writes phase Failed, after which the Machine is replaced, or ends an update in place for its timeout.
     FailMachine,
-    /// Removes a machine of the cloud that no Machine answers for.
+    /// Deletes a VM without a Machine.
     OrphanDelete,
-    /// Deletes a Machine object because its set has too many, because it has failed, or because its Node is being deleted.
+    /// Deletes a Machine object because its set has too many, because it has failed, or because its Node is being
+    /// deleted.
     SetDelete,
-    /// Deletes a Machine object because its set carries a deletion timestamp.
+    /// Deletes a Machine object because its set has a deletion timestamp.
     CascadeDelete,
-    /// Removes the cloud's machine of a Machine that carries a deletion timestamp.
+    /// Deletes the VM of a Machine with a deletion timestamp.
     RequestedDelete,
-    /// Cordons and evicts for a Machine that carries a deletion timestamp.
+    /// Cordons and evicts for a Machine with a deletion timestamp.
     Drain,
-    /// Takes the Node of a Machine that nobody deletes out of service: cordons and evicts, or hands it over for an update in place.
+    /// Takes the Node of a Machine that is not being deleted out of service: cordons and evicts, or hands it over for
+    /// an update in place.
     EmptyNode,
-    /// Removes the Node of a Machine that carries a deletion timestamp.
+    /// Deletes the Node of a Machine with a deletion timestamp.
     NodeDelete,
-    /// Writes labels, annotations, taints, finalizers or a condition of a Node, which empties nothing.
+    /// Writes labels, annotations, taints, finalizers or a condition of a Node, without a drain.
     NodeWrite,
-    /// Starts a cloud's machine anew because a policy asks for it.
+    /// Reboots a VM because a policy requests it.
     Reboot,
-    /// Makes or prolongs a bootstrap token, which a create needs.
+    /// Creates or extends a bootstrap token, which a create needs.
     TokenWrite,
-    /// Removes a bootstrap token that has served.
+    /// Deletes a used bootstrap token.
     TokenDelete,
-    /// Writes metadata of our own objects, or the id of what was created.
+    /// Writes metadata of our own objects, or the id of a created VM.
     ObjectWrite,
-    /// Takes our finalizer off an object that is being deleted.
+    /// Removes our finalizer from an object that is being deleted.
     FinalizerRelease,
-    /// Writes status, except for what is [`EffectKind::FailMachine`] or [`EffectKind::EmptyNode`].
+    /// Writes status, except as [`EffectKind::FailMachine`] or [`EffectKind::EmptyNode`].
     StatusWrite,
-    /// Tells people.
     Event,
 }
 
 impl EffectKind {
-    /// All kinds.
     pub const ALL: [Self; 19] = [
         Self::CloudRead,
         Self::Create,
@@ -153,18 +146,17 @@ impl EffectKind {
     ];
 }
 
-/// Whether an effect of this kind may happen.
+/// Returns whether an effect of this kind may happen.
 ///
-/// While frozen nothing is created, no machine is failed, and nothing is deleted or emptied that nobody asked to
-/// delete: what we believe about nodes may be wrong for all of them at once. A Machine that carries a deletion
-/// timestamp goes on to its end, since somebody asked for that one. The Machines of a set that is being deleted go too
-/// while only the target cluster is away: whoever tears a cluster down does not wait for its API server. Behind every
-/// other freeze the set may not be what the caches show, or an operator wants all to stay. Reading, and writing down
-/// what is, harms nobody.
+/// While frozen nothing is created, no Machine fails, and nothing is deleted or drained without a request to delete it:
+/// the observed state of all Nodes may be wrong at once. A Machine with a deletion timestamp is deleted, since that was
+/// requested. The Machines of a set in deletion are deleted too while only the target cluster is unreachable: the
+/// deletion of a whole cluster does not wait for its API server. In every other freeze the set may differ from the
+/// caches, or an operator wants all to stay. Reads, and writes of observed facts, are harmless.
 ///
 /// A control plane whose mark another one holds may be a copy: its Machines name the other one's VMs and Nodes. It
-/// reads, writes its own objects, and lets go of a Machine whose VM is proven gone. Not even a requested deletion
-/// removes anything.
+/// reads, writes its own objects, and releases a Machine whose VM is proven gone. Not even a requested deletion deletes
+/// anything.
 pub fn permits(gate: Gate, effect: EffectKind) -> bool {
     match gate {
         Gate::Open => true,

@@ -1,6 +1,7 @@
-//! When to look again at VMs that are in service, so that what becomes of them is noticed although nobody asks.
+//! When VMs in service are queried again, so that changes are noticed.
 //!
-//! Each Machine has its place within the interval, by its uid: looks are spread evenly, also after a start, and nothing has to be stored.
+//! Each Machine has its time within the interval, by its uid: queries are spread evenly, also after a start, and
+//! nothing is stored.
 
 use std::collections::BTreeMap;
 
@@ -8,46 +9,46 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{ObjectKey, Uid};
 
-/// How often a VM is looked at, and no more often than once a second in all.
+/// How often a VM is queried.
 pub const INTERVAL: SignedDuration = SignedDuration::from_hours(1);
 
-/// Between two looks that find nothing before a VM counts as gone, where reads do not lag longer.
+/// The time between two queries that find nothing before a VM counts as gone, unless reads lag longer.
 pub const SECOND_LOOK: SignedDuration = SignedDuration::from_mins(2);
 
-/// When a VM is to be looked at.
+/// When a VM is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookFact {
+pub struct VmCheckFact {
     /// At this time, or as soon as possible after it.
     pub next: Timestamp,
-    /// Time between looks.
+    /// The time between queries.
     pub interval: SignedDuration,
-    /// When it was first not found, since it was found last.
+    /// When it was first not found after its last sighting.
     pub missed: Option<Timestamp>,
-    /// The status says something else of it than that it is there.
+    /// The status reports a problem with its presence.
     pub is_doubted: bool,
-    /// The status says that no look proves it to be the Machine's.
+    /// The status says that no query proves it to be the Machine's.
     pub is_unproven: bool,
 }
 
-/// The reason of condition `VmPresent` where all is well.
+/// The reason of condition `VmPresent` for a VM that is found.
 pub const VM_FOUND: &str = "VmFound";
 
-/// Its reason where no look proves the VM to be the Machine's.
+/// Its reason when no query proves the VM to be the Machine's.
 pub const VM_NOT_PROVEN: &str = "VmNotProven";
 
-/// What the status says of the VM's being there.
+/// The reported presence of the VM, by the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// Nothing, or that it is there.
+pub enum ReportedVm {
+    /// Nothing, or that it is found.
     Nothing,
-    /// That something is wrong with it.
+    /// A problem with it.
     Trouble,
-    /// That no look proves it to be the Machine's.
+    /// No query proves it to be the Machine's.
     Unproven,
 }
 
-impl Told {
-    /// By condition `VmPresent`.
+impl ReportedVm {
+    /// Parses the reason of condition `VmPresent`.
     pub fn of(reason: Option<&str>) -> Self {
         match reason {
             None | Some(VM_FOUND) => Self::Nothing,
@@ -58,56 +59,55 @@ impl Told {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct LastCheck {
     last: Timestamp,
     missed: Option<Timestamp>,
 }
 
-/// The result of a look.
+/// The result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looked {
-    /// It is there.
+pub enum CheckResult {
     Found,
-    /// It is not there, as far as the cloud says.
+    /// The cloud says that it is missing.
     Missing,
-    /// The cloud could not be asked.
+    /// The cloud could not be queried.
     Unknown,
 }
 
-/// The looks of this process. A restart forgets them and starts again, spread as before.
+/// The queries of this process. A restart forgets them and starts again, spread as before.
 ///
-/// Assumes that [`Looks::forget`] is called for Machines that are gone.
+/// Assumes that [`VmChecks::forget`] is called for Machines that are gone.
 #[derive(Clone, Debug, Default)]
-pub struct Looks {
-    known: BTreeMap<ObjectKey, Known>,
+pub struct VmChecks {
+    known: BTreeMap<ObjectKey, LastCheck>,
 }
 
-impl Looks {
-    /// When to look at the VM of this Machine.
-    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: Told, now: Timestamp) -> LookFact {
-        let fresh = Known { last: now, missed: None };
+impl VmChecks {
+    /// Returns when the VM of this Machine is queried.
+    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: ReportedVm, now: Timestamp) -> VmCheckFact {
+        let fresh = LastCheck { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
         let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
         let interval = INTERVAL.max(SignedDuration::from_secs(machines));
         // A clock that was set back starts again.
         let last = known.last.min(now);
-        LookFact {
+        VmCheckFact {
             next: next_after(last, uid, interval),
             interval,
             missed: known.missed,
-            is_doubted: told != Told::Nothing,
-            is_unproven: told == Told::Unproven,
+            is_doubted: told != ReportedVm::Nothing,
+            is_unproven: told == ReportedVm::Unproven,
         }
     }
 
-    /// The VM of this Machine was looked at, for whatever reason.
-    pub fn looked(&mut self, key: &ObjectKey, looked: Looked, now: Timestamp) {
+    /// Notes a query of this Machine's VM, for any reason.
+    pub fn looked(&mut self, key: &ObjectKey, looked: CheckResult, now: Timestamp) {
         let Some(known) = self.known.get_mut(key) else { return };
         known.last = now;
         known.missed = match looked {
-            Looked::Found => None,
-            Looked::Missing => known.missed.or(Some(now)),
-            Looked::Unknown => known.missed,
+            CheckResult::Found => None,
+            CheckResult::Missing => known.missed.or(Some(now)),
+            CheckResult::Unknown => known.missed,
         };
     }
 
@@ -117,7 +117,7 @@ impl Looks {
     }
 }
 
-/// The next time after `last` at which the Machine's place in the interval comes.
+/// Returns the next time after `last` that the Machine has in the interval.
 fn next_after(last: Timestamp, uid: &Uid, interval: SignedDuration) -> Timestamp {
     let interval = interval.as_secs().max(1);
     let place = place(uid) % interval;
@@ -148,19 +148,19 @@ mod tests {
 
     #[test]
     fn looks_are_spread_over_the_interval_and_come_once_in_each() {
-        let (mut looks, mut seconds) = (Looks::default(), Vec::new());
+        let (mut looks, mut seconds) = (VmChecks::default(), Vec::new());
         for number in 0..600 {
             let uid = Uid::new(format!("uid-{number}").as_str());
-            let fact = looks.fact(&key(number), &uid, Told::Nothing, at(0));
+            let fact = looks.fact(&key(number), &uid, ReportedVm::Nothing, at(0));
             let wait = fact.next.as_second() - at(0).as_second();
             assert!((1..=3_600).contains(&wait), "{wait}");
             assert_eq!(
-                looks.fact(&key(number), &uid, Told::Nothing, at(3_599)).next,
+                looks.fact(&key(number), &uid, ReportedVm::Nothing, at(3_599)).next,
                 fact.next,
                 "until it was done"
             );
-            looks.looked(&key(number), Looked::Found, fact.next);
-            let then = looks.fact(&key(number), &uid, Told::Nothing, fact.next).next;
+            looks.looked(&key(number), CheckResult::Found, fact.next);
+            let then = looks.fact(&key(number), &uid, ReportedVm::Nothing, fact.next).next;
             assert_eq!(then.duration_since(fact.next), INTERVAL);
             seconds.push(wait);
         }
@@ -172,27 +172,28 @@ mod tests {
 
     #[test]
     fn many_machines_are_looked_at_once_a_second_in_all() {
-        let mut looks = Looks::default();
-        let facts = (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), Told::Nothing, at(0)));
+        let mut looks = VmChecks::default();
+        let facts =
+            (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), ReportedVm::Nothing, at(0)));
         assert_eq!(facts.last().unwrap().interval, SignedDuration::from_secs(20_000));
     }
 
     #[test]
     fn what_was_missed_is_remembered_until_it_is_found_or_forgotten() {
-        let (mut looks, uid) = (Looks::default(), Uid::new("u"));
-        let missed = |looks: &mut Looks| looks.fact(&key(1), &uid, Told::Nothing, at(900)).missed;
-        looks.looked(&key(1), Looked::Missing, at(0));
+        let (mut looks, uid) = (VmChecks::default(), Uid::new("u"));
+        let missed = |looks: &mut VmChecks| looks.fact(&key(1), &uid, ReportedVm::Nothing, at(900)).missed;
+        looks.looked(&key(1), CheckResult::Missing, at(0));
         assert_eq!(missed(&mut looks), None, "nobody asked for it");
         for (looked, expected) in [
-            (Looked::Missing, Some(at(1))),
-            (Looked::Unknown, Some(at(1))),
-            (Looked::Missing, Some(at(1))),
-            (Looked::Found, None),
+            (CheckResult::Missing, Some(at(1))),
+            (CheckResult::Unknown, Some(at(1))),
+            (CheckResult::Missing, Some(at(1))),
+            (CheckResult::Found, None),
         ] {
             looks.looked(&key(1), looked, at(1));
             assert_eq!(missed(&mut looks), expected, "{looked:?}");
         }
-        looks.looked(&key(1), Looked::Missing, at(1));
+        looks.looked(&key(1), CheckResult::Missing, at(1));
         looks.forget(&key(1));
         assert_eq!(missed(&mut looks), None);
     }

@@ -1,69 +1,67 @@
-//! Which key is worked on next.
+//! The queue: which key is reconciled next.
 //!
-//! The queue is the only clock of the controllers: a pass that waits for something pushes its key with the time at which to
-//! look again, and ends.
+//! The queue is the only clock of the controllers: a reconcile that waits pushes its key with the time of the next one,
+//! and ends.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How urgent a pass is. Among the keys that are due, a higher priority always goes first.
+/// The priority of a reconcile. Among the keys that are due, a higher priority always comes first.
 ///
-/// The order is strict, without ageing: what a higher priority can hold up is bounded by the number of keys, since a key is
+/// The order is strict, without ageing: the delay by a higher priority is bounded by the number of keys, since a key is
 /// queued once and its retries grow apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// A look at everything for safety, and the timed looks of objects that only wait.
+    /// A periodic resync, and timers of objects that only wait.
     Resync,
-    /// Something that belongs to the object changed: its Node, its class, its Secret.
+    /// A related object changed: its Node, its class, its Secret.
     Event,
-    /// A user or another controller changed what the object should be.
+    /// A user or another controller changed the spec.
     Edit,
     /// The object is being deleted: it costs money and blocks others until it is gone.
     Deletion,
 }
 
-/// A wish to run a pass.
+/// A request for a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct QueueRequest {
     due: Timestamp,
     priority: Priority,
 }
 
-impl Wish {
-    /// Both wishes in one: as early as either, as urgent as either.
+impl QueueRequest {
+    /// Merges both requests: the earlier time, the higher priority.
     fn merge(self, other: Self) -> Self {
         Self { due: self.due.min(other.due), priority: self.priority.max(other.priority) }
     }
 }
 
-/// A key whose turn it is.
+/// A key that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due<K> {
-    /// The key.
     pub key: K,
-    /// The most urgent of the wishes that have led to this turn.
+    /// The highest priority of its requests.
     pub priority: Priority,
     /// How long the key has been due.
     pub waited: SignedDuration,
 }
 
-/// A wish that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    wish: Wish,
-    /// Number of the first push that led to this wish: the first come of those that are otherwise equal.
+    wish: QueueRequest,
+    /// The number of the first push of this request, which orders otherwise equal ones.
     seq: u64,
     /// In `ready` instead of `later`.
     is_ready: bool,
 }
 
-/// Keys ordered by due time and priority, one pass a key at a time.
+/// Keys ordered by due time and priority, one reconcile a key at a time.
 ///
-/// Promises: a key is queued at most once; a key that runs is not given out again before [`Queue::done`]; a push is never
-/// lost; [`Queue::pop`] gives the most urgent key of those that are due, then the earliest due, then the first pushed; each
-/// operation takes time logarithmic in the number of keys.
+/// Promises: a key is queued at most once; a key that runs is not given out again before [`Queue::done`]; a push is
+/// never lost; [`Queue::pop`] gives the most urgent key of those that are due, then the earliest due, then the first
+/// pushed; each operation takes time logarithmic in the number of keys.
 ///
 /// Assumes that the caller's clock mostly goes forward. When it goes back, a key that was seen to be due stays due.
 ///
@@ -73,8 +71,8 @@ pub struct Queue<K> {
     waiting: BTreeMap<K, Waiting>,
     later: BTreeSet<(Timestamp, u64, K)>,
     ready: BTreeSet<(Reverse<Priority>, Timestamp, u64, K)>,
-    /// The keys whose pass runs, each with what was wished for meanwhile.
-    running: BTreeMap<K, Option<Wish>>,
+    /// The keys that are being reconciled, each with the request that came meanwhile.
+    running: BTreeMap<K, Option<QueueRequest>>,
     next_seq: u64,
 }
 
@@ -91,17 +89,16 @@ impl<K> Default for Queue<K> {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// An empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for a pass of `key` at `due`.
+    /// Requests a reconcile of `key` at `due`.
     ///
-    /// What is already queued for the key is kept where it is earlier or more urgent. While the key runs, the wish is
-    /// remembered and takes effect with [`Queue::done`].
+    /// A request that is already queued for the key keeps its time and priority where they are earlier or higher. While
+    /// the key runs, the request is remembered and takes effect with [`Queue::done`].
     pub fn push(&mut self, key: K, due: Timestamp, priority: Priority) {
-        let wish = Wish { due, priority };
+        let wish = QueueRequest { due, priority };
         if let Some(remembered) = self.running.get_mut(&key) {
             *remembered = Some(remembered.map_or(wish, |earlier| earlier.merge(wish)));
             return;
@@ -109,12 +106,12 @@ impl<K: Ord + Clone> Queue<K> {
         self.enqueue(key, wish);
     }
 
-    /// The key to work on, and marks it as running; `None` when nothing is due.
+    /// Returns the next key, and marks it as running; `None` when nothing is due.
     pub fn pop(&mut self, now: Timestamp) -> Option<K> {
         self.pop_due(now).map(|due| due.key)
     }
 
-    /// As [`Queue::pop`], with what was wished for.
+    /// As [`Queue::pop`], with the request.
     pub fn pop_due(&mut self, now: Timestamp) -> Option<Due<K>> {
         self.promote(now);
         let (Reverse(priority), due, _, key) = self.ready.pop_first()?;
@@ -123,27 +120,27 @@ impl<K: Ord + Clone> Queue<K> {
         Some(Due { key, priority, waited: now.duration_since(due).max(SignedDuration::ZERO) })
     }
 
-    /// When `key` is to be worked on, also after the pass that runs; `None` when nothing is wished for it.
+    /// Returns when `key` is due, also after the running reconcile; `None` without a request.
     pub fn due(&self, key: &K) -> Option<Timestamp> {
         let after_this_pass = self.running.get(key).copied().flatten();
         self.waiting.get(key).map(|waiting| waiting.wish).or(after_this_pass).map(|wish| wish.due)
     }
 
-    /// The keys that are due, as far as the last [`Queue::pop`] has seen.
+    /// Returns the keys that were due at the last [`Queue::pop`].
     pub fn due_keys(&self) -> impl Iterator<Item = &K> {
         self.ready.iter().map(|(_, _, _, key)| key)
     }
 
-    /// The pass of `key` has ended. What was pushed meanwhile is queued, not before `now`, so that a key with many events
-    /// lines up behind those that have waited. Does nothing for a key that does not run.
+    /// Ends the reconcile of `key`. Requests that were pushed meanwhile are queued, not before `now`, so that a key
+    /// with many events queues behind those that have waited. Does nothing for a key that is not running.
     pub fn done(&mut self, key: &K, now: Timestamp) {
         let Some((key, remembered)) = self.running.remove_entry(key) else { return };
         if let Some(wish) = remembered {
-            self.enqueue(key, Wish { due: wish.due.max(now), ..wish });
+            self.enqueue(key, QueueRequest { due: wish.due.max(now), ..wish });
         }
     }
 
-    /// When [`Queue::pop`] will next give a key, which may be in the past; `None` while nothing waits.
+    /// Returns when [`Queue::pop`] returns the next key, which may be in the past; `None` while nothing waits.
     ///
     /// A push can make it earlier, and so can [`Queue::done`].
     pub fn next_due(&self) -> Option<Timestamp> {
@@ -153,7 +150,7 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Forgets all wishes for `key`. A pass that runs goes on and still ends with [`Queue::done`].
+    /// Forgets all requests for `key`. A running reconcile continues and still ends with [`Queue::done`].
     pub fn remove(&mut self, key: &K) {
         if let Some(waiting) = self.waiting.remove(key) {
             self.unlink(key.clone(), waiting);
@@ -163,7 +160,7 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// How many keys wait. Those that run are not counted, whatever is remembered for them.
+    /// Returns how many keys wait. Running ones do not count, even with a request.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -178,17 +175,17 @@ impl<K: Ord + Clone> Queue<K> {
         self.running.len()
     }
 
-    /// How many keys are due, as far as the last [`Queue::pop`] has seen: the backlog.
+    /// Returns how many keys were due at the last [`Queue::pop`]: the backlog.
     pub fn backlog(&self) -> usize {
         self.ready.len()
     }
 
-    /// True while a pass of `key` runs.
+    /// Returns true while `key` is being reconciled.
     pub fn is_running(&self, key: &K) -> bool {
         self.running.contains_key(key)
     }
 
-    fn enqueue(&mut self, key: K, wish: Wish) {
+    fn enqueue(&mut self, key: K, wish: QueueRequest) {
         let waiting = match self.waiting.remove(&key) {
             Some(earlier) => {
                 self.unlink(key.clone(), earlier);

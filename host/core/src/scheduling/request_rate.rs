@@ -1,40 +1,40 @@
-//! How many requests may be sent in a time: a bucket of tokens that fills steadily, as Kubernetes' own clients have it.
+//! Limits requests to an API server: a token bucket that fills steadily, as in Kubernetes' own clients.
 
 use jiff::SignedDuration;
 
-/// What a client may send.
+/// The limit of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Requests a second, in the long run. Above 0.
     pub per_second: f64,
-    /// Requests at once, after a rest. At least 1.
+    /// Requests at once, after a pause. At least 1.
     pub burst: u32,
 }
 
 /// The bucket of one client. Full at the beginning.
 ///
-/// Keeps one time: when it will be full. Each request moves that on by the time that its token takes to come back.
+/// Stores only the time when it will be full. Each request moves that by the time of one token.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     /// For one token to come.
     token: SignedDuration,
-    /// For all others, while one is in it.
+    /// The time to fill all others, while it has one.
     others: SignedDuration,
     /// On the clock of the callers.
     full_at: SignedDuration,
 }
 
-/// What the bucket says to a request.
+/// The bucket's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Its token is taken: send it.
+pub enum SendPermit {
+    /// Send it: its token is taken.
     Go,
-    /// Nothing was taken: ask again after this time.
+    /// Ask again after this time: no token was taken.
     After(SignedDuration),
 }
 
 impl Bucket {
-    /// A full one. A rate that is not above 0 is taken for one request in an hour, a burst of 0 for 1.
+    /// Returns a full bucket. A rate that is not above 0 counts as one request in an hour, a burst of 0 as 1.
     pub fn new(rate: Rate) -> Self {
         const LONGEST: SignedDuration = SignedDuration::from_hours(1);
         let token = SignedDuration::try_from_secs_f64(1.0 / rate.per_second).unwrap_or(LONGEST);
@@ -45,15 +45,16 @@ impl Bucket {
         Self { token, others, full_at: SignedDuration::MIN }
     }
 
-    /// Takes a token, if there is one. `now` is any clock that is never set back; who sets it back waits, and gets no more.
-    pub fn take(&mut self, now: SignedDuration) -> Turn {
+    /// Takes a token, if there is one. `now` is any clock that is never set back; a clock that is set back delays
+    /// requests and permits no more.
+    pub fn take(&mut self, now: SignedDuration) -> SendPermit {
         let missing = self.full_at.saturating_sub(now).max(SignedDuration::ZERO);
         let wait = missing.saturating_sub(self.others);
         if wait > SignedDuration::ZERO {
-            return Turn::After(wait);
+            return SendPermit::After(wait);
         }
         self.full_at = now.saturating_add(missing).saturating_add(self.token);
-        Turn::Go
+        SendPermit::Go
     }
 }
 
@@ -74,12 +75,12 @@ mod tests {
     fn a_burst_goes_at_once_and_then_one_each_time_a_token_has_come() {
         let mut bucket = bucket(20.0, 3);
         for _ in 0..3 {
-            assert_eq!(bucket.take(ms(7)), Turn::Go);
+            assert_eq!(bucket.take(ms(7)), SendPermit::Go);
         }
-        assert_eq!(bucket.take(ms(7)), Turn::After(ms(50)));
-        assert_eq!(bucket.take(ms(56)), Turn::After(ms(1)));
-        assert_eq!(bucket.take(ms(57)), Turn::Go);
-        assert_eq!(bucket.take(ms(57)), Turn::After(ms(50)));
+        assert_eq!(bucket.take(ms(7)), SendPermit::After(ms(50)));
+        assert_eq!(bucket.take(ms(56)), SendPermit::After(ms(1)));
+        assert_eq!(bucket.take(ms(57)), SendPermit::Go);
+        assert_eq!(bucket.take(ms(57)), SendPermit::After(ms(50)));
     }
 
     #[test]
@@ -87,23 +88,23 @@ mod tests {
         let mut bucket = bucket(10.0, 2);
         for hour in 1..4 {
             let now = SignedDuration::from_hours(hour);
-            assert_eq!([bucket.take(now), bucket.take(now)], [Turn::Go, Turn::Go]);
-            assert_eq!(bucket.take(now), Turn::After(ms(100)));
+            assert_eq!([bucket.take(now), bucket.take(now)], [SendPermit::Go, SendPermit::Go]);
+            assert_eq!(bucket.take(now), SendPermit::After(ms(100)));
         }
     }
 
     #[test]
     fn rates_that_make_no_sense_let_something_through_and_stop_nothing_for_ever() {
         let mut never = bucket(0.0, 0);
-        assert_eq!(never.take(ms(0)), Turn::Go);
-        assert_eq!(never.take(ms(0)), Turn::After(SignedDuration::from_hours(1)));
+        assert_eq!(never.take(ms(0)), SendPermit::Go);
+        assert_eq!(never.take(ms(0)), SendPermit::After(SignedDuration::from_hours(1)));
         for rate in [f64::NAN, f64::INFINITY, -1.0, 1e-300, 1e300] {
             let mut odd = bucket(rate, u32::MAX);
-            assert_eq!(odd.take(ms(0)), Turn::Go, "{rate}");
+            assert_eq!(odd.take(ms(0)), SendPermit::Go, "{rate}");
         }
         let mut fast = bucket(f64::from(f32::MAX), 1);
         for time in 0..9 {
-            assert_eq!(fast.take(ms(time)), Turn::Go);
+            assert_eq!(fast.take(ms(time)), SendPermit::Go);
         }
     }
 
@@ -117,10 +118,10 @@ mod tests {
             for pause in pauses {
                 now += ms(pause);
                 match bucket.take(now) {
-                    Turn::Go => went.push(now),
-                    Turn::After(wait) => {
+                    SendPermit::Go => went.push(now),
+                    SendPermit::After(wait) => {
                         now += wait;
-                        prop_assert_eq!(bucket.take(now), Turn::Go);
+                        prop_assert_eq!(bucket.take(now), SendPermit::Go);
                         went.push(now);
                     }
                 }

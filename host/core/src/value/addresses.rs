@@ -1,4 +1,4 @@
-//! The addresses of a machine, gathered from whoever knows some.
+//! The addresses of a VM, merged from several sources.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use crate::driver::Address;
 
 /// All addresses of all lists, each once, sorted by kind and then by address.
 ///
-/// Entries without an address say nothing and are left out. The same addresses in another order or more often give the same
-/// answer, so that the status does not change with it.
+/// Entries without an address are skipped. The same addresses in another order or more often give the same list, so
+/// that the status does not change.
 pub fn union<'a>(lists: impl IntoIterator<Item = &'a [Address]>) -> Vec<Address> {
     let distinct: BTreeSet<&Address> =
         lists.into_iter().flatten().filter(|address| !address.address.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Which version of a driver: by what its component is, not by what it says of itself.
+//! The version of a driver, by the digest of its component.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,6 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverDigest([u8; 32]);
 
-/// A text that is no digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a sha256 digest of 64 hex digits")]
 pub struct NotADigest(String);
@@ -18,7 +17,6 @@ impl DriverDigest {
         Self(bytes)
     }
 
-    /// Its bytes.
     pub fn bytes(self) -> [u8; 32] {
         self.0
     }

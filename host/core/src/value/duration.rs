@@ -1,10 +1,9 @@
-//! Durations as Go writes them, which is how all fields and flags have them: `20m`, `1h30m`, `1.5h`, `300ms`.
+//! Durations as Go writes them, as in all fields and flags: `20m`, `1h30m`, `1.5h`, `300ms`.
 
 use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 
-/// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Nothing, or only a sign.
@@ -12,32 +11,15 @@ pub enum Error {
     Empty,
     /// A number was expected.
     #[error("duration {text:?} has no number before {rest:?}")]
-    NoNumber {
-        /// All of it.
-        text: String,
-        /// From where it is wrong.
-        rest: String,
-    },
-    /// A number other than a lone 0 needs a unit.
+    NoNumber { text: String, rest: String },
+    /// A number other than 0 has no unit.
     #[error("duration {text:?} has a number without a unit (ns, us, ms, s, m or h)")]
-    NoUnit {
-        /// All of it.
-        text: String,
-    },
-    /// A unit that there is not.
+    NoUnit { text: String },
     #[error("duration {text:?} has the unknown unit {unit:?} (known are ns, us, ms, s, m and h)")]
-    UnknownUnit {
-        /// All of it.
-        text: String,
-        /// The unit.
-        unit: String,
-    },
+    UnknownUnit { text: String, unit: String },
     /// More than 2^63 nanoseconds, about 292 years.
     #[error("duration {text:?} is too long (the limit is about 292 years)")]
-    TooLong {
-        /// All of it.
-        text: String,
-    },
+    TooLong { text: String },
 }
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
@@ -47,8 +29,8 @@ const FRACTION_DIGITS: usize = 18;
 
 /// Reads a duration.
 ///
-/// Takes what Go's `time.ParseDuration` takes, with the same meaning and the same limits: an optional sign, then one or more
-/// decimal numbers with a unit each, in any order and as often as one likes; a lone `0` needs no unit. Blanks are errors.
+/// Accepts the syntax of Go's `time.ParseDuration`, with the same meaning and the same limits: an optional sign, then
+/// one or more decimal numbers with a unit each, in any order and number; a lone `0` needs no unit. Blanks are errors.
 ///
 /// # Errors
 ///

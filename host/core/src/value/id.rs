@@ -15,7 +15,6 @@ macro_rules! name_type {
                 Self(Arc::from(text.as_ref()))
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -110,7 +109,6 @@ pub struct Tenant {
 pub struct ObjectKey {
     /// Where it lives; empty for objects without a namespace.
     pub namespace: Namespace,
-    /// Its name there.
     pub name: Name,
 }
 

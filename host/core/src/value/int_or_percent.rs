@@ -1,31 +1,28 @@
-//! A number, or a share of a number: how deployments bound what a rollout may do.
+//! A number, or a percentage: the bounds of a rollout in a deployment.
 
 use std::fmt;
 
 /// A field as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawIntOrPercent {
-    /// A number.
     Int(i64),
     /// Text, such as `25%`.
     Text(String),
 }
 
-/// A number of Machines, or a share of those that are wanted.
+/// A number of Machines, or a percentage of the wanted ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntOrPercent {
-    /// So many.
     Int(u32),
     /// So many of a hundred.
     Percent(u32),
 }
 
-/// What is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is neither a number of at least 0 such as 3 nor a share such as 25%")]
 pub struct Error(String);
 
-/// Longer texts are cut where they are told.
+/// Longer texts are cut in messages.
 const TOLD_CHARACTERS: usize = 40;
 
 impl IntOrPercent {
@@ -33,7 +30,7 @@ impl IntOrPercent {
     ///
     /// # Errors
     ///
-    /// When it is negative, or text that is no share. A number as text is taken for a number.
+    /// When it is negative, or text that is no percentage. A number as text counts as a number.
     pub fn parse(raw: &RawIntOrPercent) -> Result<Self, Error> {
         match raw {
             RawIntOrPercent::Int(number) => {
@@ -50,7 +47,7 @@ impl IntOrPercent {
         }
     }
 
-    /// How many these are of so many, where a part counts as a whole.
+    /// Returns the number for this total, rounded up.
     pub fn rounded_up(self, whole: u32) -> u32 {
         match self {
             Self::Int(number) => number,
@@ -58,7 +55,7 @@ impl IntOrPercent {
         }
     }
 
-    /// How many these are of so many, where a part counts as nothing.
+    /// Returns the number for this total, rounded down.
     pub fn rounded_down(self, whole: u32) -> u32 {
         match self {
             Self::Int(number) => number,

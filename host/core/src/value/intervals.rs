@@ -1,23 +1,23 @@
-//! The least values of intervals. An interval of nothing or of milliseconds is a loop without a pause, which nobody
-//! means.
+//! The least values of intervals. An interval of zero or of milliseconds is a loop without a pause.
 //!
-//! A time-out is no interval: one of nothing ends its wait at once, and nothing is repeated.
+//! A timeout is no interval: zero ends its wait at once, and nothing is repeated.
 
 use jiff::SignedDuration;
 
 /// Every object is reconciled again at least this far apart.
 pub const LEAST_RESYNC: SignedDuration = SignedDuration::from_mins(1);
 
-/// An API server is asked at most so often whether it is there, and may be away for at least this long.
+/// The least interval between checks of an API server, and the least time that it may be unreachable.
 pub const LEAST_API_CHECK: SignedDuration = SignedDuration::from_secs(1);
 
-/// VMs without a Machine are searched at most so often: each search lists whole accounts, three times in each period.
+/// The least period of searches for VMs without a Machine: each search lists whole accounts, three times in each
+/// period.
 pub const LEAST_ORPHAN_VMS_PERIOD: SignedDuration = SignedDuration::from_secs(3);
 
-/// A create is repeated at most so often: as often as after any other error.
+/// The least pause before a create is repeated: as after any other error.
 pub const LEAST_RESOURCE_EXHAUSTED_RETRY: SignedDuration = SignedDuration::from_secs(5);
 
-/// A Lease is asked for at most so often.
+/// The least interval between requests for a Lease.
 pub const LEAST_LEASE_RETRY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Returns the interval of a resync. Zero means never, as in machine-controller-manager.

@@ -1,4 +1,4 @@
-//! The words in which a Machine's state is told. Names are those of the API.
+//! The phases and operations of a Machine. Names are those of the API.
 
 use std::fmt;
 
@@ -9,7 +9,6 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)+ }
 
         impl $name {
-            /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// The word in the API.
@@ -17,7 +16,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// None for a word that is not ours.
+            /// Returns `None` for an unknown word.
             pub fn parse(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$variant),)+ _ => None }
             }
@@ -34,21 +33,19 @@ macro_rules! words {
 words! {
     /// Where a Machine is in its life.
     Phase {
-        /// Nothing was done yet, or its creation goes on.
+        /// Nothing was done yet, or its creation continues.
         New = "",
-        /// The VM is made, its Node has not joined.
+        /// The VM is created, its Node has not joined.
         Pending = "Pending",
-        /// The VM is made, and there is no target cluster to join.
+        /// The VM is created, and there is no target cluster to join.
         Available = "Available",
         /// The Node is healthy.
         Running = "Running",
-        /// Being deleted.
         Terminating = "Terminating",
-        /// Was running, is not healthy.
+        /// It was running, and is unhealthy.
         Unknown = "Unknown",
-        /// Will be replaced.
         Failed = "Failed",
-        /// Creation fails and is tried again.
+        /// Creation failed and is retried.
         CrashLoopBackOff = "CrashLoopBackOff",
         /// Being updated in place.
         InPlaceUpdating = "InPlaceUpdating",
@@ -60,11 +57,10 @@ words! {
 }
 
 words! {
-    /// What was done last with a Machine.
+    /// The last operation on a Machine.
     OperationType {
         /// Creation, up to the Node's joining.
         Create = "Create",
-        /// A change.
         Update = "Update",
         /// An update in place.
         InPlaceUpdate = "InPlaceUpdate",
@@ -72,19 +68,15 @@ words! {
         DrainNode = "DrainNode",
         /// A change of health.
         HealthCheck = "HealthCheck",
-        /// Deletion.
         Delete = "Delete",
     }
 }
 
 words! {
-    /// How that went.
     OperationState {
-        /// Goes on.
         Processing = "Processing",
         /// Failed; tried again where that helps.
         Failed = "Failed",
-        /// Done.
         Successful = "Successful",
     }
 }

@@ -1,25 +1,24 @@
 //! Whether two provider ids name one VM.
 //!
-//! A driver writes one on the Machine, the cloud's own controller or the kubelet writes one on the Node, and they seldom agree on
-//! more than the last part: AWS has `aws:///REGION/i-1` and `aws:///ZONE/i-1`, Hetzner `hcloud:///ZONE/1` and `hcloud://1`, Azure a
-//! short and a long path in varying case. So a difference of form is no evidence. What a Machine says of its Node and the Node of
-//! its Machine counts, unless both ids are of one scheme and end with names of one kind that differ.
+//! A driver writes one on the Machine, the cloud's own controller or the kubelet writes one on the Node, and they
+//! seldom agree on more than the last part: AWS has `aws:///REGION/i-1` and `aws:///ZONE/i-1`, Hetzner
+//! `hcloud:///ZONE/1` and `hcloud://1`, Azure a short and a long path in varying case. So a different form is no
+//! evidence. The references between a Machine and its Node count, unless both ids have one scheme and end with names of
+//! one kind that differ.
 
 use crate::value::id::ProviderId;
 
-/// What two provider ids tell of their VMs.
+/// The result of comparing two provider ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vms {
-    /// It is one.
+pub enum SameVm {
     Same,
-    /// They are two.
     Different,
     /// The ids cannot be compared.
     Unclear,
 }
 
-impl Vms {
-    /// What the ids of a Node and of a Machine tell, where each may be missing.
+impl SameVm {
+    /// Compares the ids of a Node and of a Machine, where each may be missing.
     pub fn of(one: Option<&ProviderId>, other: Option<&ProviderId>) -> Self {
         match (one, other) {
             (Some(one), Some(other)) => Self::of_texts(one.as_str(), other.as_str()),
@@ -27,7 +26,7 @@ impl Vms {
         }
     }
 
-    /// What two provider ids tell, as they are written.
+    /// Compares two provider ids as they are written.
     pub fn of_texts(one: &str, other: &str) -> Self {
         if one == other && !one.is_empty() {
             return Self::Same;
@@ -36,7 +35,7 @@ impl Vms {
         let (Some(one), Some(other)) = (one, other) else { return Self::Unclear };
         let is_of_one_scheme = match (one_scheme, other_scheme) {
             (Some(one), Some(other)) if one.eq_ignore_ascii_case(other) => true,
-            // One cloud may have several worlds with ids of their own, such as `hcloud` and `hrobot`.
+            // One cloud may have several separate sets of ids, such as `hcloud` and `hrobot`.
             (Some(_), Some(_)) => return Self::Unclear,
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -54,14 +53,15 @@ impl Vms {
 }
 
 impl ProviderId {
-    /// True when both name one VM, in whatever form: they are equal, or end with the same name and are not of two schemes.
+    /// Returns true when both name one VM, in any form: they are equal, or end with the same name and are not of two
+    /// schemes.
     pub fn names_same_vm(&self, other: &Self) -> bool {
-        Vms::of_texts(self.as_str(), other.as_str()) == Vms::Same
+        SameVm::of_texts(self.as_str(), other.as_str()) == SameVm::Same
     }
 }
 
-/// The part by which a provider id names its VM, to look it up by: ids that name one VM have the same, but not only they. `None`: it
-/// names none.
+/// Returns the part of a provider id that names its VM, for a lookup: ids of one VM have the same part, but others may
+/// too. `None`: it names none.
 pub fn vm_name(provider_id: &str) -> Option<String> {
     split(provider_id).1.map(str::to_ascii_lowercase)
 }
@@ -75,8 +75,8 @@ fn split(provider_id: &str) -> (Option<&str>, Option<&str>) {
     (scheme, path.rsplit('/').find(|part| !part.is_empty()))
 }
 
-/// What a VM is named by. A cloud that has several of these for each VM may have written one on the Node and another one on the
-/// Machine.
+/// The kind of name at the end of an id. A cloud that has several names for each VM may write one on the Node and
+/// another one on the Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -119,7 +119,8 @@ mod tests {
                 "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/{name}"
             )
         };
-        // The driver's on the Machine; what the cloud's controller or the kubelet writes on the Node, and on that of another VM.
+        // The driver's on the Machine; what the cloud's controller or the kubelet writes on the Node, and on that of
+        // another VM.
         let clouds: [(&str, String, Vec<String>, String); 7] = [
             (
                 "AWS",
@@ -161,13 +162,13 @@ mod tests {
         ];
         for (cloud, own, of_node, of_other) in clouds {
             for id in &of_node {
-                assert_eq!(Vms::of_texts(&own, id), Vms::Same, "{cloud}: {id}");
-                assert_eq!(Vms::of_texts(id, &own), Vms::Same, "{cloud}: {id}");
+                assert_eq!(SameVm::of_texts(&own, id), SameVm::Same, "{cloud}: {id}");
+                assert_eq!(SameVm::of_texts(id, &own), SameVm::Same, "{cloud}: {id}");
                 assert_eq!(vm_name(&own), vm_name(id), "{cloud}: {id}");
                 assert!(ProviderId::new(&own).names_same_vm(&ProviderId::new(id)), "{cloud}: {id}");
             }
-            assert_eq!(Vms::of_texts(&own, &of_other), Vms::Different, "{cloud}");
-            assert_eq!(Vms::of_texts(&of_other, &own), Vms::Different, "{cloud}");
+            assert_eq!(SameVm::of_texts(&own, &of_other), SameVm::Different, "{cloud}");
+            assert_eq!(SameVm::of_texts(&of_other, &own), SameVm::Different, "{cloud}");
             assert!(!ProviderId::new(&own).names_same_vm(&ProviderId::new(&of_other)), "{cloud}");
         }
     }
@@ -188,17 +189,17 @@ mod tests {
             ("", ""),
             ("///", "//"),
         ] {
-            assert_eq!(Vms::of_texts(one, other), Vms::Unclear, "{one:?} {other:?}");
-            assert_eq!(Vms::of_texts(other, one), Vms::Unclear, "{other:?} {one:?}");
+            assert_eq!(SameVm::of_texts(one, other), SameVm::Unclear, "{one:?} {other:?}");
+            assert_eq!(SameVm::of_texts(other, one), SameVm::Unclear, "{other:?} {one:?}");
         }
         let id = ProviderId::new("sim:///zone/a");
-        assert_eq!([Vms::of(None, Some(&id)), Vms::of(Some(&id), None)], [Vms::Unclear; 2]);
-        assert_eq!(Vms::of(Some(&id), Some(&id)), Vms::Same);
+        assert_eq!([SameVm::of(None, Some(&id)), SameVm::of(Some(&id), None)], [SameVm::Unclear; 2]);
+        assert_eq!(SameVm::of(Some(&id), Some(&id)), SameVm::Same);
     }
 
     #[test]
     fn slashes_at_the_end_and_letters_of_the_scheme_do_not_matter() {
-        assert_eq!(Vms::of_texts("AWS:///eu-west-1/i-0a1/", "aws:///eu-west-1a/i-0a1"), Vms::Same);
+        assert_eq!(SameVm::of_texts("AWS:///eu-west-1/i-0a1/", "aws:///eu-west-1a/i-0a1"), SameVm::Same);
         assert_eq!(vm_name("aws:///eu-west-1/I-0A1//"), Some("i-0a1".to_owned()));
         assert_eq!([vm_name(""), vm_name("aws://"), vm_name("a")], [None, None, Some("a".to_owned())]);
     }

@@ -1,11 +1,11 @@
-//! Which objects belong to an owner, by their labels.
+//! Label selectors: which objects belong to an owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
-/// A label selector that can be understood. All of its requirements must hold; one without any selects everything.
+/// A valid label selector. All of its requirements must hold; one without any selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -14,7 +14,6 @@ pub struct Selector {
 /// One of them, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawRequirement {
-    /// The label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
@@ -22,7 +21,6 @@ pub struct RawRequirement {
     pub values: Vec<String>,
 }
 
-/// Why a selector cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A label without a name.
@@ -30,28 +28,13 @@ pub enum Error {
     NoKey,
     /// A comparison with nothing.
     #[error("{operator} of label {key} has no values: name at least one")]
-    NoValues {
-        /// The label.
-        key: String,
-        /// Which operator.
-        operator: String,
-    },
+    NoValues { key: String, operator: String },
     /// Values that would be without effect.
     #[error("{operator} of label {key} takes no values: remove them")]
-    Values {
-        /// The label.
-        key: String,
-        /// Which operator.
-        operator: String,
-    },
+    Values { key: String, operator: String },
     /// A word that is none of the four.
     #[error("operator {operator:?} of label {key} is none of In, NotIn, Exists and DoesNotExist")]
-    UnknownOperator {
-        /// The label.
-        key: String,
-        /// What is written.
-        operator: String,
-    },
+    UnknownOperator { key: String, operator: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,8 +46,8 @@ enum Requirement {
 }
 
 impl Selector {
-    /// Of `matchLabels` and `matchExpressions`. Fails when one of them cannot be understood, since leaving it out would
-    /// select more than was meant.
+    /// Parses `matchLabels` and `matchExpressions`. Fails when one of them is invalid, since skipping it would select
+    /// too much.
     pub fn parse(
         labels: &Labels,
         expressions: impl IntoIterator<Item = RawRequirement>,
@@ -75,12 +58,12 @@ impl Selector {
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
     }
 
-    /// An object with these labels is selected.
+    /// Returns whether an object with these labels is selected.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds(labels))
     }
 
-    /// There is nothing that an object could fail to have.
+    /// Returns whether it selects everything.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -107,7 +90,7 @@ impl Requirement {
     fn holds(&self, labels: &Labels) -> bool {
         match self {
             Self::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
-            // What does not have the label has none of its values.
+            // An object without the label has none of its values.
             Self::NotIn(key, values) => labels.get(key).is_none_or(|value| !values.contains(value)),
             Self::Exists(key) => labels.contains_key(key),
             Self::DoesNotExist(key) => !labels.contains_key(key),

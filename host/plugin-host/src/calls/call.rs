@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use machinist_core::driver::Answer;
-use machinist_core::driver::error::{Breakage, CallError, Refusal};
+use machinist_core::driver::DriverResult;
+use machinist_core::driver::error::{CallError, GuestFailure, Refusal};
 use machinist_core::value::id::PluginName;
 use tokio::time::timeout_at;
 use tracing::debug;
@@ -101,7 +101,7 @@ impl Sandbox {
         ask: A,
         deadline: Instant,
         (tape, seat): (Option<&Tape>, Arc<Seat>),
-    ) -> Answer<A::Answer> {
+    ) -> DriverResult<A::Answer> {
         self.recorded(&prepared.code.load_full(), prepared, ask, deadline, (tape, Some(seat))).await
     }
 
@@ -112,7 +112,7 @@ impl Sandbox {
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-    ) -> Answer<A::Answer> {
+    ) -> DriverResult<A::Answer> {
         self.recorded(code, prepared, ask, deadline, (None, None)).await
     }
 
@@ -123,7 +123,7 @@ impl Sandbox {
         ask: A,
         deadline: Instant,
         (tape, seat): (Option<&Tape>, Option<Arc<Seat>>),
-    ) -> Answer<A::Answer> {
+    ) -> DriverResult<A::Answer> {
         let archive = self.archive.as_ref().filter(|archive| archive.wants(&prepared.plugin));
         let tape = match (tape, archive) {
             (Some(tape), _) => tape.clone(),
@@ -145,7 +145,7 @@ impl Sandbox {
         ask: A,
         deadline: Instant,
         tape: &Tape,
-    ) -> Answer<A::Answer> {
+    ) -> DriverResult<A::Answer> {
         self.seated(code, prepared, ask, deadline, (tape, None)).await
     }
 
@@ -157,7 +157,7 @@ impl Sandbox {
         mut ask: A,
         deadline: Instant,
         (tape, seat): (&Tape, Option<Arc<Seat>>),
-    ) -> Answer<A::Answer> {
+    ) -> DriverResult<A::Answer> {
         let memory = match prepared.memory.start(Instant::now(), deadline).await {
             Ok(memory) => memory,
             Err(full) => {
@@ -295,11 +295,12 @@ impl Sandbox {
 fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
     match failure::classify(error, output, &prepared.limits) {
         Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
-        Verdict::Broken(Breakage::Trap { detail }) => {
-            Breakage::Trap { detail: output_limits::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
+        Verdict::Broken(GuestFailure::Trap { detail }) => {
+            GuestFailure::Trap { detail: output_limits::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
         Verdict::Broken(
-            other @ (Breakage::Limit { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. }),
+            other
+            @ (GuestFailure::Limit { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. }),
         ) => other.into(),
     }
 }

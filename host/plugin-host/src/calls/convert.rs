@@ -1,7 +1,7 @@
 //! Between the contract's types and core's.
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure};
 use machinist_core::driver::{
     Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest,
     Page, Vm, VmState,
@@ -64,14 +64,14 @@ pub(crate) fn class(class: &ClassSpec) -> wit::Class {
     }
 }
 
-pub(crate) fn creation(creation: wit::Creation, vault: &Vault) -> Result<Creation, Breakage> {
+pub(crate) fn creation(creation: wit::Creation, vault: &Vault) -> Result<Creation, GuestFailure> {
     match creation {
         wit::Creation::Created(machine) => vm(machine, vault).map(Creation::Created),
         wit::Creation::InProgress(waiting) => progress(waiting, vault).map(Creation::InProgress),
     }
 }
 
-pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Result<Deletion, Breakage> {
+pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Result<Deletion, GuestFailure> {
     match deletion {
         wit::Deletion::Deleted(last_known_state) => {
             Ok(Deletion::Deleted { last_known_state: state_to_keep(last_known_state)? })
@@ -80,7 +80,7 @@ pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Result<Deletio
     }
 }
 
-pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, Breakage> {
+pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, GuestFailure> {
     if vm.provider_id.is_empty() {
         return Err(broken("a machine without a provider id"));
     }
@@ -111,7 +111,7 @@ pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, Breakage> {
     })
 }
 
-pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
+pub(crate) fn page(page: wit::Page) -> Result<Page, GuestFailure> {
     let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
     Ok(Page {
         machines: machines.into_iter().map(listed).collect::<Result<_, _>>()?,
@@ -123,7 +123,10 @@ pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
 }
 
 /// One answer for each question, in order; an empty id is none.
-pub(crate) fn volume_ids(asked: usize, ids: Vec<Option<String>>) -> Result<Vec<Option<String>>, Breakage> {
+pub(crate) fn volume_ids(
+    asked: usize,
+    ids: Vec<Option<String>>,
+) -> Result<Vec<Option<String>>, GuestFailure> {
     if ids.len() != asked {
         return Err(broken(format!("{} volume ids for {asked} volumes", ids.len())));
     }
@@ -151,7 +154,7 @@ pub(crate) fn error(error: wit::DriverError, vault: &Vault) -> CallError {
     }
 }
 
-fn driver_error(error: wit::DriverError, vault: &Vault) -> Result<DriverError, Breakage> {
+fn driver_error(error: wit::DriverError, vault: &Vault) -> Result<DriverError, GuestFailure> {
     let known = |id: Option<String>| id.filter(|id| !id.is_empty());
     Ok(DriverError {
         code: code(error.code),
@@ -171,26 +174,26 @@ fn for_people(text: &str, most_bytes: usize, vault: &Vault) -> String {
     output_limits::text(&vault.scrub_text(text), most_bytes)
 }
 
-fn provider_id(id: String) -> Result<ProviderId, Breakage> {
+fn provider_id(id: String) -> Result<ProviderId, GuestFailure> {
     identifier("a provider id", id, ID_BYTES).map(ProviderId::from)
 }
 
-fn node_name(name: String) -> Result<NodeName, Breakage> {
+fn node_name(name: String) -> Result<NodeName, GuestFailure> {
     identifier("a node name", name, NAME_BYTES).map(NodeName::from)
 }
 
-fn address(it: wit::Address) -> Result<Address, Breakage> {
+fn address(it: wit::Address) -> Result<Address, GuestFailure> {
     Ok(Address {
         kind: identifier("the type of an address", it.kind, NAME_BYTES)?,
         address: identifier("an address", it.address, NAME_BYTES)?,
     })
 }
 
-fn state_to_keep(state: Option<String>) -> Result<Option<String>, Breakage> {
+fn state_to_keep(state: Option<String>) -> Result<Option<String>, GuestFailure> {
     state.map(|state| output_limits::opaque("a last known state", state, STATE_BYTES)).transpose()
 }
 
-pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
+pub(crate) fn about(about: wit::About) -> Result<About, GuestFailure> {
     let version = identifier("describe: a version", about.version, NAME_BYTES)?;
     let version = version
         .parse()
@@ -232,7 +235,7 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
     })
 }
 
-fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, Breakage> {
+fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, GuestFailure> {
     Ok(InProgress {
         resume_token: output_limits::opaque("a resume token", progress.resume_token, STATE_BYTES)?,
         ask_again: milliseconds(progress.ask_again_ms),
@@ -240,7 +243,7 @@ fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, Breaka
     })
 }
 
-fn listed(listed: wit::Listed) -> Result<Listed, Breakage> {
+fn listed(listed: wit::Listed) -> Result<Listed, GuestFailure> {
     if listed.provider_id.is_empty() {
         return Err(broken("a listed machine without a provider id"));
     }
@@ -324,7 +327,7 @@ mod tests {
     #[test]
     fn a_description_without_version_or_provider_breaks_the_contract() {
         for wrong in [says("new", &["sim"]), says("1.0.0", &[]), says("1.0.0", &[" "])] {
-            assert!(matches!(about(wrong), Err(Breakage::Contract { .. })));
+            assert!(matches!(about(wrong), Err(GuestFailure::Contract { .. })));
         }
     }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, CallError, Limit, Refusal};
-use machinist_core::driver::{Answer, ClassSpec, MachineIdentity, Operation, SecretValues};
+use machinist_core::driver::error::{CallError, GuestFailure, Limit, Refusal};
+use machinist_core::driver::{ClassSpec, DriverResult, MachineIdentity, Operation, SecretValues};
 use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
@@ -150,7 +150,11 @@ impl Inner {
     /// call.
     ///
     /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
-    pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {
+    pub(crate) async fn dispatch<A: Ask>(
+        self: &Arc<Self>,
+        target: Target,
+        ask: A,
+    ) -> DriverResult<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
         let patience = started + longest.min(self.settings.patience);
@@ -191,16 +195,21 @@ impl Inner {
             Ok(Ok(answer)) => answer,
             // It was under way, and may have sent something.
             Err(ended) if ended.is_cancelled() => {
-                Err(Breakage::CutOff { detail: Refusal::ShuttingDown.to_string() }.into())
+                Err(GuestFailure::CutOff { detail: Refusal::ShuttingDown.to_string() }.into())
             }
-            Ok(Err(_)) | Err(_) => {
-                Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }
-                    .into())
+            Ok(Err(_)) | Err(_) => Err(GuestFailure::Trap {
+                detail: "the host failed during the call; its log says how".to_owned(),
             }
+            .into()),
         }
     }
 
-    async fn run<A: Ask>(self: Arc<Self>, chosen: &Chosen, ask: A, deadline: Instant) -> Answer<A::Answer> {
+    async fn run<A: Ask>(
+        self: Arc<Self>,
+        chosen: &Chosen,
+        ask: A,
+        deadline: Instant,
+    ) -> DriverResult<A::Answer> {
         let generation = &chosen.generation;
         let plugin = &generation.prepared.plugin;
         let span = debug_span!(
@@ -423,7 +432,7 @@ fn is_of_memory(error: &CallError) -> bool {
     match error {
         CallError::Refused(refusal) => matches!(refusal, Refusal::NoMemory { .. }),
         CallError::Broken(broken) => {
-            matches!(broken.breakage, Breakage::Limit { limit: Limit::MemoryBudget, .. })
+            matches!(broken.breakage, GuestFailure::Limit { limit: Limit::MemoryBudget, .. })
         }
         CallError::Guest(_) => false,
     }

@@ -2,9 +2,10 @@
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Breakage, Code, DriverError};
+use machinist_core::driver::error::{Code, DriverError, GuestFailure};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, ListRequest, MachineRequest, Operation, Page, SecretValues, Vm,
+    ClassSpec, Creation, Deletion, DriverResult, ListRequest, MachineRequest, Operation, Page, SecretValues,
+    Vm,
 };
 use wasmtime::{Result, Store};
 
@@ -45,7 +46,7 @@ pub(crate) trait Ask: Clone + Send + Sync + 'static {
     fn subject(&self) -> String;
 
     /// Asks. The outer error is the engine's.
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>>;
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>>;
 }
 
 macro_rules! ask_about_machine {
@@ -67,11 +68,11 @@ macro_rules! ask_about_machine {
                 format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
             }
 
-            fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<$answer>>> {
+            fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<$answer>>> {
                 let Running { driver, store, vault, deadline_ms, tape, .. } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
-                    let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
+                    let convert: fn(_, &Vault) -> std::result::Result<$answer, GuestFailure> = $convert;
                     tape.asked(&request);
                     let answer = driver.$call(store, &request).await?;
                     tape.answered(&answer);
@@ -120,7 +121,7 @@ impl Ask for Reboot {
         format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
         let Running { rebooter, store, vault, deadline_ms, tape, .. } = running;
         async move {
             let Some(rebooter) = rebooter else {
@@ -159,7 +160,7 @@ impl Ask for DeleteById {
         format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
         let Running { id_deleter, store, vault, deadline_ms, tape, .. } = running;
         async move {
             let Some(id_deleter) = id_deleter else {
@@ -193,7 +194,7 @@ impl Ask for List {
         self.0.class.name.to_string()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Page>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Page>>> {
         let Running { driver, store, vault, tape, .. } = running;
         async move {
             let class = convert::class(&self.0.class);
@@ -222,7 +223,7 @@ impl Ask for GetVolumeIds {
         format!("{} volumes", self.0.len())
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
         let Running { driver, store, vault, tape, .. } = running;
         async move {
             tape.asked(&self.0);
@@ -250,7 +251,7 @@ impl Ask for ValidateClass {
         self.0.name.to_string()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
         let Running { driver, store, vault, tape, .. } = running;
         async move {
             let class = convert::class(&self.0);
@@ -279,7 +280,7 @@ impl Ask for Describe {
         String::new()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<About>>> {
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<About>>> {
         let Running { driver, store, tape, .. } = running;
         async move {
             tape.asked(&());

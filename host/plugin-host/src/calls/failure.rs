@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use machinist_core::driver::error::{Breakage, Limit};
+use machinist_core::driver::error::{GuestFailure, Limit};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{Error, FrameInfo, PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
@@ -18,7 +18,7 @@ pub(crate) struct OutOfCpu;
 /// What the engine's error means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Broken(Breakage),
+    Broken(GuestFailure),
     /// The pool is full: the host's business, not the plugin's.
     NoRoom,
 }
@@ -34,14 +34,14 @@ pub(crate) fn classify(error: &Error, output: &str, limits: &Limits) -> Verdict 
         return Verdict::NoRoom;
     }
     Verdict::Broken(match limit_hit(error, limits) {
-        Some((limit, detail)) => Breakage::Limit { limit, detail },
-        None => Breakage::Trap { detail: with_output(&cause(error), output) },
+        Some((limit, detail)) => GuestFailure::Limit { limit, detail },
+        None => GuestFailure::Trap { detail: with_output(&cause(error), output) },
     })
 }
 
 /// The call's time on the wall is over.
-pub(crate) fn past_deadline(allowed: std::time::Duration) -> Breakage {
-    Breakage::Limit { limit: Limit::Deadline, detail: format!("{} ms", allowed.as_millis()) }
+pub(crate) fn past_deadline(allowed: std::time::Duration) -> GuestFailure {
+    GuestFailure::Limit { limit: Limit::Deadline, detail: format!("{} ms", allowed.as_millis()) }
 }
 
 fn limit_hit(error: &Error, limits: &Limits) -> Option<(Limit, String)> {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::budget::Full;
 
-    fn broken(error: impl Into<Error>) -> Breakage {
+    fn broken(error: impl Into<Error>) -> GuestFailure {
         match classify(&error.into(), "", &Limits::default()) {
             Verdict::Broken(breakage) => breakage,
             Verdict::NoRoom => panic!("the pool has room"),
@@ -118,8 +118,8 @@ mod tests {
 
     fn limit(error: impl Into<Error>) -> Option<Limit> {
         match broken(error) {
-            Breakage::Limit { limit, .. } => Some(limit),
-            Breakage::Trap { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. } => None,
+            GuestFailure::Limit { limit, .. } => Some(limit),
+            GuestFailure::Trap { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. } => None,
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn a_trap_shows_what_the_component_printed() {
         let verdict =
             classify(&Trap::UnreachableCodeReached.into(), "panicked at lib.rs:1", &Limits::default());
-        let Verdict::Broken(Breakage::Trap { detail }) = verdict else { panic!("{verdict:?}") };
+        let Verdict::Broken(GuestFailure::Trap { detail }) = verdict else { panic!("{verdict:?}") };
         assert_eq!(
             detail,
             "wasm trap: wasm `unreachable` instruction executed; it printed: panicked at lib.rs:1"

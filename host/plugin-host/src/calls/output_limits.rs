@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use machinist_core::driver::error::Breakage;
+use machinist_core::driver::error::GuestFailure;
 use machinist_core::value::error_chain::chain;
 
 /// A text for people: an error, a warning, what is awaited. A status holds several of them.
@@ -108,7 +108,7 @@ fn is_hidden(character: char) -> bool {
 }
 
 /// Something by which others find a thing: kept as it is, or refused.
-pub(crate) fn identifier(what: &str, value: String, most_bytes: usize) -> Result<String, Breakage> {
+pub(crate) fn identifier(what: &str, value: String, most_bytes: usize) -> Result<String, GuestFailure> {
     if value.len() > most_bytes {
         return Err(too_long(what, value.len(), most_bytes));
     }
@@ -119,12 +119,12 @@ pub(crate) fn identifier(what: &str, value: String, most_bytes: usize) -> Result
 }
 
 /// Something that only the driver reads: any characters, but not endless.
-pub(crate) fn opaque(what: &str, value: String, most_bytes: usize) -> Result<String, Breakage> {
+pub(crate) fn opaque(what: &str, value: String, most_bytes: usize) -> Result<String, GuestFailure> {
     if value.len() > most_bytes { Err(too_long(what, value.len(), most_bytes)) } else { Ok(value) }
 }
 
 /// As many as this, or refused.
-pub(crate) fn few<T>(what: &str, items: Vec<T>, most: usize) -> Result<Vec<T>, Breakage> {
+pub(crate) fn few<T>(what: &str, items: Vec<T>, most: usize) -> Result<Vec<T>, GuestFailure> {
     if items.len() > most {
         return Err(broken(format!("{} {what}, at most {most} are taken", items.len())));
     }
@@ -132,11 +132,11 @@ pub(crate) fn few<T>(what: &str, items: Vec<T>, most: usize) -> Result<Vec<T>, B
 }
 
 /// A rule of the contract that an answer breaks.
-pub(crate) fn broken(detail: impl Into<String>) -> Breakage {
-    Breakage::Contract { detail: detail.into() }
+pub(crate) fn broken(detail: impl Into<String>) -> GuestFailure {
+    GuestFailure::Contract { detail: detail.into() }
 }
 
-fn too_long(what: &str, bytes: usize, most_bytes: usize) -> Breakage {
+fn too_long(what: &str, bytes: usize, most_bytes: usize) -> GuestFailure {
     broken(format!("{what} of {bytes} bytes, at most {most_bytes} are taken"))
 }
 

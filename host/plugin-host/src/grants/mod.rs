@@ -23,7 +23,7 @@ mod connection_header;
 pub(crate) mod form;
 mod limits;
 mod override_header;
-mod pattern;
+pub(crate) mod pattern;
 mod raw;
 mod secret;
 mod shadow;

@@ -26,20 +26,30 @@ impl NamePattern {
 
     /// Whether this matches all names that the other matches.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        match (self.0.split_once('*'), other.0.split_once('*')) {
-            (_, None) => self.matches(&other.0),
-            (None, Some(_)) => false,
-            (Some((before, after)), Some((own_before, own_after))) => {
-                own_before.starts_with(before) && own_after.ends_with(after)
-            }
-        }
+        covers(&self.0, &other.0)
     }
 
     /// Whether the pattern matches this name.
     pub(crate) fn matches(&self, name: &str) -> bool {
-        match self.0.split_once('*') {
-            None => self.0 == name,
-            Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
+        matches(&self.0, name)
+    }
+}
+
+/// Whether a name fits a pattern with at most one `*`.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
+    }
+}
+
+/// Whether each name that fits `other` also fits `wide`.
+pub(crate) fn covers(wide: &str, other: &str) -> bool {
+    match (wide.split_once('*'), other.split_once('*')) {
+        (_, None) => matches(wide, other),
+        (None, Some(_)) => false,
+        (Some((before, after)), Some((own_before, own_after))) => {
+            own_before.starts_with(before) && own_after.ends_with(after)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a policy says about itself, checked.
 
-use machinist_core::driver::error::Breakage;
+use machinist_core::driver::error::GuestFailure;
 
 use crate::calls::bindings::policy::machinist::policy::types as wit;
 use crate::calls::output_limits::{NAME_BYTES, SCHEMA_BYTES, broken, identifier, opaque};
@@ -16,7 +16,7 @@ pub struct PolicyAbout {
     pub settings_schema: Option<String>,
 }
 
-pub(crate) fn about(about: wit::About) -> Result<PolicyAbout, Breakage> {
+pub(crate) fn about(about: wit::About) -> Result<PolicyAbout, GuestFailure> {
     checked(about.name, about.version, about.settings_schema)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn checked(
     name: String,
     version: String,
     settings_schema: Option<String>,
-) -> Result<PolicyAbout, Breakage> {
+) -> Result<PolicyAbout, GuestFailure> {
     let version = identifier("describe: a version", version, NAME_BYTES)?;
     let version = version
         .parse()
@@ -60,7 +60,7 @@ mod tests {
             ("zone", "1.0.0", Some(SCHEMA_BYTES + 1)),
         ] {
             assert!(
-                matches!(says(name, version, schema), Err(Breakage::Contract { .. })),
+                matches!(says(name, version, schema), Err(GuestFailure::Contract { .. })),
                 "{name} {version}"
             );
         }

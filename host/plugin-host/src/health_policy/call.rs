@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, CallError, Refusal};
-use machinist_core::health_policy::{Question, RawAnswer};
+use machinist_core::driver::error::{CallError, GuestFailure, Refusal};
+use machinist_core::health_policy::{PolicyQuestion, RawAnswer};
 use machinist_core::value::id::PluginName;
 use tokio::time::timeout_at;
 use tracing::debug;
@@ -88,7 +88,7 @@ impl PolicySandbox {
     pub(crate) async fn evaluate(
         &self,
         policy: &PreparedPolicy,
-        question: &Question,
+        question: &PolicyQuestion,
         now: Timestamp,
     ) -> Result<RawAnswer, CallError> {
         let call = format!("evaluate {}", question.machine.key);
@@ -158,12 +158,12 @@ fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> Ca
     let limits = policy.terms.limits.common();
     match failure::classify(error, output, &limits) {
         Verdict::NoRoom => Refusal::Busy { plugin: policy.plugin.to_string() }.into(),
-        Verdict::Broken(Breakage::Limit {
+        Verdict::Broken(GuestFailure::Limit {
             limit: limit @ machinist_core::driver::error::Limit::Fuel,
             ..
-        }) => Breakage::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
-        Verdict::Broken(Breakage::Trap { detail }) => {
-            Breakage::Trap { detail: output_limits::text(&detail, TEXT_BYTES) }.into()
+        }) => GuestFailure::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
+        Verdict::Broken(GuestFailure::Trap { detail }) => {
+            GuestFailure::Trap { detail: output_limits::text(&detail, TEXT_BYTES) }.into()
         }
         Verdict::Broken(breakage) => breakage.into(),
     }

@@ -2,15 +2,16 @@
 
 use jiff::Timestamp;
 use machinist_core::health_policy::{
-    Action, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Question, RawAnswer, Subject, Verdict,
+    Action, ConditionFact, DomainFact, HistoryFact, NodeQuestion, PolicyQuestion, PolicyVerdict, RawAnswer,
+    Subject,
 };
-use machinist_core::machine::node::health::Status;
+use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::phase::Phase;
 
 use crate::calls::bindings::policy::machinist::policy::types as wit;
 use crate::calls::output_limits::{self, TEXT_BYTES};
 
-pub(crate) fn question(question: &Question) -> wit::Question {
+pub(crate) fn question(question: &PolicyQuestion) -> wit::Question {
     wit::Question {
         machine: machine(&question.machine),
         node: question.node.as_ref().map(node),
@@ -50,9 +51,9 @@ fn condition(condition: &ConditionFact) -> wit::Condition {
     wit::Condition {
         kind: condition.kind.clone(),
         status: match condition.status {
-            Status::True => wit::Status::True,
-            Status::False => wit::Status::False,
-            Status::Unknown => wit::Status::Unknown,
+            ConditionStatus::True => wit::Status::True,
+            ConditionStatus::False => wit::Status::False,
+            ConditionStatus::Unknown => wit::Status::Unknown,
         },
         reason: condition.reason.clone(),
         message: condition.message.clone(),
@@ -91,9 +92,9 @@ fn domain(domain: &DomainFact) -> wit::Domain {
 pub(crate) fn answer(verdict: &wit::Verdict) -> RawAnswer {
     RawAnswer {
         verdict: match verdict.health {
-            wit::Health::Healthy => Verdict::Healthy,
-            wit::Health::Unhealthy(since) => Verdict::Unhealthy { since: moment(since) },
-            wit::Health::Unknown => Verdict::Unknown,
+            wit::Health::Healthy => PolicyVerdict::Healthy,
+            wit::Health::Unhealthy(since) => PolicyVerdict::Unhealthy { since: moment(since) },
+            wit::Health::Unknown => PolicyVerdict::Unknown,
         },
         reason: reason(&verdict.reason),
         action: match verdict.action {

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, CallError, Refusal};
-use machinist_core::health_policy::{Question, RawAnswer};
+use machinist_core::driver::error::{CallError, GuestFailure, Refusal};
+use machinist_core::health_policy::{PolicyQuestion, RawAnswer};
 use machinist_core::value::id::PluginName;
 use tokio::time::timeout_at;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,7 +26,7 @@ impl Inner {
     pub(crate) async fn evaluate(
         self: &Arc<Self>,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> Result<RawAnswer, CallError> {
         if self.is_closing.load(Ordering::Acquire) {
@@ -43,17 +43,17 @@ impl Inner {
         match AbortOnDropHandle::new(self.guests.usual.spawn(call)).await {
             Ok(answer) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
-            Err(_panicked) => {
-                Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }
-                    .into())
+            Err(_panicked) => Err(GuestFailure::Trap {
+                detail: "the host failed during the call; its log says how".to_owned(),
             }
+            .into()),
         }
     }
 
     async fn run_policy(
         self: Arc<Self>,
         generation: &Arc<PolicyGeneration>,
-        question: &Question,
+        question: &PolicyQuestion,
         now: Timestamp,
     ) -> Result<RawAnswer, CallError> {
         let policy = &generation.prepared;

@@ -18,9 +18,9 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
@@ -279,43 +279,43 @@ impl PluginHost {
     }
 
     /// `create`
-    pub async fn create(&self, request: MachineRequest) -> Answer<Creation> {
+    pub async fn create(&self, request: MachineRequest) -> DriverResult<Creation> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Create(request)).await
     }
 
     /// `initialize`
-    pub async fn initialize(&self, request: MachineRequest) -> Answer<Vm> {
+    pub async fn initialize(&self, request: MachineRequest) -> DriverResult<Vm> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Initialize(request)).await
     }
 
     /// `delete`
-    pub async fn delete(&self, request: MachineRequest) -> Answer<Deletion> {
+    pub async fn delete(&self, request: MachineRequest) -> DriverResult<Deletion> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Delete(request)).await
     }
 
     /// `get-status`
-    pub async fn get_status(&self, request: MachineRequest) -> Answer<Vm> {
+    pub async fn get_status(&self, request: MachineRequest) -> DriverResult<Vm> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::GetStatus(request)).await
     }
 
     /// `reboot`
-    pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
+    pub async fn reboot(&self, request: MachineRequest) -> DriverResult<()> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Reboot(request)).await
     }
 
     /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
-    pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> Answer<()> {
+    pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> DriverResult<()> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
     }
 
     /// `list`
-    pub async fn list(&self, request: ListRequest) -> Answer<Page> {
+    pub async fn list(&self, request: ListRequest) -> DriverResult<Page> {
         let target = Target::of(&request.class, None, Some(&request.secrets));
         self.inner().dispatch(target, ask::List(request)).await
     }
@@ -326,13 +326,13 @@ impl PluginHost {
         provider: ProviderName,
         pin: Option<Digest>,
         volume_specs: Vec<String>,
-    ) -> Answer<Vec<Option<String>>> {
+    ) -> DriverResult<Vec<Option<String>>> {
         let target = Target { provider, pin, caller: Caller::default(), plugins: None };
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 
     /// `validate-class`
-    pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
+    pub async fn validate_class(&self, class: ClassSpec) -> DriverResult<Vec<String>> {
         self.inner().dispatch(Target::of(&class, None, None), ask::ValidateClass(class)).await
     }
 
@@ -345,7 +345,7 @@ impl PluginHost {
     pub async fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> Result<RawAnswer, CallError> {
         self.inner().evaluate(policy, question, now).await

@@ -38,7 +38,7 @@ mod wire_error;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use machinist_core::driver::error::{Breakage, Broken, CallError};
+use machinist_core::driver::error::{Broken, CallError, GuestFailure};
 use serde::Serialize;
 use wasmtime_wasi::WasiCtxBuilder;
 
@@ -333,18 +333,18 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn broken(answer: Option<serde_json::Value>, breakage: &Breakage) -> End {
+fn broken(answer: Option<serde_json::Value>, breakage: &GuestFailure) -> End {
     match (answer, breakage) {
-        (Some(answer), Breakage::Contract { detail }) => {
+        (Some(answer), GuestFailure::Contract { detail }) => {
             End::Answered { answer, breaks: Some(detail.clone()) }
         }
-        (_, Breakage::Limit { limit, detail }) => {
+        (_, GuestFailure::Limit { limit, detail }) => {
             End::Limit { limit: limit.name().to_owned(), detail: detail.clone() }
         }
-        (_, Breakage::Trap { detail } | Breakage::Contract { detail }) => {
+        (_, GuestFailure::Trap { detail } | GuestFailure::Contract { detail }) => {
             End::Trapped { detail: detail.clone() }
         }
-        (_, Breakage::CutOff { .. }) => End::Dropped,
+        (_, GuestFailure::CutOff { .. }) => End::Dropped,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, Broken, CallError, Limit};
+use machinist_core::driver::error::{Broken, CallError, GuestFailure, Limit};
 
 use crate::calls::call::Prepared;
 use crate::calls::convert::About;
@@ -187,12 +187,14 @@ impl<P, A> Generation<P, A> {
 }
 
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
-pub(crate) fn is_fault(breakage: &Breakage) -> bool {
+pub(crate) fn is_fault(breakage: &GuestFailure) -> bool {
     match breakage {
         // Others may hold the memory of the host.
-        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight | Limit::MemoryBudget, .. }
-        | Breakage::CutOff { .. } => false,
-        Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => true,
+        GuestFailure::Limit {
+            limit: Limit::Deadline | Limit::CallsInFlight | Limit::MemoryBudget, ..
+        }
+        | GuestFailure::CutOff { .. } => false,
+        GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => true,
     }
 }
 

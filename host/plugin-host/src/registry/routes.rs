@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinist_core::driver::error::Refusal;
-use machinist_core::health_policy::{PolicyFact, Standing as PolicyStanding};
+use machinist_core::health_policy::{PolicyFact, ServingState as PolicyStanding};
 use machinist_core::value::id::{PluginName, ProviderName};
 
 use crate::health_policy::Terms;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::CallError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -73,7 +73,7 @@ impl Inner {
     }
 
     /// The call is over: the other version is asked. Nobody waits for it.
-    pub(crate) fn shadow<A: Ask>(self: &Arc<Self>, held: Held<A>, answer: &Answer<A::Answer>) {
+    pub(crate) fn shadow<A: Ask>(self: &Arc<Self>, held: Held<A>, answer: &DriverResult<A::Answer>) {
         let has_answered = matches!(answer, Ok(_) | Err(CallError::Guest(_)));
         let inner = Arc::clone(self);
         let closed = self.has_closed.clone();

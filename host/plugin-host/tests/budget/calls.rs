@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use machinist_core::driver::error::{Breakage, Broken, CallError, Limit, Refusal};
+use machinist_core::driver::error::{Broken, CallError, GuestFailure, Limit, Refusal};
 use machinist_plugin_host::PluginReport;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -65,7 +65,10 @@ fn count(answers: &[Result<machinist_core::driver::Creation, CallError>]) -> (us
     let broke = |error: &CallError| {
         matches!(
             error,
-            CallError::Broken(Broken { breakage: Breakage::Limit { limit: Limit::MemoryBudget, .. }, .. })
+            CallError::Broken(Broken {
+                breakage: GuestFailure::Limit { limit: Limit::MemoryBudget, .. },
+                ..
+            })
         )
     };
     let waited = |error: &CallError| matches!(error, CallError::Refused(Refusal::NoMemory { .. }));

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_core::health_policy::{Action, Verdict};
+use machinist_core::health_policy::{Action, PolicyVerdict};
 use machinist_core::value::id::{Name, ProviderName, Uid};
 
 use crate::policies::{ask, before, now, policy, question};
@@ -90,12 +90,15 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     let report = world.ready(policy("zone", component.clone())).await;
     assert_eq!(report.held.expect("is Ready").version, "0.1.0");
     let answer = ask(&world, "zone", question()).await.expect("answers");
-    assert_eq!((answer.verdict, answer.action), (Verdict::Unhealthy { since: before(300) }, Action::Replace));
+    assert_eq!(
+        (answer.verdict, answer.action),
+        (PolicyVerdict::Unhealthy { since: before(300) }, Action::Replace)
+    );
     assert_eq!(answer.reason, "Ready is Unknown");
     assert_eq!(answer.holds_until, now() + SignedDuration::from_secs(30));
     let mut silent = question();
     silent.domain.silent = 7;
-    assert_eq!(ask(&world, "zone", silent).await.expect("answers").verdict, Verdict::Unknown);
+    assert_eq!(ask(&world, "zone", silent).await.expect("answers").verdict, PolicyVerdict::Unknown);
     let mut calm = question();
     calm.node = None;
     assert_eq!(ask(&world, "zone", calm).await.expect("answers").reason, "the Node is gone");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_core::driver::error::{Breakage, Broken, CallError, Refusal};
+use machinist_core::driver::error::{Broken, CallError, GuestFailure, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState};
 
 use crate::world::{Map, World, settings};
@@ -64,12 +64,15 @@ async fn a_panic_is_a_trap_with_its_message() {
     let (world, _) = world().await;
     let error =
         world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
-    let CallError::Broken(Broken { breakage: Breakage::Trap { detail }, .. }) = &error else {
+    let CallError::Broken(Broken { breakage: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
     };
     assert!(detail.contains("unreachable") && detail.contains("out of cheese"), "{detail}");
     let error = world.create("hostile", r#"{"do":"exit","status":3}"#).await.expect_err("exits");
-    assert!(matches!(&error, CallError::Broken(Broken { breakage: Breakage::Trap { .. }, .. })), "{error:?}");
+    assert!(
+        matches!(&error, CallError::Broken(Broken { breakage: GuestFailure::Trap { .. }, .. })),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

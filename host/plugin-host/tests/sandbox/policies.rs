@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::error::{Breakage, Broken, CallError, Code, Limit};
+use machinist_core::driver::error::{Broken, CallError, Code, GuestFailure, Limit};
 use machinist_core::health_policy::{
-    Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, Question, RawAnswer, Standing,
-    Subject, Verdict, opinion_of,
+    Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, PolicyQuestion, PolicyVerdict,
+    RawAnswer, ServingState, Subject, opinion_of,
 };
-use machinist_core::machine::node::health::Status;
+use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::id::{ObjectKey, Uid};
 use machinist_core::value::phase::Phase;
 use machinist_plugin_host::sources::Encoding;
@@ -28,8 +28,8 @@ pub(crate) fn before(seconds: i64) -> Timestamp {
 }
 
 /// A Machine whose Node has not answered for five minutes.
-pub(crate) fn question() -> Question {
-    Question {
+pub(crate) fn question() -> PolicyQuestion {
+    PolicyQuestion {
         machine: Subject {
             key: ObjectKey::new("shoot", "machine-1"),
             uid: Uid::new("uid-1"),
@@ -49,7 +49,7 @@ pub(crate) fn question() -> Question {
             is_unschedulable: false,
             conditions: vec![ConditionFact {
                 kind: "Ready".to_owned(),
-                status: Status::Unknown,
+                status: ConditionStatus::Unknown,
                 reason: "NodeStatusUnknown".to_owned(),
                 message: "Kubelet stopped posting node status.".to_owned(),
                 since: Some(before(300)),
@@ -78,7 +78,11 @@ fn odd(settings: &str) -> Map {
     policy("odd", component("odd-policy")).data("settings.json", settings)
 }
 
-pub(crate) async fn ask(world: &World, policy: &str, question: Question) -> Result<RawAnswer, CallError> {
+pub(crate) async fn ask(
+    world: &World,
+    policy: &str,
+    question: PolicyQuestion,
+) -> Result<RawAnswer, CallError> {
     world.host.evaluate(&policy.into(), question, now()).await
 }
 
@@ -92,7 +96,7 @@ async fn the_shipped_policies_answer() {
     for name in ["policy-default", "policy-zone", "policy-ladder"] {
         world.ready(policy(name, component(name))).await;
     }
-    let sick = Verdict::Unhealthy { since: before(300) };
+    let sick = PolicyVerdict::Unhealthy { since: before(300) };
     let answer = ask(&world, "policy-default", question()).await.expect("answers");
     assert_eq!(
         (answer.verdict, answer.action, answer.reason.as_str()),
@@ -105,7 +109,7 @@ async fn the_shipped_policies_answer() {
     let mut silent = question();
     silent.domain.silent = 7;
     let answer = ask(&world, "policy-zone", silent).await.expect("answers");
-    assert_eq!(answer.verdict, Verdict::Unknown);
+    assert_eq!(answer.verdict, PolicyVerdict::Unknown);
     assert!(answer.reason.contains("zone-a") && answer.reason.contains("held"), "{}", answer.reason);
     assert_eq!(answer.holds_until, now() + SignedDuration::from_secs(30));
 }
@@ -156,12 +160,12 @@ async fn check_limit(what: &str, expected: Limit) {
     for _ in 0..2 {
         let error = ask(&world, "odd", question()).await.expect_err("breaks");
         assert!(
-            matches!(&error, CallError::Broken(Broken { breakage: Breakage::Limit { limit, .. }, .. }) if *limit == expected),
+            matches!(&error, CallError::Broken(Broken { breakage: GuestFailure::Limit { limit, .. }, .. }) if *limit == expected),
             "{what}: {error:?}"
         );
         let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
         let opinion = opinion_of(&asked, Err(error.to_string()), now());
-        assert_eq!(opinion.verdict, Verdict::Unknown, "a broken policy does not know");
+        assert_eq!(opinion.verdict, PolicyVerdict::Unknown, "a broken policy does not know");
         assert!(ask(&world, "calm", question()).await.is_ok(), "others do not notice");
     }
     let breakages =
@@ -199,7 +203,7 @@ async fn a_panic_is_a_trap_with_its_message() {
     let world = World::new();
     world.ready(odd(r#"{"do": "trap"}"#)).await;
     let error = ask(&world, "odd", question()).await.expect_err("traps");
-    let CallError::Broken(Broken { breakage: Breakage::Trap { detail }, .. }) = &error else {
+    let CallError::Broken(Broken { breakage: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
     };
     assert!(detail.contains("out of cheese"), "{detail}");
@@ -212,7 +216,7 @@ async fn an_odd_answer_becomes_one_that_can_be_shown() {
     let answer = ask(&world, "odd", question()).await.expect("answers");
     let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
     let opinion = opinion_of(&asked, Ok(answer), now());
-    assert_eq!(opinion.verdict, Verdict::Unhealthy { since: now() });
+    assert_eq!(opinion.verdict, PolicyVerdict::Unhealthy { since: now() });
     assert!(!opinion.reason.chars().any(char::is_control), "{:?}", opinion.reason);
     assert_eq!(opinion.holds_until, now() + SignedDuration::from_secs(1));
 }
@@ -250,8 +254,8 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
     let world = World::new();
     let generation = |world: &World| match &world.host.policies()[..] {
         [fact] => match &fact.standing {
-            Standing::Serving { generation } => *generation,
-            Standing::NotServing { reason } => panic!("{reason}"),
+            ServingState::Serving { generation } => *generation,
+            ServingState::NotServing { reason } => panic!("{reason}"),
         },
         facts => panic!("{facts:?}"),
     };
@@ -320,12 +324,12 @@ async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(fact.scope.covers(&question().machine));
-    let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     assert!(reason.contains("is rejected"), "{reason}");
 
     world.ready(odd("{}").data("policy.yaml", "mode: observe")).await;
     assert_eq!(world.host.policies()[0].mode, Mode::Observe);
-    assert!(matches!(world.host.policies()[0].standing, Standing::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -365,13 +369,13 @@ async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
     world.host.declare(index.0.clone()).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
     world.host.declare(second.0.clone()).await;
     world.ready(index).await;
     assert!(ask(&world, "ladder", question()).await.is_ok());
-    assert!(matches!(world.host.policies()[0].standing, Standing::Serving { .. }));
+    assert!(matches!(world.host.policies()[0].standing, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
@@ -397,7 +401,7 @@ async fn broken(map: Map) -> (Mode, bool, String, String) {
     world.rejected(map).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
-    let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let ServingState::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     let covers = fact.scope.covers(&question().machine);
     (fact.mode, covers, reason.clone(), world.report(&id).warnings.join("; "))
 }

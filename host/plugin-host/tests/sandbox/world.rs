@@ -11,7 +11,9 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use machinist_artifacts::{Bundle, SigningKey};
-use machinist_core::driver::{Answer, ClassSpec, Creation, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::driver::{
+    ClassSpec, Creation, DriverResult, MachineIdentity, MachineRequest, SecretValues,
+};
 use machinist_core::value::id::{Name, Uid};
 use machinist_plugin_host::sources::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
 use machinist_plugin_host::{
@@ -42,6 +44,8 @@ pub(crate) fn settings() -> HostSettings {
 }
 
 pub(crate) fn settings_in(cache: &Path) -> HostSettings {
+    // As the binary does at its start; whichever test is first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = HostSettings::new(cache, CacheKey::Bytes(KEY), compiler(), Vec::<OsString>::new());
     HostSettings { loopback_registries: LoopbackRegistries::Allowed, ..settings }
 }
@@ -124,7 +128,7 @@ impl World {
         report.reason.expect("a rejection has a reason")
     }
 
-    pub(crate) async fn create(&self, provider: &str, spec: &str) -> Answer<Creation> {
+    pub(crate) async fn create(&self, provider: &str, spec: &str) -> DriverResult<Creation> {
         self.host.create(request(provider, spec)).await
     }
 
@@ -143,7 +147,7 @@ impl World {
 }
 
 /// Which version of the plain driver made this machine.
-pub(crate) fn version(answer: &Answer<Creation>) -> String {
+pub(crate) fn version(answer: &DriverResult<Creation>) -> String {
     match answer {
         Ok(Creation::Created(vm)) => {
             vm.provider_id.as_str().split('/').nth(3).expect("plain:///version/uid").to_owned()

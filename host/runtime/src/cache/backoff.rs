@@ -12,23 +12,15 @@ use crate::context::key::Kind;
 /// The watches of a tenant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WatchedKind {
-    /// Of Machines.
     Machines,
-    /// Of classes.
     Classes,
-    /// Of Secrets.
     Secrets,
-    /// Of Nodes.
     Nodes,
-    /// Of the ConfigMaps with plugins.
+    /// The ConfigMaps with plugins.
     Plugins,
-    /// Of PodDisruptionBudgets.
     Budgets,
-    /// Of VolumeAttachments.
     Attachments,
-    /// Of MachineSets.
     Sets,
-    /// Of MachineDeployments.
     Deployments,
 }
 
@@ -52,8 +44,8 @@ const AT_THE_START: Duration = Duration::from_millis(50);
 /// After the first error of a watch that has worked.
 const FIRST: Duration = Duration::from_millis(800);
 
-/// Never more than this: while a watch waits, nothing is known of its kind, and after an outage all Machines wait for that. A
-/// tenant has few watches, so that a server which comes back is asked at most a few times a second.
+/// The longest pause. While a watch pauses, its kind is unknown, and after an outage all Machines wait for it. A tenant
+/// has few watches, so that a server that recovers gets at most a few requests a second.
 const LAST: Duration = Duration::from_secs(5);
 
 /// A watch that has gone for so long after an error works: the next one counts as the first. Longer than the longest

@@ -1,8 +1,7 @@
 //! Objects that are gone, as an answer of the API server said, and that the caches still show.
 //!
-//! A deletion that is carried out at once, or that finds nothing, is answered without a version, so that no barrier can
-//! wait for the caches. Without this memory the next pass would ask for the same deletion again, and the one after it,
-//! until the watch is back.
+//! A deletion that completes at once, or that finds nothing, is answered without a version, so that no barrier can wait
+//! for the caches. Without this memory each reconcile would request the same deletion again until the watch catches up.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,8 +13,8 @@ use machinist_core::value::id::Uid;
 pub(crate) struct DeletedObjects(Mutex<BTreeSet<Uid>>);
 
 impl DeletedObjects {
-    /// Remembers an object that is gone for as long as the cache shows it, which `is_shown` tells after the object was
-    /// noted: the cache drops an object before the engine forgets it, so that no uid stays for ever.
+    /// Remembers a deleted object for as long as the cache shows it. `is_shown` is called after the object was added:
+    /// the cache drops an object before the engine forgets it, so that no uid stays forever.
     pub(crate) fn add(&self, uid: &Uid, is_shown: impl FnOnce() -> bool) {
         self.lock().insert(uid.clone());
         if !is_shown() {

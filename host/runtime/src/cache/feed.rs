@@ -1,4 +1,4 @@
-//! From a watch to a store, and to whoever wants to know of changes.
+//! From a watch to a store; each change is reported to the event loop.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,19 +16,18 @@ use super::store::Store;
 /// A change of one object, after the store has it.
 #[derive(Debug)]
 pub(crate) struct Change<T> {
-    /// Which object.
     pub key: ObjectKey,
-    /// What was there before.
+    /// The object before the change.
     pub old: Option<Arc<T>>,
-    /// What is there; `None` when the object is gone.
+    /// The object after the change; `None` if it is gone.
     pub new: Option<Arc<T>>,
     /// The version of this change.
     pub resource_version: String,
-    /// It comes from a listing. Versions in a listing follow no order.
+    /// True for an object of a listing. Versions in a listing follow no order.
     pub is_listed: bool,
-    /// What is there cannot be decoded: its metadata. `old` and `new` are the copy from before, if there is one.
+    /// The metadata of an object that cannot be decoded. `old` and `new` are the copy from before, if there is one.
     pub unreadable: Option<Arc<ObjectMeta>>,
-    /// What was there before could not be decoded: its metadata.
+    /// The metadata of an object that could not be decoded before the change.
     pub was_unreadable: Option<Arc<ObjectMeta>>,
 }
 
@@ -47,8 +46,9 @@ impl<T> Change<T> {
     }
 }
 
-/// Runs until the stream ends. `trim` takes away what nobody reads before an object is kept. `on_change` is told of each
-/// change, `on_synced` of each complete listing, with the highest version in it: everything up to there has been told.
+/// Runs until the stream ends. `trim` removes unused fields before an object is stored. `on_change` is called for each
+/// change, `on_synced` for each complete listing, with the highest version in it: every change up to that version was
+/// reported.
 ///
 /// An object that cannot be decoded is logged and harms only itself: it is there, as its metadata says, and the copy
 /// that was decoded before stays until it is gone.
@@ -62,7 +62,7 @@ pub(crate) async fn feed<T>(
     T: Resource<DynamicType = ()> + Clone + Debug,
 {
     let kind = T::kind(&()).into_owned();
-    // The keys that a listing has not shown yet: what is left at its end is gone.
+    // Keys that a listing has not shown yet: at its end they are gone.
     let mut unseen: Option<BTreeSet<ObjectKey>> = None;
     let mut highest = String::new();
     let mut stream = std::pin::pin!(stream);
@@ -77,7 +77,7 @@ pub(crate) async fn feed<T>(
                 let metadata = metadata_of(&object);
                 let key = key_of(metadata);
                 let resource_version = metadata.resource_version.clone().unwrap_or_default();
-                // Before it is decoded: what cannot be decoded is there all the same.
+                // Before decoding: an object that cannot be decoded exists all the same.
                 if let Some(unseen) = &mut unseen {
                     unseen.remove(&key);
                     if is_later(&resource_version, &highest) {
@@ -122,13 +122,13 @@ pub(crate) async fn feed<T>(
                 let old = store.remove(&key);
                 on_change(Change { resource_version, was_unreadable, ..Change::new(key, old, None) });
             }
-            // The stream backs off by itself and lists anew where it must.
+            // The stream backs off and lists again where it must.
             Err(error) => debug!(kind, error = %error, "watch interrupted"),
         }
     }
 }
 
-/// Versions are decimal numbers of any length; what is none is never later.
+/// Versions are decimal numbers of any length; any other text is never later.
 fn is_later(version: &str, than: &str) -> bool {
     let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
     is_number && (version.len(), version) > (than.len(), than)
@@ -189,7 +189,7 @@ mod tests {
         DeserializeGuard(Ok(map))
     }
 
-    /// What is told of these events, one a line.
+    /// Returns the reports of these events, one for each line.
     fn reports(events: Vec<Event<DeserializeGuard<ConfigMap>>>) -> Vec<String> {
         let reports = RefCell::new(Vec::new());
         let on_change = |change: Change<ConfigMap>| {

@@ -1,6 +1,7 @@
 //! Nodes by the VM that they name, and by the Machine that has marked them.
 //!
-//! For Machines whose label does not lead to their Node. Follows the cache of Nodes; what it answers is looked up there.
+//! For Machines whose label does not lead to their Node. Follows the cache of Nodes; callers read the named Nodes
+//! there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +24,7 @@ pub(crate) struct NodeIndex(Mutex<Maps>);
 impl NodeIndex {
     /// The Node of this name changed from `old` to `new`.
     pub(crate) fn changed(&self, name: &str, old: Option<&Node>, new: Option<&Node>) {
-        // What a panic has left half-done is a candidate too many or too few, and later changes mend it.
+        // A panic of another holder leaves a candidate too many or too few, and later changes correct it.
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let vm = |node: Option<&Node>| node.and_then(vm_of);
         let mark = |node: Option<&Node>| node.and_then(mark_of).map(str::to_owned);

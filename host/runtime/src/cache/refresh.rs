@@ -1,7 +1,7 @@
-//! Listing everything anew after an outage.
+//! Lists everything again after an outage.
 //!
-//! A watch that was interrupted comes back by itself and says nothing of it: whether a silent one is current or still cut off
-//! cannot be told. A listing can: it is as new as the question.
+//! A watch that was interrupted resumes without notice, so that a silent watch may be current or still cut off. A
+//! listing is at least as new as its request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,8 @@ use crate::context::key::Kind;
 
 /// Listings that were asked for, and how far the feeds are with them.
 ///
-/// Feeds are called one by one in the order of their kinds: a channel to all of them would call them in an order of its own, and no
-/// run could be repeated.
+/// Feeds are called one by one in the order of their kinds: a channel to all of them would call them in another order,
+/// and no run could be repeated.
 #[derive(Clone, Default)]
 pub(crate) struct Refresh {
     state: Arc<RefreshState>,
@@ -41,7 +41,7 @@ impl RefreshState {
 }
 
 impl Refresh {
-    /// Has all feeds list anew.
+    /// Requests a new listing of all feeds.
     pub(crate) fn ask(&self) {
         for feed in self.state.feeds().values_mut() {
             feed.asked += 1;
@@ -77,13 +77,13 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// A listing begins: what is asked for later is another.
+    /// Begins a listing. A later request needs another one.
     pub(crate) fn begin(&mut self) -> RunningListing {
         self.begun = self.asked();
         RunningListing { kind: self.kind, round: self.begun, state: self.state.clone() }
     }
 
-    /// Waits until the feed has to begin anew.
+    /// Waits until the feed has to list again.
     pub(crate) async fn next(&mut self) {
         while self.asked() <= self.begun {
             self.again.notified().await;
@@ -103,7 +103,7 @@ pub(crate) struct RunningListing {
 }
 
 impl RunningListing {
-    /// Everything has been told.
+    /// Marks the listing as complete: every change of it was reported.
     pub(crate) fn complete(&self) {
         if let Some(feed) = self.state.feeds().get_mut(&self.kind) {
             feed.listed = self.round;

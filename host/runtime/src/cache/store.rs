@@ -8,7 +8,7 @@ use machinist_core::value::id::ObjectKey;
 
 struct StoreState<T> {
     objects: BTreeMap<ObjectKey, Arc<T>>,
-    /// Objects that are there and cannot be decoded, with their metadata. `objects` may hold an earlier copy.
+    /// Objects that exist and cannot be decoded, with their metadata. `objects` may have an earlier copy.
     unreadable: BTreeMap<ObjectKey, Arc<ObjectMeta>>,
     is_synced: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Store<T> {
     state: Arc<RwLock<StoreState<T>>>,
 }
 
-/// The reading side.
+/// The reading side, for reconciles.
 pub(crate) struct StoreReader<T> {
     state: Arc<RwLock<StoreState<T>>>,
 }

@@ -1,5 +1,5 @@
-//! Counts the requests of a client, by verb, resource and outcome, and lets only so many be on their way at a time, and go in
-//! a second where that is asked for.
+//! Counts the requests of a client, by verb, resource and outcome. Limits how many are in flight, and, if a rate is
+//! set, how many are sent in a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +22,8 @@ use crate::client::pacing::RequestQueue;
 use crate::context::clock::Clock;
 use crate::metrics::{Metrics, RequestMetric};
 
-/// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server
-/// that has more than this to do becomes no faster by it: half of what it takes of writes from everybody by default.
+/// Requests of one client in flight. Each has a connection, which costs memory on both sides, and a busy server becomes
+/// no faster by more of them: half of the mutating requests that an API server serves at once by default.
 const REQUESTS_AT_A_TIME: usize = 100;
 
 /// Puts a counter around a client's service, and a door that lets only so many through.
@@ -33,15 +33,15 @@ pub struct CountRequests {
     host: Arc<str>,
     permits: Arc<Semaphore>,
     queue: Option<Arc<RequestQueue>>,
-    /// Events have a line of their own, so that no request about a Machine waits for them.
+    /// Events have a queue of their own, so that no request about a Machine waits for them.
     event_queue: Option<Arc<RequestQueue>>,
     clock: Clock,
-    /// It was told that the clocks are apart.
+    /// True once the log has reported that the clocks differ.
     clocks_differ: Arc<AtomicBool>,
 }
 
 impl CountRequests {
-    /// Counts into `metrics` what goes to `host`, at most at this rate.
+    /// Counts the requests to `host` in `metrics`, and limits them to this rate.
     pub(crate) fn new(metrics: Arc<Metrics>, host: &str, rate: Option<Rate>) -> Self {
         let permits = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
         let queue = || rate.map(|rate| Arc::new(RequestQueue::new(rate)));
@@ -62,7 +62,7 @@ impl CountRequests {
         Self { clock, ..self }
     }
 
-    /// Compares the clocks when an answer tells the time.
+    /// Compares the clocks if a response has a date.
     fn compare(&self, headers: &HeaderMap, is_control: bool, sent: Timestamp) {
         let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
         let Some(date) = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok()) else {
@@ -91,7 +91,7 @@ impl<S> Layer<S> for CountRequests {
     }
 }
 
-/// A service whose requests are counted.
+/// A service that counts its requests.
 #[derive(Clone)]
 pub struct Counted<S> {
     inner: S,
@@ -116,7 +116,7 @@ where
         let resource = resource(request.uri().path());
         let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
         let method = verb_of(request.method(), "");
-        // Whether a server is there is not to be answered by a line in this process.
+        // A probe must not wait in a queue of this process.
         let is_probe = request.uri().path().rsplit('/').next() == Some(PROBE_NAME);
         let is_control = request.uri().path().starts_with("/apis/machine.sapcloud.io/");
         let limits = self.limits.clone();

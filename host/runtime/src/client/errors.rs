@@ -1,4 +1,4 @@
-//! What a failed request to an API server means for a decision.
+//! Failed requests to an API server, sorted as far as decisions differ.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,8 @@ use jiff::SignedDuration;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::error_chain::chain;
 
-/// One request to an API server: longer than any server takes that is well, shorter than anyone's patience.
+/// The deadline of one request to an API server: longer than any healthy server takes, and short enough to report an
+/// unhealthy one.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A request to an API server with a deadline. After it, the request may still have happened.
@@ -29,17 +30,17 @@ pub(crate) async fn within_deadline<T>(
 }
 
 tokio::task_local! {
-    /// The request under this deadline waits in a line of this process, and nothing of it was sent.
+    /// True while the request under this deadline is queued in this process: nothing of it was sent.
     static QUEUED: Arc<AtomicBool>;
 }
 
-/// The request of this task begins to wait in a line, or has its place and is about to be sent.
+/// Notes that the request of this task is queued, or about to be sent.
 pub(crate) fn set_queued(is_queued: bool) {
-    // A request without a deadline of its own has nobody to tell.
+    // A request without a deadline needs no note.
     let _ = QUEUED.try_with(|queued| queued.store(is_queued, Ordering::Relaxed));
 }
 
-/// Sorts an error of the client. What may have reached the server and was not answered clearly is ambiguous.
+/// Sorts an error of the client. A request that may have reached the server without a clear answer is ambiguous.
 pub(crate) fn act_error(error: &kube::Error) -> ActError {
     match error {
         kube::Error::Api(status) => {
@@ -81,7 +82,8 @@ fn retry_after(status: &kube::core::Status) -> Option<SignedDuration> {
     (seconds > 0).then(|| SignedDuration::from_secs(i64::from(seconds)))
 }
 
-/// Nothing was sent when no connection came about: no such host, nobody there, or no TLS with whoever is.
+/// Returns whether no connection came about, so that nothing was sent: unknown host, refused connection, or failed TLS
+/// handshake.
 fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

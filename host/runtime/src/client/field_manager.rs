@@ -3,7 +3,7 @@
 use machinist_api::names::annotations;
 use machinist_core::disruption::requests as disruption;
 
-/// What the owner of a deployment wishes about taking Machines away, and what is noted about it.
+/// Annotations of a deployment about disruptions: settings of its owner, and notes of this program.
 pub(crate) static DISRUPTION: disruption::Annotations = disruption::Annotations {
     budget: annotations::DISRUPTION_BUDGET,
     max_age: annotations::MAX_NODE_AGE,
@@ -25,20 +25,20 @@ pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
 /// Annotation on a Machine: which process has begun that create.
 pub const CREATE_INTENT_BY: &str = "machinist.dev/create-intent-by";
 
-/// Annotation on a Machine: when its VM was started anew because a policy asked for it, or was about to be. Times, separated by
-/// commas.
+/// Annotation on a Machine: the times of its reboots that a policy asked for, separated by commas, each noted before
+/// the reboot.
 pub const REBOOTS: &str = "machinist.dev/reboots";
 
 /// Annotation on a Machine: until when its bootstrap token is valid.
 pub const TOKEN_UNTIL: &str = "machinist.dev/bootstrap-token-until";
 
-/// Annotation on a plugin's ConfigMap: what has become of it.
+/// Annotation on a plugin's ConfigMap: the plugin's status.
 pub const PLUGIN_STATUS: &str = "machinist.dev/status";
 
 /// Annotation on a bootstrap token: the uid of the Machine that it is for.
 pub const TOKEN_OWNER: &str = "machinist.dev/machine-uid";
 
-/// Annotation on a Lease: when whoever held it before had renewed it last.
+/// Annotation on a Lease: the last renewal by the previous holder.
 pub const LED_UNTIL: &str = "machinist.dev/led-until";
 
 /// Name of objects that do not exist, asked for to see whether an API server answers.

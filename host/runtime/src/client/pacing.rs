@@ -1,22 +1,22 @@
-//! The line in which requests wait when a client may send only so many in a second.
+//! A queue of requests, for a client with a rate limit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::SignedDuration;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
-use machinist_core::scheduling::request_rate::{Bucket, Rate, Turn};
+use machinist_core::scheduling::request_rate::{Bucket, Rate, SendPermit};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The longest wait. Whoever waits has a deadline of 30 s, after which it could not know that nothing was sent; so who would wait
-/// longer than this is told at once, as an API server does that has too much to do.
+/// The longest wait. A queued request has a deadline of 30 s, after which its caller could not know that nothing was
+/// sent; so a request that would wait longer than this fails at once, as at an overloaded API server.
 const LONGEST_WAIT: f64 = 20.0;
 
-/// When to come again: when those who wait have gone.
+/// The retry-after of such a failure: by then the queue has emptied.
 const RETRY_AFTER_SECONDS: u32 = 20;
 
-/// The line of one client. First come, first served.
+/// The queue of one client, first come, first served.
 pub(crate) struct RequestQueue {
     began: Instant,
     rate: Rate,
@@ -31,29 +31,30 @@ impl RequestQueue {
         Self { began: Instant::now(), rate, waiting: AtomicUsize::new(0), bucket }
     }
 
-    /// Waits for this request's turn. Who stops waiting leaves the line, and takes nothing from the others.
+    /// Waits until this request may be sent. A request that stops waiting leaves the queue, and takes nothing from the
+    /// others.
     ///
     /// # Errors
-    /// When the line is too long. Nothing was sent.
+    /// Fails if the queue is too long. Nothing was sent.
     pub(crate) async fn wait(&self) -> Result<(), kube::Error> {
         let position = QueuePosition::take(&self.waiting);
         let wait = position.ahead as f64 / self.rate.per_second;
         if wait > LONGEST_WAIT {
             return Err(too_long(wait));
         }
-        // The lock is the line: tokio's is fair.
+        // The lock is the queue: tokio's is fair.
         let mut bucket = self.bucket.lock().await;
         loop {
             let now = SignedDuration::try_from(self.began.elapsed()).unwrap_or(SignedDuration::MAX);
             match bucket.take(now) {
-                Turn::Go => return Ok(()),
-                Turn::After(wait) => tokio::time::sleep(wait.unsigned_abs()).await,
+                SendPermit::Go => return Ok(()),
+                SendPermit::After(wait) => tokio::time::sleep(wait.unsigned_abs()).await,
             }
         }
     }
 }
 
-/// A place in the line.
+/// A position in the queue.
 struct QueuePosition<'a> {
     ahead: usize,
     waiting: &'a AtomicUsize,
@@ -71,7 +72,7 @@ impl Drop for QueuePosition<'_> {
     }
 }
 
-/// What an API server answers that has too much to do, so that everybody knows what to make of it.
+/// The answer of an overloaded API server, which every caller understands.
 fn too_long(wait: f64) -> kube::Error {
     let message = format!("requests wait {wait:.0} s in this process already: raise --kube-api-qps");
     let details = StatusDetails {
@@ -102,7 +103,7 @@ mod tests {
         Arc::new(RequestQueue::new(Rate { per_second, burst }))
     }
 
-    /// When each of so many requests goes that come at once; none for one that is sent away.
+    /// Returns when each of so many concurrent requests is sent; none for one that fails.
     async fn send_times(queue: &Arc<RequestQueue>, requests: usize) -> Vec<Option<Duration>> {
         let began = Instant::now();
         let send_times = (0..requests).map(|_| {

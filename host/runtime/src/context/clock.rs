@@ -11,16 +11,15 @@ use tokio::time::Instant;
 pub enum Clock {
     /// The clock on the wall.
     Wall,
-    /// Starts at a fixed time and goes with tokio's clock, which tests pause.
+    /// Starts at a fixed time and follows tokio's clock, which tests pause.
     Virtual {
         /// The time at `start`.
         base: Timestamp,
         /// When it was `base`.
         start: Instant,
     },
-    /// Another clock, set forth or back by so many milliseconds: a clock that somebody sets while it goes.
+    /// Another clock, set forward or back by so many milliseconds while it runs.
     Shifted {
-        /// The clock.
         clock: Box<Clock>,
         /// By how much it is set.
         by_ms: Arc<AtomicI64>,
@@ -28,12 +27,11 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// A clock that starts at `base` and goes with tokio's clock.
+    /// Returns a clock that starts at `base` and follows tokio's clock.
     pub fn virtual_from(base: Timestamp) -> Self {
         Self::Virtual { base, start: Instant::now() }
     }
 
-    /// The time.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::Wall => Timestamp::now(),
@@ -51,7 +49,7 @@ impl Clock {
     /// The instant of tokio's clock that corresponds to `at`. A time that has passed is now.
     pub fn instant(&self, at: Timestamp) -> Instant {
         let left = at.duration_since(self.now()).max(SignedDuration::ZERO);
-        // A year: far beyond any wake-up, and within what an Instant can hold.
+        // A year: later than any requeue, and within the range of an Instant.
         let left = left.min(SignedDuration::from_hours(24 * 365));
         Instant::now() + left.unsigned_abs()
     }
@@ -64,7 +62,7 @@ pub(crate) struct ServerClock {
 }
 
 impl ServerClock {
-    /// An answer has told the time.
+    /// Stores the difference that an answer has shown.
     pub(crate) fn set_ahead(&self, ahead: SignedDuration) {
         self.ahead_seconds.store(ahead.as_secs(), Ordering::Relaxed);
     }

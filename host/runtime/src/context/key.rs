@@ -1,19 +1,16 @@
-//! What is worked on, and what is watched.
+//! Keys that are reconciled, and kinds that are watched.
 
 use machinist_core::value::id::ObjectKey;
 
-/// What is worked on.
+/// The key of an object that is reconciled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     /// A Secret, for its finalizer.
     Secret(ObjectKey),
     /// A MachineClass, for its finalizer.
     Class(ObjectKey),
-    /// A Machine.
     Machine(ObjectKey),
-    /// A MachineSet.
     Set(ObjectKey),
-    /// A MachineDeployment.
     Deployment(ObjectKey),
 }
 
@@ -29,7 +26,6 @@ impl Key {
         }
     }
 
-    /// Namespace and name.
     pub(crate) fn object(&self) -> &ObjectKey {
         match self {
             Self::Secret(key)
@@ -52,7 +48,7 @@ impl Key {
     }
 }
 
-/// Kinds whose versions arrive in order, one watch each.
+/// Kinds whose versions arrive in order, one watch for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Machines of the control namespace.

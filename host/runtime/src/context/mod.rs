@@ -31,13 +31,12 @@ pub(crate) struct Context {
     pub control: Client,
     /// The cluster that Nodes join; `None` without one.
     pub target: Option<Client>,
-    /// The clock.
     pub clock: Clock,
     /// True while this process leads.
     pub leads: watch::Receiver<bool>,
-    /// Whether dangerous work is held.
+    /// The gate, which pauses destructive actions.
     pub gate_state: watch::Receiver<GateState>,
-    /// Told when VMs without a Machine are likely.
+    /// Notified when VMs without a Machine are likely.
     pub orphans_are_likely: Notify,
     /// Whether the API server keeps `status.machinist`.
     pub own_status: OwnStatus,

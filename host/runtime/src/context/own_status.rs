@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// What is known of it. Under machine-controller-manager's CRDs the server drops it, which shows only when it was written.
+/// Whether the server keeps it. Under machine-controller-manager's CRDs the server drops it, which shows only after a
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Support {
@@ -13,7 +14,8 @@ enum Support {
     Dropped = 2,
 }
 
-/// Learns it by as few writes as possible: while nothing is known, one pass writes and the others wait for what comes of it.
+/// Finds it out by as few writes as possible: while nothing is known, one reconcile writes and the others wait for the
+/// result.
 #[derive(Debug)]
 pub(crate) struct OwnStatus {
     known: AtomicU8,
@@ -22,11 +24,10 @@ pub(crate) struct OwnStatus {
 
 /// Whether to write it.
 pub(crate) enum SendMode<'a> {
-    /// It is kept.
     Kept,
     /// It would be dropped.
     Dropped,
-    /// This write tells. Others wait until this is let go of.
+    /// This write probes. Others wait until the permit is dropped.
     Probing(#[expect(dead_code, reason = "held for as long as it is asked")] Option<SemaphorePermit<'a>>),
 }
 
@@ -43,7 +44,7 @@ impl OwnStatus {
     /// An object that was read has it.
     pub(crate) fn was_seen(&self) {
         let (nothing, kept) = (Support::Unknown as u8, Support::Kept as u8);
-        // Whatever else is known was learnt by a write, which is better.
+        // Anything else was found out by a write, which is more reliable.
         let _ = self.known.compare_exchange(nothing, kept, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -53,7 +54,7 @@ impl OwnStatus {
         self.known.store(known as u8, Ordering::Relaxed);
     }
 
-    /// Waits at most for one request of somebody else who asks, and its turn.
+    /// Waits at most for one request of another reconcile that probes, and for its permit.
     pub(crate) async fn send_mode(&self) -> SendMode<'_> {
         if let Some(send_mode) = self.known_mode() {
             return send_mode;

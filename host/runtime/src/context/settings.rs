@@ -9,7 +9,7 @@ use machinist_core::value::intervals::{
 
 use crate::context::key::Key;
 
-/// What the flags say. Names and defaults are those of machine-controller-manager.
+/// The settings of the flags. Names and defaults are those of machine-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Names the cluster towards the cloud. Must be unique among all clusters of a cloud account.
@@ -30,19 +30,20 @@ pub struct Settings {
     pub parallel_volume_evictions: u32,
     /// How long a volume may take to come off a Node, beyond its pod's grace period.
     pub volume_detach_timeout: SignedDuration,
-    /// How long to wait for a volume to be attached elsewhere before the next pod goes.
+    /// How long to wait for a volume to be attached elsewhere before the next pod is evicted.
     pub volume_reattach_timeout: SignedDuration,
-    /// How long an update in place may take.
+    /// How long an in-place update may take.
     pub in_place_update_timeout: SignedDuration,
     /// How long a preserved Machine is kept.
     pub preserve_timeout: SignedDuration,
     /// How long a deletion waits for hooks of others.
     pub deletion_hook_timeout: SignedDuration,
-    /// How many Machines of a MachineDeployment may be replaced at a time because they are unhealthy: a number or a percentage.
+    /// Machines of a MachineDeployment that may be replaced at a time because they are unhealthy: a number or a
+    /// percentage.
     pub max_unhealthy_replacements: String,
-    /// So many of a hundred Nodes of a zone, and at least two, must be silent together for the zone to be held.
+    /// Percentage of a zone's Nodes, at least two, that must be silent together for none of the zone to be failed.
     pub silent_zone_percent: u32,
-    /// How often VMs without Machines are looked for.
+    /// How often VMs without a Machine are searched for.
     pub orphan_vms_period: SignedDuration,
     /// A VM without a Machine is left alone until it is this old.
     pub orphan_vm_minimum_age: SignedDuration,
@@ -50,46 +51,41 @@ pub struct Settings {
     pub orphan_vm_sightings: u32,
     /// How often the API servers are asked whether they are there.
     pub api_check_period: SignedDuration,
-    /// For how long one may be away before dangerous work is held.
+    /// How long an API server may be unreachable before destructive actions pause.
     pub api_check_timeout: SignedDuration,
     /// `auth-extra-groups` of bootstrap tokens.
     pub bootstrap_token_extra_groups: String,
-    /// Which Secrets classes may use.
+    /// Rules for the Secrets of classes.
     pub secrets: SecretRules,
-    /// Which controllers run.
     pub controllers: Controllers,
     /// When a set makes no more Machines.
     pub sets: SetSettings,
     /// The autoscaler is asked to leave the Nodes of a deployment alone while it is rolled.
     pub holds_autoscaler: bool,
-    /// Passes at the same time. A pass that waits for a driver is not counted.
+    /// Reconciles at the same time. A reconcile that waits for a driver is not counted.
     pub concurrent_reconciles: usize,
-    /// Everything is looked at at least this often, with jitter up to twice that.
+    /// Every object is reconciled at least this often, with jitter up to twice that.
     pub resync: SignedDuration,
 }
 
 /// The Leases of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseNames {
-    /// One is enough.
     One(&'static str),
-    /// Both are needed, and taken in this order.
+    /// Both are needed, and acquired in this order.
     Both(&'static str, &'static str),
 }
 
-/// Which controllers this process runs. The others may run elsewhere.
+/// The controllers of this process. The others may run elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controllers {
     /// Of Machines, their classes and Secrets, with the safety checks.
     pub machines: bool,
-    /// Of MachineSets.
     pub sets: bool,
-    /// Of MachineDeployments.
     pub deployments: bool,
 }
 
 impl Controllers {
-    /// All of them.
     pub const ALL: Self = Self { machines: true, sets: true, deployments: true };
 
     /// The names of those that run.
@@ -104,8 +100,8 @@ impl Controllers {
         self.sets || self.deployments
     }
 
-    /// What a leader holds: of each binary of machine-controller-manager whose controllers run here its Lease, so that none of
-    /// them runs twice.
+    /// Returns the Leases of a leader: one for each binary of machine-controller-manager whose controllers run here, so
+    /// that none of them runs twice.
     pub fn leases(self) -> LeaseNames {
         use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGER};
         match (self.know_owners(), self.machines) {
@@ -115,7 +111,7 @@ impl Controllers {
         }
     }
 
-    /// Passes over this key are run.
+    /// Returns whether this key is reconciled here.
     pub(crate) fn run(self, key: &Key) -> bool {
         match key {
             Key::Machine(_) | Key::Class(_) | Key::Secret(_) => self.machines,
@@ -155,7 +151,7 @@ impl Settings {
             controllers: Controllers::ALL,
             sets: SetSettings::default(),
             holds_autoscaler: true,
-            // What API servers take of one client is less; each costs some kilobytes.
+            // More than an API server serves of one client; each costs some kilobytes.
             concurrent_reconciles: 1_000,
             resync: SignedDuration::from_hours(12),
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::safety::meltdown::Meltdown;
-use machinist_core::scheduling::looks::Looks;
+use machinist_core::scheduling::looks::VmChecks;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::StoreReader;
@@ -24,7 +24,7 @@ use crate::driver_calls::unstarted::UnstartedMachines;
 use crate::plugins::policies::Policies;
 use crate::ports::Drivers;
 
-/// Readers of the caches, and who else is asked.
+/// Caches, drivers, policies and memories of one tenant.
 #[derive(Clone)]
 pub(crate) struct TenantState {
     /// Machines of the control namespace.
@@ -37,13 +37,13 @@ pub(crate) struct TenantState {
     pub sets: StoreReader<MachineSet>,
     /// Deployments of the control namespace.
     pub deployments: StoreReader<MachineDeployment>,
-    /// Machines that this process has made and has not asked a VM for.
+    /// Machines that this process created and has not requested a VM for.
     pub unstarted: Arc<UnstartedMachines>,
     /// How creates of this process ended where clouds keep no keys.
     pub creates: Arc<Creates>,
     /// Machines and sets that are gone and that the caches still show.
     pub deleted: Arc<DeletedObjects>,
-    /// Orders to remove VMs that this process has given.
+    /// VMs whose deletion this process has requested.
     pub deletion_requests: Arc<DeletionRequests>,
     /// For which classes clouds have no capacity.
     pub capacity: Capacity,
@@ -51,19 +51,19 @@ pub(crate) struct TenantState {
     pub nodes: Option<StoreReader<Node>>,
     /// Those Nodes by VM and by Machine.
     pub node_index: Arc<NodeIndex>,
-    /// What drains share; `None` without a target cluster.
+    /// Caches of all drains; `None` without a target cluster.
     pub drains: Option<Arc<DrainCaches>>,
-    /// How Machines stand in their deployments and zones. Never locked across an await.
+    /// The health of Machines by deployment and zone. Never locked across an await.
     pub meltdown: Arc<Mutex<Meltdown>>,
     /// When VMs are looked at. Never locked across an await.
-    pub looks: Arc<Mutex<Looks>>,
+    pub looks: Arc<Mutex<VmChecks>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
-    /// The health policies, and what they said.
+    /// The health policies, and their answers.
     pub policies: Policies,
     /// How many Machines are in calls of drivers at a time.
     pub call_slots: Arc<CallSlots>,
-    /// What they say of the classes.
+    /// The results of the last checks of classes.
     pub class_checks: Arc<ClassChecks>,
     /// The clock that the times of objects are of.
     pub server_clock: ServerClock,
@@ -72,7 +72,7 @@ pub(crate) struct TenantState {
 }
 
 impl TenantState {
-    /// True once every cache that is followed holds a complete listing.
+    /// Returns true once every watched cache has a complete listing.
     pub(crate) fn is_synced(&self) -> bool {
         let controllers = self.settings.controllers;
         self.machines.is_synced()
@@ -82,13 +82,13 @@ impl TenantState {
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
     }
 
-    /// How Machines stand. What one holder has left half-done by a panic is a count, and later changes mend it.
+    /// Locks the health of Machines. A panic of another holder leaves a wrong count, and later changes correct it.
     pub(crate) fn meltdown(&self) -> MutexGuard<'_, Meltdown> {
         self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When VMs are looked at.
-    pub(crate) fn looks(&self) -> MutexGuard<'_, Looks> {
+    pub(crate) fn looks(&self) -> MutexGuard<'_, VmChecks> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,5 +1,5 @@
-//! Which drains a PodDisruptionBudget concerns, so that one that opens is used at once, and until when the API server does not
-//! want to be asked for it again.
+//! Drains that a PodDisruptionBudget blocks, so that a budget that opens is used at once, and the time until which the
+//! API server wants no more requests for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::cache::Change;
 
 use super::request_limit::LONGEST_PAUSE;
 
-/// Nodes that are remembered. More than are drained at a time; one that is forgotten is looked at when its time comes.
+/// Nodes in memory: more than are drained at a time. A forgotten one is reconciled when its time comes.
 const NODES_REMEMBERED: usize = 4_000;
 
-/// The budgets of the pods that the last look at each Node has shown.
+/// The budgets of each Node's pods, as listed last.
 #[derive(Clone, Default)]
 pub(crate) struct BlockedDrains(Arc<Mutex<BlockedState>>);
 
@@ -45,8 +45,8 @@ impl BlockedDrains {
         state.nodes.insert(node.clone(), pods);
     }
 
-    /// The API server has refused this pod's eviction and said after which time it may be asked again. It speaks of the budget,
-    /// so that this holds for all of the budget's pods, whichever drain they belong to.
+    /// Notes that the API server has refused this pod's eviction, with a retry-after. The refusal is about the budget,
+    /// so it counts for all of the budget's pods, in every drain.
     pub(super) fn refused(&self, pod: &PodRef, after: SignedDuration, now: Timestamp) {
         let mut state = self.state();
         state.until.retain(|_, until| *until > now);
@@ -58,14 +58,14 @@ impl BlockedDrains {
         }
     }
 
-    /// Until when nobody asks for a pod of this budget. A clock that jumped back does not hold for ever.
+    /// Returns until when no pod of this budget is evicted. A clock that is set back does not block it forever.
     pub(super) fn until(&self, budget: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
         let until = *self.state().until.get(budget)?;
         let longest = now.checked_add(LONGEST_PAUSE).unwrap_or(now);
         Some(until.min(longest)).filter(|until| *until > now)
     }
 
-    /// The Nodes whose drain may go on because of this change.
+    /// Returns the Nodes whose drain may continue after this change.
     pub(crate) fn unblocked_by(&self, change: &Change<PodDisruptionBudget>) -> Vec<NodeName> {
         if !opens(change.old.as_deref(), change.new.as_deref()) {
             return Vec::new();
@@ -82,8 +82,8 @@ impl BlockedDrains {
     }
 }
 
-/// It allows more than before, or its last change is taken in, or it is another one. Each eviction changes it as well, and wakes
-/// nobody.
+/// Returns whether the budget allows more than before, or its last change is observed, or it was replaced. Each
+/// eviction changes it as well, and requeues nothing.
 fn opens(old: Option<&PodDisruptionBudget>, new: Option<&PodDisruptionBudget>) -> bool {
     let allowed =
         |budget: &PodDisruptionBudget| budget.status.as_ref().map_or(0, |status| status.disruptions_allowed);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(blocked.until(&key("b"), at(1)), None);
         blocked.refused(&pod, SignedDuration::MAX, at(20));
         assert_eq!(blocked.until(&key("a"), at(20)), Some(at(80)));
-        // A clock that jumped back does not hold for ever.
+        // A clock that is set back does not block it forever.
         assert_eq!(blocked.until(&key("a"), at(-1_000)), Some(at(-940)));
         let other = PodRef { uid: Uid::new("unknown"), ..pod };
         blocked.refused(&other, seconds(10), at(100));

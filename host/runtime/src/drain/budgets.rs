@@ -1,4 +1,4 @@
-//! Which PodDisruptionBudgets select a pod.
+//! Finds the PodDisruptionBudgets that select a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,13 +17,13 @@ use super::raw::RawMeta;
 /// A namespace, and one label that a budget asks for there.
 type IndexKey = (String, Option<(String, String)>);
 
-/// Budgets by the first label that they ask for; those that ask for none by their namespace alone. A cluster has a budget for each
-/// application, and a drain asks for each pod which ones are its own.
+/// Budgets by the first label of their selectors; those without labels by namespace alone. A cluster has a budget for
+/// each application, and a drain searches them for each pod.
 #[derive(Clone, Default)]
 pub(crate) struct BudgetIndex(Arc<RwLock<BTreeMap<IndexKey, BTreeSet<ObjectKey>>>>);
 
 impl BudgetIndex {
-    /// To be told of each change after the store has it.
+    /// Updates the index. To be called for each change after the store has it.
     pub(crate) fn change(&self, change: &Change<PodDisruptionBudget>) {
         let index_key = |budget: &PodDisruptionBudget| index_key(&change.key, budget);
         let (old, new) = (change.old.as_deref().map(index_key), change.new.as_deref().map(index_key));
@@ -75,7 +75,7 @@ pub(super) fn of(caches: &DrainCaches, pod: &RawMeta, now: Timestamp) -> Vec<Bud
 fn selects(budget: &PodDisruptionBudget, pod: &RawMeta) -> bool {
     let Some(selector) = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref()) else { return false };
     let label = |name: &String| pod.labels.as_ref().and_then(|labels| labels.get(name));
-    // What asks for another label as well is mostly told by it, and only the rest is worth a copy.
+    // Most budgets differ in another label; the rest is worth a copy of the selector.
     if !selector.match_labels.iter().flatten().all(|(name, value)| label(name) == Some(value)) {
         return false;
     }

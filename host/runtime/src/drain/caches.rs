@@ -1,4 +1,4 @@
-//! What all drains of a tenant share: copies of budgets and attachments, and what was learnt of volumes.
+//! Data that all drains of a tenant share: copies of budgets and attachments, and known volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use machinist_core::drain::Memory;
+use machinist_core::drain::DrainMemory;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -20,7 +20,7 @@ use super::in_process::InProcessMemory;
 use super::request_limit::DrainRequestLimit;
 use super::volumes::VolumeCache;
 
-/// The reading side.
+/// The reading side, for drains.
 pub(crate) struct DrainCaches {
     /// PodDisruptionBudgets of the target cluster.
     pub(super) budgets: StoreReader<PodDisruptionBudget>,
@@ -35,16 +35,16 @@ pub(crate) struct DrainCaches {
 
 impl DrainCaches {
     /// What a drain of this Machine has to remember, where its status has not kept it.
-    pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> Memory {
+    pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
         self.in_process.get(machine)
     }
 
     /// A drain of this Machine has to remember this.
-    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &Memory) {
+    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &DrainMemory) {
         self.in_process.store(machine, memory);
     }
 
-    /// A pass of the Machine had nothing to ask for a drain: it stands in no line any more.
+    /// Removes the Machine from the queue of drains: its reconcile had nothing to do for a drain.
     pub(crate) fn leave_queue(&self, machine: &ObjectKey) {
         self.queue.leave(machine);
     }
@@ -67,7 +67,7 @@ pub(crate) struct DrainCachesFeed {
 }
 
 impl DrainCachesFeed {
-    /// The reading side. `engine` hears whose turn it is.
+    /// Returns the reading side. `engine` gets a message for each free drain slot.
     pub(crate) fn reader(&self, engine: mpsc::UnboundedSender<Message>) -> Arc<DrainCaches> {
         Arc::new(DrainCaches {
             budgets: self.budgets.reader(),
@@ -85,7 +85,7 @@ impl DrainCachesFeed {
         })
     }
 
-    /// What keeps the places of attachments up to date. To be told of each change after the store has it.
+    /// Returns the function that updates the index of attachments. To be called for each change after the store has it.
     pub(crate) fn indexer(&self) -> impl Fn(&Change<VolumeAttachment>) + Send + Sync + 'static {
         let index = self.index.clone();
         move |change| {
@@ -100,11 +100,11 @@ impl DrainCachesFeed {
     }
 }
 
-/// Attachments by where they are and by what is attached.
+/// Attachments by Node and by volume.
 pub(super) struct Attachments {
     objects: StoreReader<VolumeAttachment>,
     index: Arc<RwLock<AttachmentIndex>>,
-    /// When a pass first found them not listed.
+    /// When a reconcile first found them not listed.
     missed_since: Mutex<Option<Timestamp>>,
 }
 
@@ -119,7 +119,7 @@ impl Attachments {
         self.objects.is_synced()
     }
 
-    /// Since when passes do without the list. To be asked while it is not there.
+    /// Returns since when reconciles lack the list. To be called while it is missing.
     pub(super) fn missed_since(&self, now: Timestamp) -> Timestamp {
         *self.missed_since.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(now)
     }
@@ -173,7 +173,7 @@ fn remove(map: &mut BTreeMap<String, BTreeSet<ObjectKey>>, from: &str, key: &Obj
     }
 }
 
-/// Takes away what no drain reads.
+/// Removes the fields that no drain reads.
 pub(crate) fn trim_attachment(attachment: &mut VolumeAttachment) {
     attachment.metadata.annotations = None;
     attachment.metadata.labels = None;
@@ -186,7 +186,7 @@ pub(crate) fn trim_attachment(attachment: &mut VolumeAttachment) {
     }
 }
 
-/// Takes away what no drain reads.
+/// Removes the fields that no drain reads.
 pub(crate) fn trim_budget(budget: &mut PodDisruptionBudget) {
     budget.metadata.annotations = None;
     budget.metadata.labels = None;

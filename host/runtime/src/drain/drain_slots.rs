@@ -1,20 +1,20 @@
-//! The turn of a drain, for as long as its pass asks for something.
+//! The slot of a drain, while its reconcile lists and evicts pods.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::drain::Turns;
+use machinist_core::drain::DrainSlots;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
 use crate::message::Message;
 
-/// Drains that look and ask at a time. With the pods that one asks of in a pass they fill the room for requests several times, so
-/// that none of it stays empty, and what one has to wait for is over within seconds.
+/// Drains that list and evict at once. Their evictions in one reconcile fill the request limit several times, so that
+/// no permit stays unused, and a queued drain waits for seconds.
 const CONCURRENT_DRAINS: usize = 25;
 
-/// The line in front of an API server.
+/// The queue of drains in front of an API server.
 pub(super) struct DrainQueue {
-    slots: Mutex<Turns<ObjectKey>>,
+    slots: Mutex<DrainSlots<ObjectKey>>,
     /// Who is called hears it from there.
     engine: mpsc::UnboundedSender<Message>,
 }
@@ -24,10 +24,10 @@ pub(crate) struct DrainSlot(Arc<DrainQueue>);
 
 impl DrainQueue {
     pub(super) fn new(engine: mpsc::UnboundedSender<Message>) -> Arc<Self> {
-        Arc::new(Self { slots: Mutex::new(Turns::new(CONCURRENT_DRAINS)), engine })
+        Arc::new(Self { slots: Mutex::new(DrainSlots::new(CONCURRENT_DRAINS)), engine })
     }
 
-    /// `None`: the Machine stands in line, and is woken when it is its turn.
+    /// Takes a slot; `None` if the Machine is queued, and requeued when a slot is free.
     pub(super) fn take_slot(self: &Arc<Self>, machine: &ObjectKey) -> Option<DrainSlot> {
         self.slots().take(machine).then(|| DrainSlot(self.clone()))
     }
@@ -45,7 +45,7 @@ impl DrainQueue {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Turns<ObjectKey>> {
+    fn slots(&self) -> MutexGuard<'_, DrainSlots<ObjectKey>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

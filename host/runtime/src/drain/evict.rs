@@ -11,16 +11,16 @@ use serde_json::json;
 
 use crate::client::errors::{act_error, within_deadline};
 
-/// The cause that an API server names when a budget is what speaks against an eviction.
+/// The cause in the answer if a budget refuses an eviction.
 const BUDGET: &str = "DisruptionBudget";
 
-/// The cause that it names when the namespace is what speaks against it.
+/// The cause in the answer if the namespace is being deleted.
 const NAMESPACE_ENDING: &str = "NamespaceTerminating";
 
-/// Asks for the eviction of this very pod. That it is gone is success.
+/// Evicts exactly this pod. A pod that is gone is success.
 ///
-/// The request is made by hand: the client's own leaves out the precondition, and its error leaves out the header that says
-/// when to come back.
+/// The request is built here: the client's own lacks the precondition, and its error lacks the header with the
+/// retry-after.
 pub(super) async fn evict(client: &Client, pod: &PodRef) -> Result<(), EvictError> {
     let answer = within_deadline(async {
         let response = client.send(request(pod)?).await?;
@@ -32,7 +32,7 @@ pub(super) async fn evict(client: &Client, pod: &PodRef) -> Result<(), EvictErro
         return Ok(());
     }
     let status = Status {
-        // What is not a Status comes from something before the server's handlers: its code is what is known.
+        // An answer without a Status comes from something in front of the server's handlers: only its code is known.
         code: head.status.as_u16(),
         ..serde_json::from_slice(&body).unwrap_or_else(|_| plain(&body))
     };

@@ -1,23 +1,23 @@
-//! What a drain knows without asking anyone. Synchronous: nothing is awaited here.
+//! Facts of a drain without IO. Synchronous: nothing is awaited here.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use machinist_api::{Machine, names};
-use machinist_core::drain::{AttachmentFact, Facts, Memory, NodeState, VolumeName};
+use machinist_core::drain::{AttachmentFact, DrainFacts, DrainMemory, NodeState, VolumeName};
 use machinist_core::value::id::{Name, NodeName, Uid};
 
 use super::caches::{DrainCaches, volume_of};
 
-/// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone. `memory` is
-/// what an earlier pass stored.
+/// Returns the facts of the drain of a Machine's Node. `node` is the cached Node of that name; `None`: it is gone.
+/// `memory` is that of an earlier reconcile.
 pub(crate) fn facts(
     caches: Option<&DrainCaches>,
     name: Option<&NodeName>,
     node: Option<&Node>,
-    memory: Memory,
+    memory: DrainMemory,
     now: Timestamp,
-) -> Facts {
+) -> DrainFacts {
     let state = match node {
         None => NodeState::Gone,
         Some(node) => NodeState::Present { attached: attached(node).map(str::to_owned).collect() },
@@ -25,7 +25,7 @@ pub(crate) fn facts(
     let attachments = caches.zip(name).and_then(|(caches, name)| attachments(caches, name, &memory));
     let missed = caches.filter(|caches| !caches.attachments.is_synced());
     let unlisted_since = missed.map(|caches| caches.attachments.missed_since(now));
-    Facts { node: state, attachments, unlisted_since, memory }
+    DrainFacts { node: state, attachments, unlisted_since, memory }
 }
 
 fn attached(node: &Node) -> impl Iterator<Item = &str> {
@@ -33,7 +33,7 @@ fn attached(node: &Node) -> impl Iterator<Item = &str> {
     status.flat_map(|status| status.volumes_attached.iter().flatten()).map(|volume| volume.name.as_str())
 }
 
-fn attachments(caches: &DrainCaches, node: &NodeName, memory: &Memory) -> Option<Vec<AttachmentFact>> {
+fn attachments(caches: &DrainCaches, node: &NodeName, memory: &DrainMemory) -> Option<Vec<AttachmentFact>> {
     if !caches.attachments.is_synced() {
         return None;
     }
@@ -80,7 +80,7 @@ fn is_kept(machine: &Machine) -> bool {
     status.is_some_and(|status| status.current_status.preserve_expiry_time.is_some())
 }
 
-/// Its Node is drained for an update in place.
+/// Returns whether its Node is drained for an in-place update.
 fn is_selected(machine: &Machine) -> bool {
     let conditions = machine.status.iter().flat_map(|status| &status.conditions);
     conditions.into_iter().any(|condition| {

@@ -1,21 +1,21 @@
-//! What drains have to remember, for API servers whose CRDs drop `status.machinist`.
+//! The memory of drains, for API servers whose CRDs drop `status.machinist`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use machinist_core::drain::Memory;
+use machinist_core::drain::DrainMemory;
 use machinist_core::value::id::ObjectKey;
 
 /// By Machine. A restart loses it, which costs a wait and no safety.
 #[derive(Default)]
-pub(super) struct InProcessMemory(Mutex<BTreeMap<ObjectKey, Memory>>);
+pub(super) struct InProcessMemory(Mutex<BTreeMap<ObjectKey, DrainMemory>>);
 
 impl InProcessMemory {
-    pub(super) fn get(&self, machine: &ObjectKey) -> Memory {
+    pub(super) fn get(&self, machine: &ObjectKey) -> DrainMemory {
         self.all().get(machine).cloned().unwrap_or_default()
     }
 
-    pub(super) fn store(&self, machine: &ObjectKey, memory: &Memory) {
+    pub(super) fn store(&self, machine: &ObjectKey, memory: &DrainMemory) {
         if memory.volumes.is_empty() {
             self.all().remove(machine);
         } else {
@@ -27,7 +27,7 @@ impl InProcessMemory {
         self.all().remove(machine);
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Memory>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, DrainMemory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

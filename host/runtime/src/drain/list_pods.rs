@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Client, Resource};
-use machinist_core::drain::{Look, PodFact, Read};
+use machinist_core::drain::{PodFact, PodListing, ReadConsistency};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::NodeName;
 
@@ -28,13 +28,15 @@ pub(super) async fn list_pods(
     caches: &DrainCaches,
     client: &Client,
     driver: &VolumeDriver<'_>,
-    (node, read): (&NodeName, Read),
+    (node, read): (&NodeName, ReadConsistency),
     now: Timestamp,
-) -> Result<Look, ActError> {
+) -> Result<PodListing, ActError> {
     let raw = list(client, node, read).await?;
     let mut volumes = match read {
-        Read::Cached | Read::Latest => Volumes::new(caches, client, driver).resolve(node, &raw).await?,
-        Read::WithoutVolumes => BTreeMap::new(),
+        ReadConsistency::Cached | ReadConsistency::Latest => {
+            Volumes::new(caches, client, driver).resolve(node, &raw).await?
+        }
+        ReadConsistency::WithoutVolumes => BTreeMap::new(),
     };
     let pods: Vec<PodFact> = raw
         .into_iter()
@@ -45,13 +47,13 @@ pub(super) async fn list_pods(
         })
         .collect();
     caches.blocked.record(node, &pods);
-    Ok(Look { read, pods })
+    Ok(PodListing { read, pods })
 }
 
-async fn list(client: &Client, node: &NodeName, read: Read) -> Result<Vec<RawPod>, ActError> {
+async fn list(client: &Client, node: &NodeName, read: ReadConsistency) -> Result<Vec<RawPod>, ActError> {
     let pages = Request::new(Pod::url_path(&(), None));
     let mut params = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PODS_PER_PAGE);
-    if read != Read::Latest {
+    if read != ReadConsistency::Latest {
         params = params.match_any();
     }
     let mut pods = Vec::new();

@@ -33,7 +33,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, Resource};
-use machinist_core::drain::{Effect, EvictError, Outcome, PodRef, Read};
+use machinist_core::drain::{DrainEffect, DrainOutcome, EvictError, PodRef, ReadConsistency};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{Name, ObjectKey, ProviderName, Uid};
@@ -48,7 +48,7 @@ pub(crate) use caches::{DrainCaches, DrainCachesFeed, trim_attachment, trim_budg
 pub(crate) use drain_slots::DrainSlot;
 pub(crate) use facts::{concerns, facts, volumes_differ};
 
-/// Whose drain it is.
+/// The Machine of a drain.
 pub(crate) struct Drainer<'a> {
     pub(crate) machine: &'a ObjectKey,
     pub(crate) volumes: VolumeDriver<'a>,
@@ -56,7 +56,7 @@ pub(crate) struct Drainer<'a> {
     pub(crate) has_slot: bool,
 }
 
-/// The driver that knows what the cloud calls a volume.
+/// The driver that knows the cloud's ids of volumes.
 pub(crate) struct VolumeDriver<'a> {
     pub(crate) drivers: &'a dyn Drivers,
     /// The provider in the Machine's class.
@@ -67,30 +67,33 @@ pub(crate) struct VolumeDriver<'a> {
 
 /// Does it. Leadership and the gate are the caller's.
 ///
-/// A look begins a turn, which comes with its outcome and which the pass keeps as long as its drain has something to do: a drain that finds all turns taken is told
-/// to come back, so that it holds up nobody, and is woken when it is its turn. What is forced stands in no line.
+/// Listing pods takes a drain slot, which is returned with the outcome and which the reconcile keeps while its drain
+/// has something to do. A drain without a free slot is queued: its reconcile ends, and its Machine is requeued when a
+/// slot is free. A forced drain is not queued.
 ///
-/// Promises: at most one request deadline for each effect and the wait for room before it, which those who have a turn share.
+/// Promises: at most one request deadline for each effect after the wait for a permit, which drains with a slot share.
 pub(crate) async fn perform(
     context: &Context,
     caches: Option<&DrainCaches>,
     drainer: &Drainer<'_>,
-    effect: &Effect,
-) -> (Outcome, Option<DrainSlot>) {
+    effect: &DrainEffect,
+) -> (DrainOutcome, Option<DrainSlot>) {
     let (Some(client), Some(caches)) = (&context.target, caches) else {
         return (effect.failed(ActError::Forbidden { reason: "there is no target cluster" }), None);
     };
     let slot = match effect {
-        Effect::LookAtPods { read: Read::Cached | Read::Latest, .. } if !drainer.has_slot => {
+        DrainEffect::LookAtPods { read: ReadConsistency::Cached | ReadConsistency::Latest, .. }
+            if !drainer.has_slot =>
+        {
             let Some(slot) = caches.queue.take_slot(drainer.machine) else {
                 return (effect.failed(ActError::Throttled { after: None }), None);
             };
             Some(slot)
         }
-        Effect::LookAtPods { .. }
-        | Effect::Evict(_)
-        | Effect::DeletePod(_)
-        | Effect::DeleteAttachment { .. } => None,
+        DrainEffect::LookAtPods { .. }
+        | DrainEffect::Evict(_)
+        | DrainEffect::DeletePod(_)
+        | DrainEffect::DeleteAttachment { .. } => None,
     };
     let Some(_permit) = caches.request_limit.acquire().await else {
         return (effect.failed(ActError::Throttled { after: None }), slot);
@@ -102,15 +105,15 @@ async fn perform_effect(
     context: &Context,
     (client, caches): (&Client, &DrainCaches),
     drainer: &Drainer<'_>,
-    effect: &Effect,
-) -> Outcome {
+    effect: &DrainEffect,
+) -> DrainOutcome {
     let driver = &drainer.volumes;
     match effect {
-        Effect::LookAtPods { node, read } => {
+        DrainEffect::LookAtPods { node, read } => {
             let now = context.clock.now();
-            Outcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
+            DrainOutcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
         }
-        Effect::Evict(pod) => {
+        DrainEffect::Evict(pod) => {
             let now = context.clock.now();
             let result = match caches.request_limit.paused_for(now) {
                 Some(left) => Err(EvictError::Failed(ActError::Throttled { after: Some(left) })),
@@ -119,28 +122,28 @@ async fn perform_effect(
             match &result {
                 Ok(()) => info!(pod = %pod, "pod evicted"),
                 Err(EvictError::Failed(ActError::Throttled { after })) => {
-                    caches.request_limit.pause(now, *after)
+                    caches.request_limit.pause(now, *after);
                 }
                 Err(EvictError::Budget { after: Some(after) }) => caches.blocked.refused(pod, *after, now),
                 Err(
                     EvictError::Budget { after: None } | EvictError::NamespaceEnding | EvictError::Failed(_),
                 ) => {}
             }
-            Outcome::Evict { pod: pod.clone(), result }
+            DrainOutcome::Evict { pod: pod.clone(), result }
         }
-        Effect::DeletePod(pod) => {
+        DrainEffect::DeletePod(pod) => {
             let result = delete_pod(client, pod).await;
             if result.is_ok() {
                 info!(pod = %pod, "pod deleted without grace");
             }
-            Outcome::DeletePod { pod: pod.clone(), result }
+            DrainOutcome::DeletePod { pod: pod.clone(), result }
         }
-        Effect::DeleteAttachment { name, uid } => {
+        DrainEffect::DeleteAttachment { name, uid } => {
             let result = delete_attachment(client, name, uid).await;
             if result.is_ok() {
                 info!(attachment = %name, "volume attachment deleted");
             }
-            Outcome::DeleteAttachment { name: name.clone(), result }
+            DrainOutcome::DeleteAttachment { name: name.clone(), result }
         }
     }
 }
@@ -155,7 +158,7 @@ async fn delete_attachment(client: &Client, name: &Name, uid: &Uid) -> Result<()
     delete_at_once(&api, name.as_str(), uid).await
 }
 
-/// Only the object that was seen. That it is gone, or another of its name is there, is success.
+/// Deletes only the object that was read. If it is gone, or another one has its name, that is success.
 async fn delete_at_once<K>(api: &Api<K>, name: &str, uid: &Uid) -> Result<(), ActError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,

@@ -1,15 +1,15 @@
-//! Pods as a drain reads them: a fraction of what an API server sends, so that a thousand looks at a time stay small.
+//! Pods as a drain reads them: a fraction of the fields, so that a thousand lists at a time stay small.
 
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use machinist_core::drain::{BudgetFact, ClaimFact, Ending, PodFact, PodOwner, PodPhase, PodRef};
+use machinist_core::drain::{BudgetFact, PodFact, PodOwner, PodPhase, PodRef, PodTermination, PvcFact};
 use machinist_core::value::id::{ObjectKey, Uid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// What Kubernetes gives a pod that does not say.
+/// Kubernetes' default for a pod.
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// One page of pods.
@@ -93,7 +93,7 @@ struct RawCondition {
 }
 
 impl RawPod {
-    /// Names of its claims: those that it names, and those made for it.
+    /// Returns the names of its PersistentVolumeClaims: named ones, and those of ephemeral volumes.
     pub(super) fn claims(&self) -> Vec<String> {
         let volumes = self.spec.volumes.iter().flatten();
         volumes
@@ -106,7 +106,7 @@ impl RawPod {
     }
 
     /// The pod as decisions see it.
-    pub(super) fn fact(self, claims: Vec<ClaimFact>, budgets: Vec<BudgetFact>) -> PodFact {
+    pub(super) fn fact(self, claims: Vec<PvcFact>, budgets: Vec<BudgetFact>) -> PodFact {
         let meta = &self.metadata;
         let seconds = |seconds: i64| SignedDuration::from_secs(seconds.max(0));
         let grace = seconds(self.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS));
@@ -124,7 +124,7 @@ impl RawPod {
                 .iter()
                 .flatten()
                 .any(|condition| condition.kind == "Ready" && condition.status == "True"),
-            ending: meta.deletion_timestamp.as_ref().map(|deadline| Ending {
+            ending: meta.deletion_timestamp.as_ref().map(|deadline| PodTermination {
                 deadline: deadline.0,
                 grace: meta.deletion_grace_period_seconds.map_or(grace, seconds),
             }),

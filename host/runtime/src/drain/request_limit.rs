@@ -1,4 +1,4 @@
-//! What all drains together may ask of an API server.
+//! A limit for the requests of all drains to an API server.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Requests of drains at the same time: half of what this process has on its way to an API server.
+/// Requests of drains in flight: half of those of this process to an API server.
 const REQUESTS_AT_A_TIME: usize = 50;
 
-/// How long an effect waits for its place: as long as the requests of all those take whose turn it is, on a server that is slow.
+/// How long an effect waits for a permit: as long as the requests of all drains with a slot take on a slow server.
 const ACQUIRE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// When a server does not say for how long it wants to be left alone.
 const DEFAULT_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// The longest hold that is believed: a drain has a clock of its own.
+/// The longest pause that a server can ask for: a drain has a time limit of its own.
 pub(super) const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-/// Room for requests, and the server's wish to be left alone.
+/// Permits for requests, and the pause that the server asks for.
 pub(super) struct DrainRequestLimit {
     permits: Semaphore,
     paused_until: Mutex<Timestamp>,
@@ -31,7 +31,7 @@ impl Default for DrainRequestLimit {
 }
 
 impl DrainRequestLimit {
-    /// A place, kept until it is dropped; `None` when there is none for a while.
+    /// Returns a permit, held until it is dropped; `None` if none is free for a while.
     pub(super) async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
         tokio::time::timeout(ACQUIRE_DEADLINE, self.permits.acquire()).await.ok()?.ok()
     }
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(request_limit.paused_for(at(7)), None);
         request_limit.pause(at(10), Some(SignedDuration::MAX));
         assert_eq!(request_limit.paused_for(at(10)), Some(LONGEST_PAUSE));
-        // A clock that jumped back does not hold for ever.
+        // A clock that is set back does not pause evictions forever.
         assert_eq!(request_limit.paused_for(at(-1_000_000)), Some(LONGEST_PAUSE));
     }
 

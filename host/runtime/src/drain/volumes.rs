@@ -1,4 +1,4 @@
-//! From a pod's claims to the volumes behind them, and to what clouds call those.
+//! From a pod's PersistentVolumeClaims to volumes, and to the cloud's ids of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::{Api, Client};
-use machinist_core::drain::{ClaimFact, VolumeName};
+use machinist_core::drain::{PvcFact, VolumeName};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::value::id::{Name, NodeName};
 use tracing::debug;
@@ -17,28 +17,28 @@ use super::VolumeDriver;
 use super::caches::DrainCaches;
 use super::raw::RawPod;
 
-/// Claims looked up at the same time for one Node.
+/// PersistentVolumeClaims read at the same time for one Node.
 const CONCURRENT_LOOKUPS: usize = 8;
 
-/// Nodes whose volumes are remembered. More than are drained at a time; what a drain that broke off has left goes first.
+/// Nodes whose volumes are remembered: more than are drained at a time. Those of aborted drains are forgotten first.
 const NODES_REMEMBERED: usize = 4_000;
 
-/// A pod, by uid, and a claim of it: what is behind that stays the same for as long as the pod lives.
+/// A pod, by uid, and a PersistentVolumeClaim of it: its volume stays the same for the life of the pod.
 type PodClaim = (String, String);
 
-/// What is known of the volumes on Nodes that are drained.
+/// Known volumes of Nodes that are drained.
 #[derive(Default)]
 pub(super) struct VolumeCache {
-    nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, ClaimFact>>>,
+    nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, PvcFact>>>,
 }
 
 impl VolumeCache {
-    fn of(&self, node: &NodeName) -> BTreeMap<PodClaim, ClaimFact> {
+    fn of(&self, node: &NodeName) -> BTreeMap<PodClaim, PvcFact> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned().unwrap_or_default()
     }
 
     /// Only pods that are still there are worth remembering.
-    fn keep(&self, node: &NodeName, known: BTreeMap<PodClaim, ClaimFact>) {
+    fn keep(&self, node: &NodeName, known: BTreeMap<PodClaim, PvcFact>) {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             nodes.remove(node);
@@ -51,14 +51,14 @@ impl VolumeCache {
     }
 }
 
-/// One look's questions about volumes.
+/// Finds the volumes for one list of pods.
 pub(super) struct Volumes<'a> {
     caches: &'a DrainCaches,
     client: &'a Client,
     driver: &'a VolumeDriver<'a>,
 }
 
-/// A claim and what is behind it.
+/// A PersistentVolumeClaim and its volume.
 struct BoundClaim {
     claim: PodClaim,
     volume: Option<VolumeName>,
@@ -72,13 +72,13 @@ impl<'a> Volumes<'a> {
 
     /// The claims of each pod, by the pod's uid.
     ///
-    /// Fails when the API server does not say what is behind a claim: a volume that is not known to be in use would look
-    /// like one that nobody uses any more.
+    /// Fails if the API server does not answer for a claim: a volume that is not known to be in use would count as
+    /// unused.
     pub(super) async fn resolve(
         &self,
         node: &NodeName,
         pods: &[RawPod],
-    ) -> Result<BTreeMap<String, Vec<ClaimFact>>, ActError> {
+    ) -> Result<BTreeMap<String, Vec<PvcFact>>, ActError> {
         let mut known = self.caches.volumes.of(node);
         let uses: BTreeMap<PodClaim, &str> = pods
             .iter()
@@ -108,14 +108,14 @@ impl<'a> Volumes<'a> {
             all.insert(claim, fact);
         }
         self.caches.volumes.keep(node, known);
-        let mut of_pods: BTreeMap<String, Vec<ClaimFact>> = BTreeMap::new();
+        let mut of_pods: BTreeMap<String, Vec<PvcFact>> = BTreeMap::new();
         for ((uid, _), fact) in all {
             of_pods.entry(uid).or_default().push(fact);
         }
         Ok(of_pods)
     }
 
-    /// What is not there, or not bound, has no volume. That may change.
+    /// Finds the volume of a claim. A missing or unbound claim has no volume yet.
     async fn find(&self, claim: PodClaim, namespace: String) -> Result<BoundClaim, ActError> {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), &namespace);
         let object = within_deadline(claims.get_opt(&claim.1)).await?;
@@ -126,10 +126,11 @@ impl<'a> Volumes<'a> {
         Ok(BoundClaim { claim, volume: Some(VolumeName::new(name)), source })
     }
 
-    /// Asks the driver what its cloud calls the volumes. True when it has answered: what it does not know then is not its.
+    /// Gets the cloud's ids of the volumes from the driver. Returns true if it has answered: a volume without an id is
+    /// then not its own.
     ///
     /// A driver that cannot be asked is no reason not to drain: the handle that a volume's spec tells is known anyway.
-    async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, ClaimFact)>, bool) {
+    async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, PvcFact)>, bool) {
         let specs: Vec<String> = found
             .iter()
             .filter_map(|found| serde_json::to_string(found.source.as_ref()?.spec.as_ref()?).ok())
@@ -147,7 +148,7 @@ impl<'a> Volumes<'a> {
                 }
                 names.retain(|name| !name.is_empty());
                 let claim = Name::new(&found.claim.1);
-                (found.claim, ClaimFact { claim, volume: found.volume, ids: names })
+                (found.claim, PvcFact { claim, volume: found.volume, ids: names })
             })
             .collect();
         (named, is_complete)

@@ -1,11 +1,12 @@
-//! Drivers whose calls are written into a book and counted, and for which passes wait without their places.
+//! Drivers whose calls are recorded in the history and counted, and during which reconciles hold no slot.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use machinist_core::driver::error::Refusal;
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Operation, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Operation, Page,
+    Vm,
 };
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
@@ -16,7 +17,7 @@ use crate::machine_query::history::{Call, CallHistory, Success};
 use crate::metrics::Metrics;
 use crate::ports::Drivers;
 
-/// Drivers whose calls are written into a book and counted.
+/// Drivers whose calls are recorded and counted.
 pub(crate) struct CallRecorder {
     drivers: Arc<dyn Drivers>,
     history: Arc<CallHistory>,
@@ -40,8 +41,8 @@ impl CallRecorder {
         operation: Operation,
         request: MachineRequest,
         success: fn(&T) -> Success,
-        call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
-    ) -> BoxFuture<'a, Answer<T>> {
+        call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let machine =
             ObjectKey { namespace: request.machine.namespace.clone(), name: request.machine.name.clone() };
         let provider = request.class.provider.clone();
@@ -81,8 +82,8 @@ impl CallRecorder {
         &'a self,
         operation: Operation,
         provider: ProviderName,
-        answer: BoxFuture<'a, Answer<T>>,
-    ) -> BoxFuture<'a, Answer<T>> {
+        answer: BoxFuture<'a, DriverResult<T>>,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let started = self.clock.now();
         Box::pin(slots::without_slot(async move {
             let answer = answer.await;
@@ -98,7 +99,7 @@ impl Drivers for CallRecorder {
         self.drivers.facts(provider, pin)
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let success = |creation: &Creation| match creation {
             Creation::Created(_) => Success::Done,
             Creation::InProgress(_) => Success::InProgress,
@@ -106,7 +107,7 @@ impl Drivers for CallRecorder {
         self.about_machine(Operation::Create, request, success, |request| self.drivers.create(request))
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.about_machine(
             Operation::Initialize,
             request,
@@ -115,7 +116,7 @@ impl Drivers for CallRecorder {
         )
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         let success = |deletion: &Deletion| match deletion {
             Deletion::Deleted { .. } => Success::Done,
             Deletion::InProgress(_) => Success::InProgress,
@@ -123,7 +124,7 @@ impl Drivers for CallRecorder {
         self.about_machine(Operation::Delete, request, success, |request| self.drivers.delete(request))
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.about_machine(
             Operation::GetStatus,
             request,
@@ -132,7 +133,7 @@ impl Drivers for CallRecorder {
         )
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.about_machine(
             Operation::Reboot,
             request,
@@ -141,7 +142,7 @@ impl Drivers for CallRecorder {
         )
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.about_machine(
             Operation::DeleteById,
             request,
@@ -150,7 +151,7 @@ impl Drivers for CallRecorder {
         )
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         let provider = request.class.provider.clone();
         self.about_none(Operation::List, provider, self.drivers.list(request))
     }
@@ -160,12 +161,12 @@ impl Drivers for CallRecorder {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         let answer = self.drivers.get_volume_ids(provider.clone(), pin, volume_specs);
         self.about_none(Operation::GetVolumeIds, provider, answer)
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         let provider = class.provider.clone();
         self.about_none(Operation::ValidateClass, provider, self.drivers.validate_class(class))
     }

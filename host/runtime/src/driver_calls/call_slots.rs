@@ -1,18 +1,18 @@
-//! How many Machines of one cloud account are in calls of its driver at a time. Their passes hold no places meanwhile, so
-//! memory needs a bound of its own. Each account has rooms of its own for creations, deletions and looks: none waits for
-//! another.
+//! A limit for the Machines of one cloud account in driver calls. Their reconciles hold no slots of
+//! `--concurrent-syncs` meanwhile, so memory needs this bound. Each account has separate slots for creations, deletions
+//! and probes: none waits for another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::scheduling::call_room::Room;
+use machinist_core::scheduling::call_room::CallRoom;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
 use crate::driver_calls::cloud_account::CloudAccount;
 use crate::message::Message;
 
-/// Machines of one account in one room. Each takes some kilobytes and its request, user data included.
+/// Machines of one account in calls for one purpose. Each takes some kilobytes and its request, user data included.
 const MAX_MACHINES: usize = 1_000;
 
 /// Why a driver is called.
@@ -20,27 +20,24 @@ const MAX_MACHINES: usize = 1_000;
 pub(crate) enum Purpose {
     /// To make a VM.
     Creation,
-    /// To remove a VM.
     Deletion,
-    /// To look at a VM.
     Probe,
 }
 
-type Rooms = BTreeMap<(CloudAccount, Purpose), Room<ObjectKey>>;
+type Rooms = BTreeMap<(CloudAccount, Purpose), CallRoom<ObjectKey>>;
 
-/// All rooms.
 pub(crate) struct CallSlots {
     rooms: Mutex<Rooms>,
     outbox: mpsc::UnboundedSender<Message>,
 }
 
 impl CallSlots {
-    /// Those that are called hear of it through `outbox`.
+    /// Sends a message to `outbox` for each Machine with a free slot.
     pub(crate) fn new(outbox: mpsc::UnboundedSender<Message>) -> Self {
         Self { rooms: Mutex::default(), outbox }
     }
 
-    /// A pass of this Machine, which may go in.
+    /// Returns the slots of one reconcile of this Machine.
     pub(crate) fn slots_of(self: &Arc<Self>, machine: &ObjectKey) -> MachineCallSlots {
         MachineCallSlots { rooms: Arc::clone(self), machine: machine.clone() }
     }
@@ -50,7 +47,7 @@ impl CallSlots {
         self.all(|room| room.forget(machine));
     }
 
-    fn all(&self, leave: impl Fn(&mut Room<ObjectKey>) -> Option<ObjectKey>) {
+    fn all(&self, leave: impl Fn(&mut CallRoom<ObjectKey>) -> Option<ObjectKey>) {
         let mut rooms = self.rooms();
         let called: Vec<ObjectKey> = rooms.values_mut().filter_map(leave).collect();
         rooms.retain(|_, room| !room.is_empty());
@@ -66,18 +63,18 @@ impl CallSlots {
     }
 }
 
-/// One pass of a Machine. When it ends, the next Machine is called in.
+/// The call slots of one reconcile of a Machine. When it ends, the next Machine gets them.
 pub(crate) struct MachineCallSlots {
     rooms: Arc<CallSlots>,
     machine: ObjectKey,
 }
 
 impl MachineCallSlots {
-    /// True when the pass may call the driver for this account now. Otherwise its Machine stands in line, and is woken when
-    /// there is room.
+    /// Returns true if the reconcile may call the driver for this account now. Otherwise its Machine is queued, and
+    /// requeued when a slot is free.
     pub(crate) fn enter(&self, account: CloudAccount, purpose: Purpose) -> bool {
         let mut rooms = self.rooms.rooms();
-        let room = rooms.entry((account, purpose)).or_insert_with(|| Room::new(MAX_MACHINES));
+        let room = rooms.entry((account, purpose)).or_insert_with(|| CallRoom::new(MAX_MACHINES));
         room.enter(&self.machine)
     }
 }

@@ -1,4 +1,4 @@
-//! For which classes clouds have no capacity, as far as this process has been told.
+//! Classes without capacity in their clouds, as far as this process knows.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +10,12 @@ use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine_set::Alternatives;
 use machinist_core::value::id::Name;
 
-/// What is remembered. Lost with the process, after which each class is asked for once more.
+/// Known classes without capacity. Lost with the process, after which each class is tried once more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Capacity(Arc<Mutex<Exhausted>>);
 
 impl Capacity {
-    /// What came of asking for a VM of a class. `is_there` says which classes are.
+    /// Notes the answer to a create for a class. `is_there` returns whether a class exists.
     pub(crate) fn observe(
         &self,
         class: &str,
@@ -47,8 +47,8 @@ impl Capacity {
     }
 }
 
-/// The alternatives that are named on the set's deployment, or on a set that has none. `own` is the class of the template,
-/// `is_usable` says which classes can be used.
+/// Returns the alternatives in the annotation of the set's deployment, or of a set that has none. `own` is the class of
+/// the template, `is_usable` returns whether a class can be used.
 pub(crate) fn alternatives(
     capacity: &Capacity,
     set: &MachineSet,
@@ -79,7 +79,7 @@ pub(crate) fn names_as_alternative(
     listed(set, deployment).is_some_and(|mut list| list.any(|name| name == class))
 }
 
-/// What is wished for a set: by its deployment, or by itself where there is none.
+/// Returns the classes in the annotation of a set's deployment, or of the set if it has none.
 fn listed<'a>(
     set: &'a MachineSet,
     deployment: Option<&'a MachineDeployment>,

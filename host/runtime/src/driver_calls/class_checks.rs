@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 
 use crate::message::Message;
 
-/// What drivers said of the classes.
+/// Results of the last checks of classes.
 pub(crate) struct ClassChecks {
     checked: Mutex<BTreeMap<ObjectKey, ClassCheck>>,
     engine: mpsc::UnboundedSender<Message>,
 }
 
-/// What a driver said of a class, and of which content.
+/// The result for a class, and the content that was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClassCheck {
     pub(crate) of: ClassSpec,
@@ -32,12 +32,12 @@ impl ClassCheck {
 }
 
 impl ClassChecks {
-    /// The loop hears of classes whose Machines must be looked at.
+    /// Sends a message to the loop for classes whose Machines must be reconciled.
     pub(crate) fn new(engine: mpsc::UnboundedSender<Message>) -> Self {
         Self { checked: Mutex::default(), engine }
     }
 
-    /// What the driver finds wrong with the class.
+    /// Returns the problem that the driver has found in the class.
     pub(crate) fn problem(&self, class: &ObjectKey) -> Option<String> {
         self.lock().get(class)?.problem.clone()
     }
@@ -66,7 +66,7 @@ impl ClassChecks {
         let is_valid = !checked.has_problem();
         let before = self.lock().insert(class.clone(), checked);
         let was_valid = before.is_none_or(|before| !before.has_problem());
-        // Another problem is as good a reason to look as the end of one: Machines say what is wrong.
+        // Another problem counts like the end of one: Machines report it.
         if !(is_valid && was_valid) {
             // A closed inbox means that the loop has ended.
             let _ = self.engine.send(Message::ClassChecked(class.clone()));

@@ -1,4 +1,4 @@
-//! The account of a cloud, as far as objects tell: whoever shares it shares its limits.
+//! Cloud accounts, as far as objects show them: all Machines of an account share its limits.
 
 use machinist_api::MachineClass;
 use machinist_core::value::id::{ObjectKey, ProviderName};

@@ -1,15 +1,15 @@
 //! How the creates of this process ended, in clouds that keep no idempotency keys.
 //!
-//! The note on the Machine outlives the process and tells that a create was begun. Only the process that made the call knows how
-//! it ended, and on which clock.
+//! The note on the Machine outlives the process and shows that a create was begun. Only the process that made the call
+//! knows how it ended, and on which clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::Machine;
-use machinist_core::driver::error::Breakage;
-use machinist_core::driver::{Answer, Creation};
+use machinist_core::driver::error::GuestFailure;
+use machinist_core::driver::{Creation, DriverResult};
 use machinist_core::machine::{CallEnd, CallResult, CreateIntent, IntendedCall};
 use machinist_core::value::id::Uid;
 use tokio::time::Instant;
@@ -95,14 +95,14 @@ pub(crate) struct CreateCall<'a> {
 
 impl CreateCall<'_> {
     /// The driver has answered.
-    pub(crate) fn answered(mut self, answer: &Answer<Creation>) {
+    pub(crate) fn answered(mut self, answer: &DriverResult<Creation>) {
         self.result = Some(CallResult::of(answer));
     }
 }
 
 impl Drop for CreateCall<'_> {
     fn drop(&mut self) {
-        let cut_off = || Breakage::CutOff { detail: "its pass ended before the answer".to_owned() };
+        let cut_off = || GuestFailure::CutOff { detail: "its pass ended before the answer".to_owned() };
         let result = self.result.take().unwrap_or_else(|| CallResult::Failed(cut_off().into()));
         let ended = EndedCreate { at: self.clock.now(), instant: Instant::now(), result };
         self.creates.lock().insert(self.machine.clone(), ended);

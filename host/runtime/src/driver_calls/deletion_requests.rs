@@ -1,40 +1,47 @@
-//! Orders to remove VMs that this process has given, so that what follows is a look and not the order again.
+//! VMs whose deletion this process has requested, so that a probe follows and not the same request again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::{Answer, Deletion, Vm, is_not_found};
-use machinist_core::machine::OrderFact;
+use machinist_core::driver::{Deletion, DriverResult, Vm, is_not_found};
+use machinist_core::machine::DeleteRequestFact;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 
-/// Orders, and how long their VMs took to go. Lost with the process, after which the order is given once more.
+/// Deletion requests, and how long their VMs took to disappear. Lost with the process, after which each request is sent
+/// once more.
 #[derive(Debug, Default)]
 pub(crate) struct DeletionRequests(Mutex<DeletionRecords>);
 
 #[derive(Debug, Default)]
 struct DeletionRecords {
-    requests: BTreeMap<ObjectKey, (Uid, OrderFact)>,
+    requests: BTreeMap<ObjectKey, (Uid, DeleteRequestFact)>,
     /// By class: from the order to the look that found nothing, the last time.
     last_duration: BTreeMap<Name, SignedDuration>,
 }
 
-/// Classes whose time is remembered. Beyond that all are learned again.
+/// Classes in memory. Beyond that all are learned again.
 const MAX_CLASSES: usize = 10_000;
 
 impl DeletionRequests {
     /// The order that the driver has taken for the VM of this Machine.
-    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<OrderFact> {
+    pub(crate) fn of(&self, machine: &ObjectKey, uid: &Uid) -> Option<DeleteRequestFact> {
         self.lock().requests.get(machine).filter(|(of, _)| of == uid).map(|(_, order)| *order)
     }
 
-    /// How long the last removal of a VM of this class took.
+    /// Returns how long the last deletion of a VM of this class took.
     pub(crate) fn last_duration(&self, class: &Name) -> Option<SignedDuration> {
         self.lock().last_duration.get(class).copied()
     }
 
     /// The driver has answered an order that was given at this time.
-    pub(crate) fn requested(&self, machine: &ObjectKey, uid: &Uid, answer: &Answer<Deletion>, at: Timestamp) {
+    pub(crate) fn requested(
+        &self,
+        machine: &ObjectKey,
+        uid: &Uid,
+        answer: &DriverResult<Deletion>,
+        at: Timestamp,
+    ) {
         let is_taken = match answer {
             Ok(Deletion::Deleted { .. }) => true,
             Ok(Deletion::InProgress(_)) => false,
@@ -44,19 +51,21 @@ impl DeletionRequests {
         if is_taken {
             let before = records.requests.get(machine).filter(|(of, _)| of == uid);
             let first = before.map_or(at, |(_, order)| order.first);
-            records.requests.insert(machine.clone(), (uid.clone(), OrderFact { first, at, asked: at }));
+            records
+                .requests
+                .insert(machine.clone(), (uid.clone(), DeleteRequestFact { first, at, asked: at }));
         } else {
             records.requests.remove(machine);
         }
     }
 
-    /// The driver has answered a look that was begun at this time.
+    /// Notes the answer to a probe that began at this time.
     pub(crate) fn probed(
         &self,
         machine: &ObjectKey,
         uid: &Uid,
         class: Option<&Name>,
-        answer: &Answer<Vm>,
+        answer: &DriverResult<Vm>,
         at: Timestamp,
     ) {
         let mut records = self.lock();

@@ -1,4 +1,4 @@
-//! Which driver a class chooses, and which version of it.
+//! The driver of a class, and its version.
 
 use machinist_api::{MachineClass, names};
 use machinist_core::driver::ClassSpec;
@@ -9,14 +9,14 @@ use machinist_core::value::id::{ClassName, ProviderName};
 
 use crate::ports::Drivers;
 
-/// What a class says about its driver.
+/// The driver that a class chooses.
 pub(crate) struct DriverChoice {
     pub(crate) provider: ProviderName,
     pin: Pin,
 }
 
 enum Pin {
-    /// Whatever serves.
+    /// Any version that serves.
     None,
     To(DriverDigest),
     /// Something is meant, and cannot be understood.
@@ -36,7 +36,7 @@ impl DriverChoice {
         Self { provider: ProviderName::folded(provider), pin }
     }
 
-    /// What is wrong with the class.
+    /// Returns the problem of the class's choice.
     pub(crate) fn problem(&self) -> Option<&str> {
         match &self.pin {
             Pin::Malformed { message } => Some(message),
@@ -66,7 +66,8 @@ impl DriverChoice {
         }
     }
 
-    /// The version that may answer a call of a pass that saw this driver. A substitute is called as what it is.
+    /// Returns the version that may answer the calls of a reconcile that saw this driver. A substitute is called as
+    /// itself.
     pub(crate) fn pin_for(&self, driver: &DriverFact) -> Option<DriverDigest> {
         match (driver, &self.pin) {
             (DriverFact::Substitute { .. }, _) | (_, Pin::None | Pin::Malformed { .. }) => None,
@@ -82,7 +83,7 @@ fn malformed(error: &dyn std::error::Error) -> String {
     format!("annotation {annotation}: {error}; `machinist plugin list -o json` shows the digests")
 }
 
-/// What a driver is told about a class, when the driver is there like this.
+/// Returns the class for a driver, given its state.
 pub(crate) fn class_spec(
     class: Option<&MachineClass>,
     choice: &DriverChoice,

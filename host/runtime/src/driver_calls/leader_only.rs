@@ -1,15 +1,15 @@
 //! Drivers that are called only by a leader: a call ends when leadership does.
 //!
-//! Another process may lead once the Lease has run out, which is seconds after this one has given up. Calls that went on beyond
-//! that would make and remove VMs behind its back.
+//! Another process may lead once the Lease has expired, seconds after this process has lost leadership. Longer calls
+//! would create and delete VMs behind the new leader's back.
 
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Breakage, Refusal};
+use machinist_core::driver::error::{GuestFailure, Refusal};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
@@ -29,13 +29,16 @@ impl LeaderOnly {
     }
 
     /// Dropping a call ends it, and the requests that it has open.
-    fn until_lost<'a, T: Send + 'a>(&self, call: BoxFuture<'a, Answer<T>>) -> BoxFuture<'a, Answer<T>> {
+    fn until_lost<'a, T: Send + 'a>(
+        &self,
+        call: BoxFuture<'a, DriverResult<T>>,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let mut leads = self.leads.clone();
         async move {
             tokio::select! {
                 biased;
                 () = lost(&mut leads) => {
-                    Err(Breakage::CutOff { detail: "this process does not lead".to_owned() }.into())
+                    Err(GuestFailure::CutOff { detail: "this process does not lead".to_owned() }.into())
                 }
                 answer = call => answer,
             }
@@ -56,31 +59,31 @@ impl Drivers for LeaderOnly {
         self.drivers.facts(provider, pin)
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         self.until_lost(self.drivers.create(request))
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.until_lost(self.drivers.initialize(request))
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         self.until_lost(self.drivers.delete(request))
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.until_lost(self.drivers.get_status(request))
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.until_lost(self.drivers.reboot(request))
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.until_lost(self.drivers.delete_by_id(request, vm))
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         self.until_lost(self.drivers.list(request))
     }
 
@@ -89,11 +92,11 @@ impl Drivers for LeaderOnly {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.until_lost(self.drivers.get_volume_ids(provider, pin, volume_specs))
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         self.until_lost(self.drivers.validate_class(class))
     }
 }

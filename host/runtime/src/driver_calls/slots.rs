@@ -1,18 +1,18 @@
-//! Places for passes. A pass that waits for a driver gives its place away and comes back to one before passes that have
-//! not begun: clouds that take their time hold up nobody else.
+//! Slots for reconciles. A reconcile that waits for a driver returns its slot and gets one again before reconciles that
+//! have not begun: slow clouds block nothing else.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// All places. A clone is the same places.
+/// All slots. A clone shares them.
 #[derive(Clone)]
 pub(crate) struct ReconcileSlots {
     free: Arc<Semaphore>,
     released: Arc<Notify>,
 }
 
-/// The place of one pass.
+/// The slot of one reconcile.
 pub(crate) struct ReconcileSlot {
     all: ReconcileSlots,
     state: Mutex<SlotState>,
@@ -20,7 +20,7 @@ pub(crate) struct ReconcileSlot {
 
 struct SlotState {
     permit: Option<OwnedSemaphorePermit>,
-    /// Calls of the pass that it waits for.
+    /// Calls that the reconcile waits for.
     calls: usize,
 }
 
@@ -34,7 +34,7 @@ impl ReconcileSlots {
         Self { free: Arc::new(Semaphore::new(slots)), released: Arc::default() }
     }
 
-    /// A place, unless all are taken. Those that come back get theirs first: the semaphore is fair.
+    /// Returns a free slot, if there is one. Reconciles that return from a call come first: the semaphore is fair.
     pub(crate) fn take(&self) -> Option<ReconcileSlot> {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
         Some(ReconcileSlot {
@@ -43,19 +43,19 @@ impl ReconcileSlots {
         })
     }
 
-    /// True while no pass can begin.
+    /// Returns true while no reconcile can begin.
     pub(crate) fn are_full(&self) -> bool {
         self.free.available_permits() == 0
     }
 
-    /// Waits until a pass that runs has given its place away.
+    /// Waits until a running reconcile has returned its slot.
     pub(crate) async fn released(&self) {
         self.released.notified().await;
     }
 }
 
 impl ReconcileSlot {
-    /// Runs a pass here.
+    /// Runs a reconcile in this slot.
     pub(crate) async fn run<T>(self, reconcile: impl Future<Output = T>) -> T {
         SLOT.scope(Arc::new(self), reconcile).await
     }
@@ -74,7 +74,7 @@ impl ReconcileSlot {
 
     async fn reacquire(&self) {
         if self.state().calls > 0 {
-            // The last of the calls brings the place back.
+            // The last of the calls gets the slot back.
             return;
         }
         // It is never closed.
@@ -87,7 +87,7 @@ impl ReconcileSlot {
     }
 }
 
-/// Waits for a driver without the place of the pass that asks it. Whoever is no pass just waits.
+/// Waits for a driver without the slot of the reconcile that calls it. Other callers just wait.
 pub(crate) async fn without_slot<T>(call: impl Future<Output = T>) -> T {
     let Ok(slot) = SLOT.try_with(Arc::clone) else { return call.await };
     let waiting = slot.release();

@@ -1,7 +1,7 @@
-//! Machines that this process has made and has not asked a VM for: their first pass need not look for one.
+//! Machines that this process created and has not requested a VM for: their first reconcile need not probe.
 //!
-//! A watch often shows a Machine before the API server has answered the request that makes it. The Machine's pass waits
-//! for that answer, since a moment of waiting is cheaper than a request to the cloud.
+//! A watch often shows a Machine before the API server has answered the request that creates it. The Machine's
+//! reconcile waits for that answer, since a moment of waiting is cheaper than a request to the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,17 @@ use std::time::Duration;
 use machinist_core::value::id::{ObjectKey, Uid};
 use tokio::sync::watch;
 
-/// How long a pass waits for the answer. After this the cloud is asked, and what is answered later is not believed.
+/// How long a reconcile waits for the answer. After this the cloud is probed, and a later answer does not count.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The process keeps them in memory only: the next one looks for the VM of each Machine.
+/// Kept in memory only: the next process probes for the VM of each Machine.
 #[derive(Debug, Default)]
 pub(crate) struct UnstartedMachines(Mutex<UnstartedState>);
 
 #[derive(Debug, Default)]
 struct UnstartedState {
     created: BTreeSet<Uid>,
-    /// Machines whose request has no answer yet. The answer closes the channel.
+    /// Machines whose create request has no answer yet. The answer closes the channel.
     unanswered: BTreeMap<ObjectKey, watch::Receiver<()>>,
 }
 
@@ -32,7 +32,7 @@ impl UnstartedMachines {
         PendingCreate { unstarted: self, machine, unanswered }
     }
 
-    /// Waits while a Machine of this name is being made, but not for long.
+    /// Waits while a Machine of this name is being created, but not for long.
     pub(crate) async fn answered(&self, machine: &ObjectKey) {
         let Some(mut answer) = self.lock().unanswered.get(machine).cloned() else { return };
         if tokio::time::timeout(ANSWER_DEADLINE, answer.changed()).await.is_err() {
@@ -56,7 +56,7 @@ impl UnstartedMachines {
     }
 }
 
-/// A Machine that is being made. Dropping this wakes the pass that waits for the answer.
+/// A Machine that is being created. Dropping this ends the wait of its reconcile.
 pub(crate) struct PendingCreate<'a> {
     unstarted: &'a UnstartedMachines,
     machine: ObjectKey,
@@ -64,7 +64,7 @@ pub(crate) struct PendingCreate<'a> {
 }
 
 impl PendingCreate<'_> {
-    /// It was made. Nothing is remembered if a pass has not waited for this, since that may have asked for a VM.
+    /// Notes that it was created, unless a reconcile has not waited for this, since that may have requested a VM.
     pub(crate) fn created(self, uid: Uid) {
         let mut state = self.unstarted.lock();
         if self.is_awaited(&state) {

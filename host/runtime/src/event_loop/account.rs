@@ -1,8 +1,8 @@
-//! What the passes of one cloud account say about each other's retries.
+//! Retries of Machines that share a cloud account: an answer to one shortens the pauses of others.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::scheduling::queue::Priority;
-use machinist_core::scheduling::retry::{Failed, RetryPolicy};
+use machinist_core::scheduling::retry::{FailedCall, RetryPolicy};
 
 use crate::driver_calls::cloud_account::CloudAccount;
 
@@ -15,7 +15,7 @@ impl Engine {
         Some(CloudAccount::of(&class))
     }
 
-    /// True when the account of this Machine has answered a moment ago, and this one does not fail by itself.
+    /// Returns true if the account of this Machine has answered a moment ago, and this Machine does not fail alone.
     pub(super) fn has_answering_account(&self, key: &Key, now: Timestamp) -> bool {
         self.account(key).is_some_and(|account| self.accounts.eases(&account, key, now))
     }
@@ -31,7 +31,7 @@ impl Engine {
     pub(super) fn account_answers(&mut self, key: &Key, now: Timestamp) {
         let Some(account) = self.account(key) else { return };
         for (waiting, at) in self.accounts.answered(account, now) {
-            // Its own pass, or whatever else has pushed it, may come first.
+            // Its own reconcile, or another push, may come first.
             self.queue.push(waiting, at, Priority::Resync);
         }
     }
@@ -45,7 +45,7 @@ impl Engine {
         now: Timestamp,
     ) -> SignedDuration {
         let Some(account) = self.account(key) else { return delay };
-        let attempt = Failed { policy, delay, hint, jitter };
+        let attempt = FailedCall { policy, delay, hint, jitter };
         self.accounts.failed(account, key.clone(), attempt, now)
     }
 }

@@ -1,4 +1,4 @@
-//! What a change wakes, and how urgently.
+//! Keys that a change requeues, and their priorities.
 
 use std::collections::BTreeSet;
 
@@ -188,7 +188,7 @@ impl Engine {
         self.seen_change(Kind::Node, change);
     }
 
-    /// Volumes come and go all the time: they concern nobody but who waits for them to go.
+    /// Volumes come and go all the time: they matter only to drains that wait for them.
     fn wake_drain_of(&mut self, node: &NodeName) {
         for machine in self.index.machines_of_node(node) {
             if self.tenant.machines.get(&machine).is_some_and(|machine| drain::concerns(&machine)) {
@@ -205,7 +205,7 @@ impl Engine {
         }
     }
 
-    /// A listing brings versions in any order: it counts as a whole, at its end.
+    /// A listing has versions in any order: it counts as a whole, at its end.
     pub(super) fn seen_change<T>(&mut self, kind: Kind, change: &Change<T>) {
         if !change.is_listed {
             self.seen(kind, &change.resource_version);

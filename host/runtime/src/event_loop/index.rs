@@ -1,4 +1,4 @@
-//! Who must be looked at when something else changes.
+//! Indexes from a changed object to the objects that depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ impl Index {
         self.by_vm.get(vm).into_iter().flatten().cloned().collect()
     }
 
-    /// Machines whose provider id names their VM so.
+    /// Machines with this name of a VM in their provider id.
     pub(super) fn machines_of_vm_name(&self, name: &str) -> Vec<ObjectKey> {
         self.by_vm_name.get(name).into_iter().flatten().cloned().collect()
     }

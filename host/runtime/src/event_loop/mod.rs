@@ -1,7 +1,7 @@
 //! The event loop: changes requeue keys, keys are reconciled, and each reconcile returns when the next one follows.
 //!
-//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Reconciles run beside it, one at a
-//! time for each key.
+//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Reconciles run beside it, one at
+//! a time for each key.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -26,11 +26,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::machine_set::Freshness;
 use machinist_core::scheduling::barrier::Barrier;
 use machinist_core::scheduling::queue::{Due, Priority, Queue};
-use machinist_core::scheduling::retry::{Accounts, Ledger};
+use machinist_core::scheduling::retry::{CloudAccounts, FailureCounts};
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -51,7 +51,7 @@ use crate::machine_query::{MachineQuery, ReadyCondition};
 use crate::message::{AccountSignal, Message, Report};
 use crate::metrics::{Metrics, Milestone};
 
-/// Pauses up to this one, after a create in doubt, are looks for the VM that it may have made.
+/// Pauses up to this one, after a create in doubt, lead to probes for the VM that it may have created.
 const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 use index::Index;
@@ -63,7 +63,7 @@ use owners::Owners;
 pub enum ShutdownResult {
     /// All that it has asked of the API servers was answered.
     Complete,
-    /// Requests may still arrive: whoever leads next must not do so before they cannot.
+    /// Requests may still arrive: the Lease must not be released before they cannot.
     RequestsPending,
 }
 
@@ -74,38 +74,37 @@ pub(crate) struct Engine {
     events: EventRecorder,
     metrics: Arc<Metrics>,
     inbox: mpsc::UnboundedReceiver<Message>,
-    /// From those who ask about Machines: few may wait.
+    /// Queries of operators; few may wait.
     queries: mpsc::Receiver<MachineQuery>,
-    /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
+    /// Kinds whose first listing is complete. Before that the indexes lack dependencies.
     listed: BTreeSet<Kind>,
-    /// Which policies there are is known. Before that a Machine could be failed that a policy holds.
+    /// True once the health policies are known. Before that a Machine could fail although a policy holds it.
     knows_plugins: bool,
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
-    ledger: Ledger<Key>,
-    accounts: Accounts<CloudAccount, Key>,
+    ledger: FailureCounts<Key>,
+    accounts: CloudAccounts<CloudAccount, Key>,
     index: Index,
     owners: Owners,
     own_writes: OwnWrites,
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
-    /// Sets and deployments whose changes are being gathered.
+    /// Sets and deployments that gather changes.
     gathered: BTreeSet<Key>,
-    /// For passes that do not wait for a driver.
+    /// Slots for reconciles that do not wait for a driver.
     slots: ReconcileSlots,
     reconciles: JoinSet<Report>,
     running: BTreeMap<tokio::task::Id, Running>,
-    /// Passes begun, which numbers them.
+    /// The number of reconciles begun, which numbers them.
     begun: u64,
     /// When the backlog was counted last.
     counted: Option<Timestamp>,
-    /// Machines whose drain was timed, so that it counts once.
+    /// Machines whose drain was measured, so that it counts once.
     drained: BTreeSet<Key>,
-    /// The conclusion of the last pass over each Machine, for those who ask.
+    /// The conclusion of the last reconcile of each Machine, for queries.
     ready: BTreeMap<ObjectKey, ReadyCondition>,
 }
 
-/// A pass that runs.
 struct Running {
     key: Key,
     priority: Priority,
@@ -135,8 +134,8 @@ impl Engine {
             knows_plugins: false,
             queue: Queue::new(),
             barrier: Barrier::new(),
-            ledger: Ledger::new(),
-            accounts: Accounts::default(),
+            ledger: FailureCounts::new(),
+            accounts: CloudAccounts::default(),
             index: Index::default(),
             owners: Owners::default(),
             own_writes: OwnWrites::default(),
@@ -152,8 +151,8 @@ impl Engine {
         }
     }
 
-    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true, the
-    /// caches are complete and the API servers were asked.
+    /// Runs until `stop`, then lets running reconciles end for at most `grace`. Reconciles begin only while `leads` is
+    /// true, the caches are complete and the API servers were probed.
     pub(crate) async fn run(
         mut self,
         mut leads: watch::Receiver<bool>,
@@ -192,7 +191,7 @@ impl Engine {
                     let before = std::mem::replace(&mut current, *gate_state.borrow_and_update());
                     self.gate_changed(before.gate, current.gate);
                 }
-                // Behind all that changes something: whoever asks must not delay the work.
+                // After everything that changes something: queries must not delay the work.
                 Some(MachineQuery { machine, answer }) = self.queries.recv() => {
                     // Nobody waits for it any more where this fails.
                     let _ = answer.send(self.explain(&machine));
@@ -264,7 +263,7 @@ impl Engine {
         let reconcile = async move {
             if is_unreadable {
                 // Nothing is done by a copy of what the object was. Its mending wakes it.
-                return Report::only(Wake::Resync);
+                return Report::only(Requeue::Resync);
             }
             match &subject {
                 Key::Class(object) => {
@@ -294,12 +293,13 @@ impl Engine {
         let (id, report) = match done {
             Ok((id, report)) => (id, report),
             Err(failure) => {
-                // A bug of ours: counted, logged, tried again later, and nobody else notices. Nobody knows what it has
-                // written.
+                // A bug of ours: counted, logged, and retried later, without effect on others. Its writes are unknown.
                 self.metrics.reconcile_panicked();
                 error!(error = %failure, "pass ended in a panic");
-                let wake =
-                    Wake::Retry { policy: machinist_core::scheduling::retry::RetryPolicy::LONG, hint: None };
+                let wake = Requeue::Retry {
+                    policy: machinist_core::scheduling::retry::RetryPolicy::LONG,
+                    hint: None,
+                };
                 (failure.id(), Report { is_unclear: true, ..Report::only(wake) })
             }
         };
@@ -325,7 +325,7 @@ impl Engine {
         self.queue.done(&key, now);
         self.wake_machines(report.wakes);
         self.remember(&key, report.ready);
-        // Who leads no more has nothing to tell.
+        // Only a leader reports Events.
         if *self.context.leads.borrow() {
             self.events.record_all(&key, report.events, now);
         }
@@ -337,19 +337,20 @@ impl Engine {
         }
         self.requeue(key.clone(), report.wake, report.cloud, (priority, jitter), now);
         if !self.tenant.has(&key) {
-            // The news of its end came while the pass ran: nothing may be kept that nobody would take away.
+            // The object was deleted during the reconcile: entries added since then would never be removed.
             self.forget(&key);
         } else if report.ended.is_some() && report.ended == self.tenant.uid(&key) {
-            // Its Node's end wakes it as a rule before its own is seen: a pass would ask again for all that is done.
+            // The end of its Node usually requeues it before its own end is seen: a reconcile would repeat every
+            // request.
             self.barrier.leaves(key, now);
         }
     }
 
-    /// `priority` and `jitter` are those of the pass that has ended.
+    /// `priority` and `jitter` are those of the reconcile that has ended.
     fn requeue(
         &mut self,
         key: Key,
-        wake: Wake,
+        wake: Requeue,
         signal: Option<AccountSignal>,
         (priority, jitter): (Priority, f64),
         now: Timestamp,
@@ -359,7 +360,7 @@ impl Engine {
             self.account_answers(&key, now);
         }
         let after = match wake {
-            Wake::Retry { policy, hint } => {
+            Requeue::Retry { policy, hint } => {
                 self.metrics.retried(self.queue_name(&key));
                 let delay = self.ledger.failed(key.clone(), policy, hint, jitter);
                 if signal == Some(AccountSignal::Unavailable) {
@@ -368,29 +369,29 @@ impl Engine {
                     delay
                 }
             }
-            Wake::Resync => {
+            Requeue::Resync => {
                 self.succeeded(&key);
                 let spread = self.tenant.settings.resync.as_secs_f64() * jitter;
                 let spread = SignedDuration::try_from_secs_f64(spread).unwrap_or_default();
                 self.tenant.settings.resync.saturating_add(spread)
             }
-            Wake::Now => SignedDuration::ZERO,
-            Wake::After(after) => {
+            Requeue::Now => SignedDuration::ZERO,
+            Requeue::After(after) => {
                 self.succeeded(&key);
                 after
             }
-            Wake::Look(after) => {
+            Requeue::Look(after) => {
                 // Shorter pauses are looks for what a create may have made: no answer makes them more useful.
                 if after > LONGEST_PROBE_PAUSE && self.ledger.attempts(&key) > 0 {
                     self.account_is_awaited(&key, now);
                 }
                 after
             }
-            Wake::Gone => return,
+            Requeue::Gone => return,
         };
         let due = now.checked_add(after).unwrap_or(Timestamp::MAX);
         // What goes on at once is the same work; what waits has no hurry.
-        let priority = if wake == Wake::Now { priority } else { Priority::Resync };
+        let priority = if wake == Requeue::Now { priority } else { Priority::Resync };
         self.queue.push(key, due, priority);
     }
 
@@ -451,7 +452,7 @@ impl Engine {
         }
     }
 
-    /// No pass begins any more; those that run may end what they are at.
+    /// Ends: no reconcile begins any more; running ones may end within `grace`.
     async fn finish(mut self, grace: SignedDuration) -> ShutdownResult {
         info!(passes = self.reconciles.len(), "waiting for running passes");
         let end = tokio::time::sleep(grace.unsigned_abs());
@@ -464,7 +465,7 @@ impl Engine {
                     None => return ShutdownResult::Complete,
                 },
                 () = &mut end => {
-                    // What is cut off here is what a crash would cut off: the next process looks and goes on.
+                    // An abort here equals a crash: the next process probes and continues.
                     self.reconciles.abort_all();
                     return ShutdownResult::RequestsPending;
                 }

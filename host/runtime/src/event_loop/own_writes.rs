@@ -1,7 +1,7 @@
-//! Which events of Machines are echoes of what a pass wrote itself.
+//! Recognises the watch events of a reconcile's own writes.
 //!
-//! A pass says when to look again, and knows what it wrote. Its own writes must not wake it earlier, or a create that is to
-//! be tried again in ten minutes would be tried again at once.
+//! A reconcile sets the time of the next one, and knows its writes. These must not requeue it earlier, or a create that
+//! is to be tried again in ten minutes would be tried again at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,20 @@ use machinist_core::scheduling::queue::Priority;
 
 use super::Key;
 
-/// Echoes, by key.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
-    /// Versions that the last pass wrote and that no event has shown yet.
+    /// Versions that the last reconcile wrote and that no event has shown yet.
     awaited: BTreeMap<Key, BTreeSet<String>>,
-    /// Events that came while a pass ran: which of them are echoes is known when it ends.
+    /// Events during a reconcile: its end shows which of them are its own writes.
     during: BTreeMap<Key, Vec<(String, Priority)>>,
 }
 
 impl OwnWrites {
-    /// A pass begins.
     pub(super) fn begin(&mut self, key: &Key) {
         self.during.insert(key.clone(), Vec::new());
     }
 
-    /// An event of this version. True when it must wake the key now.
+    /// Notes an event of this version. Returns true if it must requeue the key now.
     pub(super) fn is_foreign(&mut self, key: &Key, version: &str, priority: Priority) -> bool {
         if let Some(during) = self.during.get_mut(key) {
             during.push((version.to_owned(), priority));
@@ -33,7 +31,7 @@ impl OwnWrites {
         !self.awaited.get_mut(key).is_some_and(|awaited| awaited.remove(version))
     }
 
-    /// A pass has ended that wrote these versions. The most urgent event that was no echo, if there was one.
+    /// Ends a reconcile that wrote these versions. Returns the highest priority among other events, if there was one.
     pub(super) fn end<'a>(&mut self, key: &Key, wrote: impl Iterator<Item = &'a String>) -> Option<Priority> {
         let mut awaited: BTreeSet<String> = wrote.cloned().collect();
         let during = self.during.remove(key).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Sets and deployments: whose objects are whose, and what wakes them.
+//! Requeues sets and deployments: by owner references, selectors and classes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,12 @@ use crate::driver_calls::capacity::names_as_alternative;
 
 use super::{Engine, Key, Kind};
 
-/// A thousand Machines that join one after the other are looked at together, so that their set writes a few times a second
-/// what it has and not a thousand times.
+/// A thousand Machines that join one after the other are counted together, so that their set writes its status a few
+/// times a second and not a thousand times.
 const GATHER_TIME: SignedDuration = SignedDuration::from_millis(150);
 
-/// So much more for each set and deployment that waits as well: hundreds in a rush would write as often together as one may alone.
+/// The additional time for each set and deployment that waits as well: hundreds together write as often as one may
+/// alone.
 const GATHER_FOR_EACH: SignedDuration = SignedDuration::from_millis(5);
 
 /// Never more than this, since replacements wait for it.
@@ -46,7 +47,7 @@ const READ_BY_OWNERS: [&str; 5] = [
     names::annotations::ORDINAL,
 ];
 
-/// Who controls whom, by uid. Follows the caches.
+/// Controllers of objects, by uid. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     machines: ByController,
@@ -57,7 +58,7 @@ pub(super) struct Owners {
     by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
-/// Objects of one kind by who controls them.
+/// Objects of one kind by their controllers.
 #[derive(Debug, Default)]
 struct ByController {
     by_controller: BTreeMap<Uid, BTreeSet<ObjectKey>>,
@@ -133,8 +134,8 @@ impl Engine {
         }
     }
 
-    /// Whether the object that changed cannot be decoded: its owner counts it, and nothing else is done about it. Where
-    /// it could not be decoded before, whoever counted it or was held by it looks again.
+    /// Returns whether the changed object cannot be decoded: its owner counts it, and nothing else is done. If it could
+    /// not be decoded before, its owners and users are requeued.
     pub(super) fn is_unreadable<T>(&mut self, kind: Kind, change: &Change<T>) -> bool {
         self.index.unknown(kind, change);
         for meta in [&change.unreadable, &change.was_unreadable].into_iter().flatten() {
@@ -291,7 +292,7 @@ impl Engine {
         }
     }
 
-    /// Owners read labels, annotations, taints and the progress of an update in place of their Machines' Nodes.
+    /// Owners read labels, annotations, taints and the progress of an in-place update of their Machines' Nodes.
     pub(super) fn node_of_owners_changed(
         &mut self,
         machine: &ObjectKey,
@@ -307,7 +308,7 @@ impl Engine {
         }
     }
 
-    /// Machines of this class are made otherwise from here on, or can be made at all.
+    /// Requeues the sets of a class that has changed: new Machines differ, or can be created at last.
     pub(super) fn wake_sets_of_class(&mut self, class: &ObjectKey) {
         let mut sets = self.owners.by_class.get(class).cloned().unwrap_or_default();
         let of_namespace =
@@ -415,7 +416,7 @@ fn uid(meta: Option<&ObjectMeta>) -> Option<&str> {
     meta?.uid.as_deref()
 }
 
-/// A change that its owners may act on, or count. What its Node says of itself is none.
+/// Returns whether owners act on this change, or count it. The conditions of the Node do not matter.
 fn matters_to_owners(old: Option<&Machine>, new: Option<&Machine>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return true };
     let annotation =

@@ -1,4 +1,4 @@
-//! What the loop knows of one key, for those who ask, and the figures that are taken from it.
+//! The state of one key, for queries and metrics.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::Machine;
@@ -15,7 +15,7 @@ use super::{Engine, Key};
 /// How often a long backlog is counted. A short one costs nothing.
 const COUNT_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
-/// What counts as short.
+/// The size of a short backlog.
 const SHORT: usize = 64;
 
 impl Engine {
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// The conclusion of the last pass. A reason that stays keeps its time.
+    /// Stores the conclusion of the last reconcile. An unchanged reason keeps its time.
     pub(super) fn remember(&mut self, key: &Key, ready: Option<ReadyCondition>) {
         let (Key::Machine(machine), Some(mut ready)) = (key, ready) else { return };
         let before = self.ready.get(machine).filter(|before| before.reason == ready.reason);
@@ -51,7 +51,7 @@ impl Engine {
         self.ready.insert(machine.clone(), ready);
     }
 
-    /// Which queue of other controllers this key would be in.
+    /// Returns the queue of other controllers that this key would be in.
     pub(super) fn queue_name(&self, key: &Key) -> QueueName {
         match key {
             Key::Secret(_) => QueueName::Secret,

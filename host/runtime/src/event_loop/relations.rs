@@ -1,4 +1,4 @@
-//! What Machines are to each other: who claims the same Node, and who waits for whose replacement.
+//! Relations of Machines: the same Node or VM, and permits to replace.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::index::vm_of;
 use super::{Engine, Key};
 
 impl Engine {
-    /// A Machine is as it is from here on. Those whose turn it is are woken.
+    /// Updates the state of a Machine for its deployment and zone. Machines with a new permit are requeued.
     pub(super) fn update_meltdown(&mut self, key: &ObjectKey, machine: Option<&Machine>) {
         let fact = machine.map(|machine| machine::member(&self.tenant, key, machine));
         let next = self.tenant.meltdown().update(key, fact.as_ref());

@@ -1,4 +1,4 @@
-//! What the gate wakes when it shuts or opens.
+//! Requeues keys when the gate freezes or opens.
 
 use jiff::SignedDuration;
 use machinist_core::scheduling::gate::Gate;
@@ -9,11 +9,11 @@ use crate::cache::fields;
 
 use super::{Engine, Key};
 
-/// After a thaw Nodes get this long to report before everything is looked at anew.
+/// After a thaw Nodes get this long to report before everything is reconciled again.
 const REPORT_TIME: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
-    /// Machines whose work is held, or goes on, are looked at; after a thaw all of them, a little later.
+    /// Requeues Machines whose work pauses or continues; after a thaw all of them, a little later.
     pub(super) fn gate_changed(&mut self, before: Gate, gate: Gate) {
         let is_open = |gate| gate == Gate::Open;
         if is_open(before) == is_open(gate) {

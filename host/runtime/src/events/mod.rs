@@ -28,47 +28,40 @@ pub(crate) const REPORTER: &str = "machinist.dev/machinist";
 /// The longest note that an API server takes.
 const NOTE_BYTES: usize = 1_000;
 
-/// What is to be told about an object.
+/// A possible Event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The object.
     pub about: About,
-    /// What it is about: news is what differs from what was told last about the same.
+    /// Its topic: an Event is reported if it differs from the last one with the same topic.
     pub topic: &'static str,
-    /// CamelCase.
     pub reason: &'static str,
-    /// When it happened, where that was before the end of the pass.
+    /// When it happened, if that was before the end of the reconcile.
     pub at: Option<Timestamp>,
-    /// For people.
     pub message: String,
-    /// What makes it the same news as before, where that is not the message.
+    /// The text to compare with the last report, if that is not the message.
     pub same: Option<String>,
-    /// Whether someone should look.
+    /// Whether an operator should act.
     pub severity: Severity,
-    /// Something was tried and failed: that it happens again is told by a count.
+    /// A failed attempt: a repetition counts up the last Event.
     pub repeats: bool,
-    /// The object says the same already.
+    /// True if the object has the same condition already.
     pub is_known: bool,
-    /// The object cannot say it, and nothing of it was changed: news only to whoever has seen it before.
+    /// The server keeps no condition of it, and the rest of the status is unchanged: reported only if this process has
+    /// reported before.
     pub is_unsupported: bool,
-    /// Another piece of news of the same pass says as much.
+    /// Another Event of the same reconcile implies it.
     pub is_implied: bool,
-    /// Something that was done, which is told each time, and does not take away from what else there is to tell.
+    /// An action: reported each time, without effect on other topics.
     pub is_action: bool,
 }
 
 /// The object of an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// `apiVersion`.
     pub api_version: String,
-    /// `kind`.
     pub kind: String,
-    /// Namespace.
     pub namespace: String,
-    /// Name.
     pub name: String,
-    /// Uid.
     pub uid: String,
 }
 
@@ -87,7 +80,7 @@ impl About {
 }
 
 impl Event {
-    /// Something that went as it should, and that nothing else tells.
+    /// Returns an Event about a normal change.
     pub(crate) fn normal(about: About, topic: &'static str, reason: &'static str, message: String) -> Self {
         Self {
             about,
@@ -106,7 +99,7 @@ impl Event {
     }
 }
 
-/// Tells news, each once for as long as it stays the same.
+/// Reports Events, each once for as long as it stays the same.
 pub(crate) struct EventRecorder {
     writer: EventWriter,
     reported: BTreeMap<Key, ReportedEvents>,
@@ -118,7 +111,7 @@ impl EventRecorder {
         Self { writer, reported: BTreeMap::new() }
     }
 
-    /// Tells all that a pass has to tell, but what was told last.
+    /// Records all Events of a reconcile, except those that were reported last.
     pub(crate) fn record_all(&mut self, key: &Key, events: Vec<Event>, now: Timestamp) {
         let is_first = !self.reported.contains_key(key);
         for event in events {
@@ -127,7 +120,7 @@ impl EventRecorder {
         }
     }
 
-    /// Tells, unless the same was told last.
+    /// Records an Event, unless the same was reported last.
     fn record(&mut self, key: &Key, event: Event, now: Timestamp) {
         let reports = self.reported.entry(key.clone()).or_default();
         let Event {

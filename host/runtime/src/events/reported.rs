@@ -1,4 +1,4 @@
-//! What is worth an Event: news, once; the same failure again and again, as a series; and never a flood.
+//! Decides between a new Event, a series and nothing: a change once, a repeated failure as a series, and never a flood.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ const BURST: u32 = 25;
 /// Beyond the burst there is one for each of these.
 const REFILL: SignedDuration = SignedDuration::from_mins(5);
 
-/// A message that changes under the same reason is told again after this time at the earliest.
+/// A changed message under the same reason is reported again after this time at the earliest.
 const SAME_REASON: SignedDuration = SignedDuration::from_mins(1);
 
 /// How often the count of a series is written, as Kubernetes' own components do it.
 const HEARTBEAT: SignedDuration = SignedDuration::from_mins(6);
 
-/// What was told of one object.
+/// The Events reported about one object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportedEvents {
     topics: BTreeMap<&'static str, LastReport>,
     states: Budget,
-    /// A rollout takes hundreds of steps: they must not use up what bad news needs.
+    /// A rollout has hundreds of actions: they must not use up the budget of failures.
     actions: Budget,
 }
 
@@ -33,7 +33,7 @@ struct Budget {
     refilled: Option<Timestamp>,
 }
 
-/// What was told last about a topic.
+/// The last report of a topic.
 #[derive(Clone, Debug)]
 struct LastReport {
     reason: &'static str,
@@ -45,38 +45,35 @@ struct LastReport {
     counted_at: Timestamp,
 }
 
-/// What is to be told.
+/// The facts of a possible Event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventFact<'a> {
-    /// What it is about: its reason and text are compared with those told last about the same.
+    /// Its topic: reason and text are compared with the last report of the same topic.
     pub topic: &'static str,
-    /// The Event's reason.
     pub reason: &'static str,
-    /// Equal texts are the same news.
+    /// Equal texts are the same report.
     pub same: &'a str,
-    /// Something was tried and failed: that it happens again is told by a count.
+    /// A failed attempt: a repetition counts up the last Event.
     pub repeats: bool,
     /// The object says the same already.
     pub is_known: bool,
-    /// Another Event of the same pass says as much.
+    /// Another Event of the same reconcile implies it.
     pub is_implied: bool,
-    /// It was done: each time is news.
+    /// An action: reported each time.
     pub is_action: bool,
 }
 
-/// How it is to be told.
+/// How a possible Event is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EventDecision {
-    /// Not at all.
     Nothing,
-    /// By an Event.
     Event,
     /// By the count of this Event.
     Count(String, i32),
 }
 
 impl ReportedEvents {
-    /// Decides how to tell. After [`EventDecision::Event`] the caller says which one it was.
+    /// Decides how to report. After [`EventDecision::Event`] the caller passes its name to [`ReportedEvents::written`].
     pub(crate) fn decide(&mut self, item: EventFact<'_>, now: Timestamp) -> EventDecision {
         if item.is_action {
             return if self.actions.may_write(now) { EventDecision::Event } else { EventDecision::Nothing };
@@ -191,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Decides, and writes what is to be written.
+    /// Decides, and notes written Events.
     fn report(reports: &mut ReportedEvents, item: EventFact<'_>, second: i64) -> EventDecision {
         let decision = reports.decide(item, at(second));
         if decision == EventDecision::Event {

@@ -17,13 +17,16 @@ use super::{About, REPORTER};
 /// An Event that waits to be written.
 #[derive(Debug)]
 pub(super) enum EventRequest {
-    /// An Event.
     New(Box<NewEvent>),
     /// An Event that is there has happened again.
-    Count { namespace: String, name: String, count: i32, at: Timestamp },
+    Count {
+        namespace: String,
+        name: String,
+        count: i32,
+        at: Timestamp,
+    },
 }
 
-/// An Event.
 #[derive(Debug)]
 pub(super) struct NewEvent {
     pub(super) name: String,
@@ -35,7 +38,6 @@ pub(super) struct NewEvent {
     pub(super) instance: String,
 }
 
-/// Sends the request.
 pub(super) async fn write(client: &Client, dialect: Dialect, request: &EventRequest) -> kube::Result<()> {
     let post = PostParams::default();
     match (request, dialect) {
@@ -81,7 +83,7 @@ impl NewEvent {
         }
     }
 
-    /// With the fields that readers of the core group look at, beside those that its newer form asks for.
+    /// With the fields for readers of the core group, beside those of its newer form.
     fn core_event(&self) -> CoreEvent {
         let time: Time = machinist_api::value::time(self.at);
         CoreEvent {

@@ -28,8 +28,9 @@ use super::request::{EventRequest, NewEvent, write};
 /// dropped: Events inform, they are not a record.
 const BACKLOG: usize = 10_000;
 
-/// Requests at the same time, beside those of passes: enough for the Events of 200 new Machines within two seconds at a
-/// server that takes 50 ms for each, and a fifth of the writes that a server takes from everybody by default.
+/// Requests at the same time, beside those of reconciles: enough for the Events of 200 new Machines within two seconds
+/// at a server that takes 50 ms for each, and a fifth of the mutating requests that an API server serves at once by
+/// default.
 const AT_A_TIME: usize = 40;
 
 /// The time for one of them. Others of the same object wait behind it.
@@ -64,13 +65,12 @@ struct WriterState {
     dialect_logged: AtomicBool,
 }
 
-/// An object, as Events are kept in order for it: namespace, kind and name.
+/// An object whose Events stay in order: namespace, kind and name.
 type ObjectLane = (String, String, String);
 
 /// How a letter has ended that was not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivered {
-    /// It is written.
     NewEvent,
     /// Another process leads, and writes its own.
     NotOurs,
@@ -80,11 +80,8 @@ enum Delivered {
 pub(crate) struct Author {
     /// The cluster of the Events.
     pub client: Client,
-    /// The process.
     pub instance: String,
-    /// The clock.
     pub clock: Clock,
-    /// Counts what was lost.
     pub metrics: Arc<Metrics>,
     /// Only a leader writes.
     pub leads: watch::Receiver<bool>,
@@ -110,7 +107,7 @@ impl EventWriter {
         (Self { shared: shared.clone() }, shared.deliver_all())
     }
 
-    /// Puts an Event on its way that tells of `at`, or drops it when too many wait. Answers its name.
+    /// Queues an Event that happened at `at`, or drops it if too many wait. Returns its name.
     pub(crate) fn write(
         &self,
         about: About,
@@ -216,7 +213,7 @@ impl WriterState {
         loop {
             let Err(error) = write(&self.client, dialect, request).await else { return Ok(()) };
             let why = act_error(&error);
-            // An Event that is counted may have ended by itself.
+            // A counted Event may have expired.
             let is_refused = match &why {
                 ActError::Denied { .. } => true,
                 ActError::Gone => matches!(request, EventRequest::New(_)) && is_not_served(&error),

@@ -1,7 +1,7 @@
-//! The last calls of drivers for each Machine: a short book in memory, for people who ask what the cloud said.
+//! The last driver calls of each Machine, in memory, for operators.
 //!
-//! It holds who was asked for what, how long it took and how it ended. No request, no answer and no text of a cloud is in it,
-//! hence no secret either.
+//! It has the operations, their durations and their results. It has no request, no answer and no text of a cloud, hence
+//! no secret.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use machinist_core::driver::error::CallError;
 use machinist_core::value::id::ObjectKey;
 use serde::{Deserialize, Serialize};
 
-/// For one Machine: enough for a creation with its retries, or a deletion with its looks.
+/// For one Machine: enough for a creation with its retries, or a deletion with its probes.
 const CALLS_PER_MACHINE: usize = 16;
 
-/// Beyond it the Machines whose last call is oldest are forgotten. A call takes about 200 bytes.
+/// Beyond it the Machine with the oldest last call is forgotten. A call takes about 200 bytes.
 const MACHINES: usize = 20_000;
 
 /// The longest word of a cloud that is kept.
@@ -24,18 +24,16 @@ const WORD_BYTES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// What was asked for.
+    /// The operation of the driver.
     pub operation: String,
-    /// Which provider's driver.
     pub provider: String,
     /// The uid of the Machine, which is also the key by which the cloud knows a repeated create.
     pub machine_uid: String,
-    /// When it began.
     pub started: Timestamp,
     /// How long it took; absent while it runs.
     pub took_ms: Option<u64>,
-    /// `running`, `ok`, `in-progress`, or whose fault: `guest` (the driver answered with an error), `broken` (the plugin
-    /// broke), `refused` (the host did not let it).
+    /// `running`, `ok`, `in-progress`, or the kind of failure: `guest` (the driver returned an error), `broken` (the
+    /// plugin broke), `refused` (the host refused the call).
     pub outcome: String,
     /// The code, after an error.
     pub code: Option<String>,
@@ -43,7 +41,7 @@ pub struct Call {
     pub cloud_code: Option<String>,
 }
 
-/// The book.
+/// The calls of all Machines.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     machines: Mutex<BTreeMap<ObjectKey, MachineCalls>>,
@@ -58,7 +56,6 @@ struct MachineCalls {
 /// How a call ended that was no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Success {
-    /// It is done.
     Done,
     /// The cloud works on it.
     InProgress,
@@ -126,7 +123,7 @@ impl CallHistory {
     }
 }
 
-/// A word, and not a text in which anything might stand.
+/// Returns the code if it is one word: a text could have anything in it.
 fn cloud_code(error: &CallError) -> Option<String> {
     let code = match error {
         CallError::Guest(error) => error.cloud_code.as_deref()?,

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::history::{Call, CallHistory};
 
-/// The loop answers within milliseconds; whoever asks waits no longer than this for one that hangs.
+/// The loop answers within milliseconds; a query waits no longer than this for a loop that hangs.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Questions that may wait. The loop answers one within microseconds, and people ask few; a flood is turned away.
@@ -35,27 +35,27 @@ pub struct MachineDetails {
     pub synced: bool,
     /// The Machine is in its caches.
     pub known: bool,
-    /// A pass over the Machine runs.
+    /// A reconcile of the Machine runs.
     #[serde(rename = "passRuns")]
     pub is_reconciling: bool,
-    /// When the next pass is due, if nothing changes before.
+    /// When the next reconcile is due, if nothing changes before.
     #[serde(rename = "nextPass")]
     pub next_reconcile: Option<Timestamp>,
-    /// The next pass waits until the caches show what the last one wrote.
+    /// The next reconcile waits until the caches show the writes of the last one.
     pub awaits_own_writes: bool,
-    /// Passes in a row that failed.
+    /// Failed reconciles in a row.
     pub failures: u32,
-    /// Dangerous work is held, for this reason.
+    /// Destructive actions pause, for this reason.
     pub frozen: Option<String>,
     /// When an outage was over, from which on time-outs count.
     #[serde(default)]
     pub thawed_at: Option<Timestamp>,
-    /// The time-outs that hold for the Machine.
+    /// The time-outs of the Machine.
     pub timeouts: Option<Timeouts>,
     /// The last calls of drivers, the latest first.
     pub calls: Vec<Call>,
-    /// Why the Machine is as it is, as the last pass of this process concluded. Where the CRDs drop `status.machinist`,
-    /// nothing else says it.
+    /// The condition Ready of the last reconcile by this process. Where the CRDs drop `status.machinist`, only this
+    /// shows it.
     #[serde(default, rename = "said")]
     pub ready: Option<ReadyCondition>,
 }
@@ -66,9 +66,7 @@ pub struct MachineDetails {
 pub struct ReadyCondition {
     /// True, False or Unknown.
     pub status: String,
-    /// CamelCase.
     pub reason: String,
-    /// For people.
     pub message: String,
     /// Since when the reason has been the same, as far as this process has seen.
     pub since: Timestamp,
@@ -100,14 +98,14 @@ pub enum QueryError {
     Late,
 }
 
-/// A question about a Machine, and where the answer goes.
+/// A query about a Machine, and the channel for the answer.
 #[derive(Debug)]
 pub(crate) struct MachineQuery {
     pub(crate) machine: ObjectKey,
     pub(crate) answer: oneshot::Sender<MachineDetails>,
 }
 
-/// Asks the process.
+/// Sends queries to the event loop.
 #[derive(Clone, Default)]
 pub struct MachineQueries {
     pub(crate) calls: Arc<CallHistory>,
@@ -115,7 +113,7 @@ pub struct MachineQueries {
 }
 
 impl MachineQueries {
-    /// What is known of a Machine.
+    /// Returns the details of a Machine.
     ///
     /// # Errors
     /// When the loop does not run, does not answer in time, or is asked by too many.

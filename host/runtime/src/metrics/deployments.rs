@@ -85,7 +85,7 @@ const NUMBERS: [DeploymentNumber; 14] = [
     }),
 ];
 
-/// What is absent means 0.
+/// An absent number means 0.
 fn wide(number: Option<i32>) -> Option<i64> {
     Some(i64::from(number.unwrap_or_default()))
 }

@@ -8,11 +8,11 @@ use prometheus_client::registry::Registry;
 /// Why an Event was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LostEvent {
-    /// Too many waited.
+    /// Too many were queued.
     Backlog,
     /// The API server does not allow it, or does not take it.
     Refused,
-    /// The API server gave no answer, or asked for patience more than once.
+    /// The API server gave no answer, or throttled every attempt.
     QueryError,
 }
 
@@ -32,7 +32,6 @@ struct LossLabels {
     reason: &'static str,
 }
 
-/// The counters.
 #[derive(Default)]
 pub(super) struct EventMetrics {
     written: Counter,

@@ -1,4 +1,5 @@
-//! What is there, read from the caches when somebody asks: no event costs anything, and what is gone has no series.
+//! Metrics of objects, read from the caches at each scrape: no watch event costs anything, and a deleted object has no
+//! series.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -32,7 +33,7 @@ pub(crate) struct InventorySources {
     pub(crate) machines: StoreReader<Machine>,
     pub(crate) sets: StoreReader<MachineSet>,
     pub(crate) deployments: StoreReader<MachineDeployment>,
-    /// What does not run here is not shown: it may run elsewhere, and would be there twice.
+    /// Controllers that run elsewhere are not shown: their objects would be there twice.
     pub(crate) controllers: Controllers,
     pub(crate) gate_state: watch::Receiver<GateState>,
     /// The mark of this process.
@@ -75,7 +76,7 @@ fn all<T>(store: Option<&StoreReader<T>>, incomplete: &AtomicU64) -> Vec<(Object
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let inventory = self.inventory.get();
-        // Before they have started, what runs is not known.
+        // Before they have started, the controllers of this process are unknown.
         let controllers = inventory.map_or(Controllers::ALL, |inventory| inventory.controllers);
         let now = inventory.map_or(Timestamp::UNIX_EPOCH, |inventory| inventory.clock.now());
         let gate = inventory.map_or(Gate::Open, |inventory| inventory.gate_state.borrow().gate);

@@ -55,7 +55,6 @@ use requests::RequestMetrics;
 use set_counters::SetCounters;
 use stages::StageMetrics;
 
-/// The runtime's metrics.
 #[derive(Default)]
 pub struct Metrics {
     requests: RequestMetrics,
@@ -98,7 +97,7 @@ impl Metrics {
         }));
     }
 
-    /// What can be asked about single Machines.
+    /// Returns the queries about single Machines.
     pub fn machine_queries(&self) -> &MachineQueries {
         &self.machine_queries
     }
@@ -113,7 +112,7 @@ impl Metrics {
         self.requests.answered(request);
     }
 
-    /// An answer of an API server has told its time; `is_control`: of the one that creates Machines.
+    /// Notes the clock difference of an API server's answer; `is_control`: of the server that creates Machines.
     pub(crate) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
         self.requests.clock_is_ahead(host, is_control, ahead);
     }
@@ -143,7 +142,7 @@ impl Metrics {
         self.drivers.called(provider, operation, took, error);
     }
 
-    /// A pass begins, after its key was due for `waited`.
+    /// Counts a reconcile that begins, after its key was due for `waited`.
     pub(crate) fn reconcile_began(
         &self,
         reconcile: u64,
@@ -168,12 +167,12 @@ impl Metrics {
         self.queue.added(queue_name);
     }
 
-    /// A loop beside the passes has done a round.
+    /// Counts a round of a loop beside the reconciles.
     pub(crate) fn round(&self, queue_name: QueueName, took: SignedDuration) {
         self.queue.round(queue_name, took);
     }
 
-    /// A pass has failed, and its key is tried again.
+    /// Counts a failed reconcile whose key is retried.
     pub(crate) fn retried(&self, queue_name: QueueName) {
         self.queue.retried(queue_name);
     }
@@ -183,7 +182,7 @@ impl Metrics {
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
     }
 
-    /// Which keys are due.
+    /// Sets the queue depths from the due keys.
     pub(crate) fn due(&self, parts: impl Iterator<Item = QueueName>) {
         self.queue.depth(parts);
     }

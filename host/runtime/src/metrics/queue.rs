@@ -1,4 +1,4 @@
-//! The queue and its passes, by names that operators know from other controllers.
+//! The queue and its reconciles, under names that operators know from other controllers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicI64;
@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Which queue a key or a round counts for. Keys have one queue, and the first six are its parts; the others are loops
-/// beside it, for which machine-controller-manager has queues too.
+/// The queue that a key or a round counts for. Keys have one queue, and the first six are its parts; the others are
+/// loops beside it, for which machine-controller-manager has queues too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum QueueName {
     Secret,
@@ -28,7 +28,7 @@ pub(crate) enum QueueName {
     SafetyOrphanVms,
     /// Whether the API servers are there.
     SafetyApiServer,
-    /// Too many Machines: each pass of a set finds that out, and no queue is behind it.
+    /// Too many Machines: each reconcile of a set checks that, without a queue.
     SafetyOvershooting,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct QueueMetrics {
 
 impl Default for QueueMetrics {
     fn default() -> Self {
-        // 1 ms to 1 hour: a pass that finds nothing to do at one end, a drain behind a slow cloud at the other.
+        // 1 ms to 1 hour: a reconcile without work at one end, a drain behind a slow cloud at the other.
         let seconds = || Histogram::new(exponential_buckets(0.001, 3.0, 15));
         Self {
             adds: Family::default(),
@@ -171,7 +171,7 @@ impl QueueMetrics {
         self.our_worked.get_or_create(&ours(queue_name)).observe(took);
     }
 
-    /// Of the passes that run: all their time together, and the longest, in seconds, for each part.
+    /// Returns, of the running reconciles, the sum of their times and the longest, in seconds, for each part.
     pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 10] {
         let running = self.running();
         QueueName::ALL.map(|queue_name| {

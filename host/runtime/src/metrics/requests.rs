@@ -35,7 +35,7 @@ struct LatencyLabels {
 /// One request and its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestMetric<'a> {
-    /// GET, WATCH, …
+    /// The verb: GET, WATCH, …
     pub verb: &'static str,
     /// The method of HTTP.
     pub method: &'static str,
@@ -77,7 +77,7 @@ impl Default for RequestMetrics {
 }
 
 impl RequestMetrics {
-    /// An answer of this server has told its time.
+    /// Notes the clock difference of this server's answer.
     pub(super) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
         self.ahead.get_or_create(&ServerLabels { host: host.to_owned() }).set(ahead.as_secs());
         if is_control {

@@ -1,4 +1,4 @@
-//! What the watch over the Machines counts.
+//! Metrics of the safety loops.
 
 use std::sync::atomic::AtomicI64;
 
@@ -11,11 +11,10 @@ use prometheus_client::registry::Registry;
 /// How a listing of a class ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ListingEnd {
-    /// Complete and believed.
+    /// The listing was complete and is trusted.
     Trusted,
-    /// Complete and not believed.
+    /// The listing was complete and is not trusted.
     Distrusted,
-    /// Not complete.
     Failed,
 }
 
@@ -24,7 +23,7 @@ struct ListingLabels {
     result: &'static str,
 }
 
-/// VMs without Machines, Nodes without Machines. Whether everything is held is read from the gate itself.
+/// VMs without Machines, Nodes without Machines. The metric of a freeze is read from the gate itself.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyMetrics {
     listings: Family<ListingLabels, Counter>,

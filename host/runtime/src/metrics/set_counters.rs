@@ -1,4 +1,4 @@
-//! What sets did to Machines that is counted.
+//! Counted actions of sets.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +10,6 @@ struct WhyLabels {
     reason: &'static str,
 }
 
-/// The counters.
 #[derive(Default)]
 pub(super) struct SetCounters {
     stale: Counter,

@@ -84,7 +84,7 @@ pub(super) fn encode_failed<'a>(
 ) -> fmt::Result {
     let mut metric = gauge(encoder, metric, "Machines whose last operation failed; always 1")?;
     for (key, machines) in failed {
-        // A list may hold a name twice; a series must not be there twice.
+        // A list may have a name twice; a series must not be there twice.
         let mut seen = std::collections::BTreeSet::new();
         for machine in machines.iter().filter(|machine| seen.insert(machine.name.as_deref())) {
             let operation = &machine.last_operation;

@@ -1,7 +1,7 @@
 //! How long the stages of Machines' lives took, by MachineDeployment and kind of VM.
 //!
-//! A gauge holds what the last Machine took, so it must go when its MachineDeployment goes: ten minutes after the last
-//! Machine of it was seen, which is time enough to be scraped once more.
+//! A gauge has the duration of the last Machine, so it must end with its MachineDeployment: ten minutes after the last
+//! Machine of it was seen, enough for one more scrape.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,22 +19,17 @@ pub(super) const KEPT: SignedDuration = SignedDuration::from_mins(10);
 /// Machines that are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(crate) struct Pool {
-    /// Of the Machine.
     pub namespace: String,
-    /// Its label `name`.
     pub machine_deployment: String,
-    /// The class's `nodeTemplate.instanceType`.
     pub instance_type: String,
     /// The zone in the Machine's node template.
     pub zone: String,
 }
 
-/// A MachineDeployment.
+/// The name of a MachineDeployment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(crate) struct Deployment {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub machine_deployment: String,
 }
 
@@ -63,7 +58,7 @@ pub(crate) enum Milestone {
     StaleDeleted,
     /// A set makes no more Machines, for the reason of its condition.
     SetFrozen(&'static str),
-    /// It does again.
+    /// A set creates Machines again.
     SetThawed,
 }
 
@@ -79,7 +74,6 @@ pub(super) struct StageMetrics {
     last: Mutex<LastDurations>,
 }
 
-/// What was measured last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastDurations {
     pub(super) create: BTreeMap<Pool, f64>,
@@ -143,7 +137,7 @@ impl StageMetrics {
         }
     }
 
-    /// What is to be shown, given the MachineDeployments that have Machines. The rest goes after a while.
+    /// Returns the series to show, given the MachineDeployments with Machines. The others end after a while.
     pub(super) fn show(&self, alive: &BTreeSet<Deployment>, now: Timestamp) -> LastDurations {
         let mut last = self.last();
         let LastDurations { create, initialize, join, delete, drain, failed_joins, seen } = &mut *last;

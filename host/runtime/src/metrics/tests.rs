@@ -13,7 +13,7 @@ use crate::context::settings::Controllers;
 
 use super::{InventorySources, Metrics, Milestone};
 
-/// What is scraped.
+/// The text of a scrape.
 struct Scrape(String);
 
 impl Scrape {
@@ -204,7 +204,7 @@ fn a_process_shows_what_it_looks_after_as_the_two_binaries_do() {
     }
     let all = scrape(Controllers::ALL);
     assert!(of_machines.iter().chain(&of_owners).all(|name| all.has(name)));
-    // Caches that hold no complete listing count against the binary that has them.
+    // Caches without a complete listing count against their binary.
     machines.check(&[
         r#"mcm_misc_scrape_failure_total{kind="Machine-count",binary="machine-controller-manager-provider"} 1"#,
     ]);

@@ -1,4 +1,4 @@
-//! Plugins in ConfigMaps: each goes to the plugin host, and its state comes back onto the ConfigMap.
+//! Plugins in ConfigMaps: each is passed to the plugin host, and its status is written onto the ConfigMap.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -34,23 +34,19 @@ use crate::ports::{PluginConfigMap, PluginMessage, PluginStatus, Plugins};
 
 use statuses::{StatusWrite, Statuses};
 
-/// Where plugins are, and who hears of them.
+/// The source of plugins, and the receivers of their changes.
 pub(crate) struct PluginSource {
-    /// The control cluster.
     pub client: Client,
-    /// The only trusted namespace: who writes here runs code in the host.
+    /// The only trusted namespace: anyone who can write ConfigMaps here can run code in the host.
     pub namespace: String,
-    /// The plugin host.
     pub plugins: Arc<dyn Plugins>,
-    /// Events go here.
     pub events: EventWriter,
-    /// The loop, which looks anew at Machines whose driver has changed.
+    /// The loop, which requeues Machines whose driver has changed.
     pub engine: mpsc::UnboundedSender<Message>,
     /// Only a leader writes.
     pub leads: watch::Receiver<bool>,
-    /// The clock.
     pub clock: Clock,
-    /// Where randomness starts.
+    /// The seed of the backoff's jitter.
     pub seed: [u8; 32],
 }
 
@@ -109,7 +105,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                     statuses.gone(&name);
                     source.plugins.withdraw(source.namespace.clone(), name).await;
                     if is_policy {
-                        // No more news of it comes.
+                        // No more messages about it come.
                         let _ = source.engine.send(Message::Policies);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Health policies: which are about a Machine, what they are asked, and what they answered.
+//! Health policies: their scopes, the questions to them, and their answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, names};
 use machinist_core::health_policy::{
-    ASK_AGAIN, Action, Asked, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Opinion, PoliciesFact,
-    PolicyFact, Question, RawAnswer, Reboots, Standing, Subject, Verdict, VerdictCache, opinion_of,
+    ASK_AGAIN, Action, Asked, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Opinion, OpinionCache,
+    PoliciesFact, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Reboots, ServingState, Subject,
+    opinion_of,
 };
-use machinist_core::machine::node::health::{READY, Status};
+use machinist_core::machine::node::health::{ConditionStatus, READY};
 use machinist_core::machine::{DriverFact, MachineView};
 use machinist_core::value::id::{FailureDomain, ObjectKey};
 use machinist_core::value::phase::Phase;
@@ -21,7 +22,7 @@ use crate::cache::fields::{node_name_of, phase_of};
 use crate::client::field_manager::REBOOTS;
 use crate::ports::HealthPolicies;
 
-/// The caches that questions to policies are made from.
+/// The caches for questions to policies.
 pub(crate) struct PolicyCaches<'a> {
     pub(crate) machines: &'a StoreReader<Machine>,
     pub(crate) nodes: Option<&'a StoreReader<Node>>,
@@ -31,14 +32,14 @@ pub(crate) struct PolicyCaches<'a> {
 #[derive(Clone)]
 pub(crate) struct Policies {
     port: Arc<dyn HealthPolicies>,
-    cache: Arc<Mutex<VerdictCache>>,
+    cache: Arc<Mutex<OpinionCache>>,
     counts: Arc<Mutex<Option<DomainCounts>>>,
 }
 
-/// What one pass has to ask.
+/// The question of one reconcile.
 #[derive(Debug)]
 pub(crate) struct PolicyQuery {
-    question: Question,
+    question: PolicyQuestion,
     to_ask: Vec<Asked>,
 }
 
@@ -49,7 +50,7 @@ struct DomainCounts {
     domains: BTreeMap<Option<FailureDomain>, (u32, u32)>,
 }
 
-/// All Machines are counted at most this often: policies weigh minutes, and a count goes over every Machine.
+/// All Machines are counted at most this often: policies decide within minutes, and a count visits every Machine.
 const COUNTS_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 impl Policies {
@@ -62,7 +63,7 @@ impl Policies {
         self.cache().forget(machine);
     }
 
-    /// What is known, and what has to be asked. Nothing is asked here.
+    /// Returns the known opinions, and the open question. Calls no policy.
     pub(crate) fn observe(
         &self,
         caches: &PolicyCaches<'_>,
@@ -82,7 +83,7 @@ impl Policies {
         if about.is_empty() {
             return (fact, None);
         }
-        let question = Question {
+        let question = PolicyQuestion {
             machine: subject,
             node: node.map(node_question),
             history: HistoryFact {
@@ -93,7 +94,7 @@ impl Policies {
             domain: self.domain(caches, machine, node, now),
         };
         let (can_be_asked, cannot): (Vec<_>, Vec<_>) =
-            about.into_iter().partition(|policy| matches!(policy.standing, Standing::Serving { .. }));
+            about.into_iter().partition(|policy| matches!(policy.standing, ServingState::Serving { .. }));
         fact.opinions = cannot.into_iter().map(|policy| unknown_opinion(policy, now)).collect();
         let asked: Vec<Asked> = can_be_asked.into_iter().filter_map(asked).collect();
         let cache = self.cache();
@@ -122,7 +123,7 @@ impl Policies {
             .collect()
     }
 
-    fn cache(&self) -> MutexGuard<'_, VerdictCache> {
+    fn cache(&self) -> MutexGuard<'_, OpinionCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +142,7 @@ impl Policies {
         }
         let counted = counts.as_ref().and_then(|counts| counts.domains.get(&name)).copied();
         let (machines, silent) = counted.unwrap_or_default();
-        // The count may be older than this Machine's own news.
+        // The count may be older than this Machine's own state.
         let is_silent = !node.is_some_and(is_ready);
         DomainFact { name, machines: machines.max(1), silent: silent.max(u32::from(is_silent)) }
     }
@@ -229,14 +230,14 @@ fn node_question(node: &Node) -> NodeQuestion {
 fn condition(condition: &NodeCondition) -> ConditionFact {
     ConditionFact {
         kind: condition.type_.clone(),
-        status: Status::parse(&condition.status),
+        status: ConditionStatus::parse(&condition.status),
         reason: condition.reason.clone().unwrap_or_default(),
         message: condition.message.clone().unwrap_or_default(),
         since: condition.last_transition_time.as_ref().map(|time| time.0),
     }
 }
 
-/// When its VM was started anew, by its annotation.
+/// Returns the times of a VM's reboots, by the Machine's annotation.
 pub(crate) fn reboots(machine: &Machine) -> Reboots {
     let annotations = machine.metadata.annotations.as_ref();
     Reboots::parse(annotations.and_then(|all| all.get(REBOOTS)).map(String::as_str))
@@ -245,28 +246,28 @@ pub(crate) fn reboots(machine: &Machine) -> Reboots {
 fn reports_policy(machine: &Machine) -> bool {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     own.is_some_and(|own| {
-        let kind = machinist_core::machine::ConditionKind::PolicyObserved.as_str();
+        let kind = machinist_core::machine::MachineConditionKind::PolicyObserved.as_str();
         own.conditions.iter().any(|condition| condition.type_ == kind && condition.reason != "NoPolicy")
     })
 }
 
 fn asked(policy: &PolicyFact) -> Option<Asked> {
     match &policy.standing {
-        Standing::Serving { generation } => {
+        ServingState::Serving { generation } => {
             Some(Asked { policy: policy.policy.clone(), generation: *generation, mode: policy.mode })
         }
-        Standing::NotServing { .. } => None,
+        ServingState::NotServing { .. } => None,
     }
 }
 
-/// What a policy says that cannot be asked.
+/// Returns the opinion of a policy that cannot be called.
 fn unknown_opinion(policy: &PolicyFact, now: Timestamp) -> Opinion {
     let reason = match &policy.standing {
-        Standing::Serving { .. } => "it is not asked".to_owned(),
-        Standing::NotServing { reason } => reason.clone(),
+        ServingState::Serving { .. } => "it is not asked".to_owned(),
+        ServingState::NotServing { reason } => reason.clone(),
     };
     let holds_until = now.checked_add(ASK_AGAIN).unwrap_or(Timestamp::MAX);
-    let unknown = RawAnswer { verdict: Verdict::Unknown, reason, action: Action::None, holds_until };
+    let unknown = RawAnswer { verdict: PolicyVerdict::Unknown, reason, action: Action::None, holds_until };
     let asked = Asked { policy: policy.policy.clone(), generation: 0, mode: policy.mode };
     opinion_of(&asked, Ok(unknown), now)
 }

@@ -65,7 +65,7 @@ impl Statuses {
         self.known.keys().filter(|name| !listed.contains(name)).cloned().collect()
     }
 
-    /// Takes a status in, in place of the one that waits for the same ConfigMap.
+    /// Queues a status, in place of the queued one for the same ConfigMap.
     pub(super) fn post(&mut self, name: String, plugin_status: PluginStatus) {
         self.waiting.insert(name, plugin_status);
     }
@@ -100,7 +100,7 @@ impl Statuses {
     ) {
         self.in_flight.remove(&name);
         match written {
-            // The watch may show it only after the next news.
+            // The watch may show it only after the next status.
             StatusWrite::Yes => {
                 if let Some(known) = self.known.get_mut(&name).filter(|known| known.uid == plugin_status.uid)
                 {

@@ -7,7 +7,7 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, is_not_found};
 use machinist_core::machine::Severity;
-use machinist_core::safety::orphans::Candidate;
+use machinist_core::safety::orphans::OrphanCandidate;
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use machinist_core::scheduling::retry::{RetryPolicy, Situation, policy};
 use machinist_core::value::id::{Name, Namespace, ObjectKey, Uid};
@@ -18,7 +18,7 @@ use crate::events::About;
 use super::SafetyWatch;
 use super::listing::{ClassAccess, ListError, class_access};
 
-/// What has come of an order.
+/// The result of a deletion request.
 pub(super) enum DeletionResult {
     /// The cloud takes the VM away, or it is gone.
     Accepted,
@@ -33,18 +33,18 @@ pub(super) enum DeletionResult {
     Failed {
         /// For the next call.
         state: Option<String>,
-        /// Until then.
         pause: SignedDuration,
     },
     /// Leadership or the gate forbids it: nothing was done.
     Forbidden,
 }
 
-/// Orders it, with an Event on the class and a line for the audit. Assumes that the API server was just asked for Machines.
+/// Deletes the VM, with an Event on the class and a line in the audit log. Assumes that the API server has just listed
+/// the Machines.
 pub(super) async fn delete_vm(
     watch: &SafetyWatch,
     class: &MachineClass,
-    candidate: &Candidate,
+    candidate: &OrphanCandidate,
 ) -> DeletionResult {
     let class_access = match class_access(&watch.tenant, class) {
         Ok(class_access) => class_access,
@@ -107,7 +107,7 @@ pub(super) async fn delete_vm(
 }
 
 /// What the cloud was asked to do in nobody's name is written down apart from the log.
-fn audit(candidate: &Candidate, outcome: &'static str) {
+fn audit(candidate: &OrphanCandidate, outcome: &'static str) {
     info!(
         target: "audit",
         action = "delete-vm-without-machine",
@@ -123,7 +123,7 @@ fn audit(candidate: &Candidate, outcome: &'static str) {
     );
 }
 
-fn describe(candidate: &Candidate) -> String {
+fn describe(candidate: &OrphanCandidate) -> String {
     let vm = &candidate.vm;
     if vm.machine_name.is_empty() {
         return vm.provider_id.to_string();
@@ -132,7 +132,7 @@ fn describe(candidate: &Candidate) -> String {
 }
 
 /// The Machine that it once had, as far as the VM says.
-fn request(watch: &SafetyWatch, class_access: ClassAccess, candidate: &Candidate) -> MachineRequest {
+fn request(watch: &SafetyWatch, class_access: ClassAccess, candidate: &OrphanCandidate) -> MachineRequest {
     let vm = &candidate.vm;
     let uid = vm.machine_uid.clone().unwrap_or_else(|| Uid::new(""));
     MachineRequest {
@@ -153,7 +153,7 @@ fn request(watch: &SafetyWatch, class_access: ClassAccess, candidate: &Candidate
     }
 }
 
-fn failed(watch: &SafetyWatch, candidate: &Candidate, error: &CallError) -> DeletionResult {
+fn failed(watch: &SafetyWatch, candidate: &OrphanCandidate, error: &CallError) -> DeletionResult {
     let (policy, state, hint) = match error {
         CallError::Guest(error) => {
             let exhausted = watch.tenant.settings.resource_exhausted_retry;
@@ -168,14 +168,14 @@ fn failed(watch: &SafetyWatch, candidate: &Candidate, error: &CallError) -> Dele
 fn pause(
     watch: &SafetyWatch,
     policy: RetryPolicy,
-    candidate: &Candidate,
+    candidate: &OrphanCandidate,
     hint: Option<SignedDuration>,
 ) -> SignedDuration {
     let hint = hint.unwrap_or_default().min(machinist_core::scheduling::retry::MAX_RETRY_AFTER);
     policy.delay(candidate.failures.saturating_add(1), watch.context.jitter()).max(hint)
 }
 
-/// On the class, since there is no Machine to tell it on.
+/// Reports on the class, since there is no Machine.
 pub(super) fn report_on_class(
     watch: &SafetyWatch,
     class: &MachineClass,

@@ -1,11 +1,11 @@
-//! VMs without a Machine that carry no Machine's uid: what is said of them. Nothing is done about them.
+//! Reports VMs without a Machine that carry no Machine's uid. Nothing is done about them.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::ProviderId;
 
-/// They cost money every day, so they are told every day.
+/// They cost money every day, so they are reported every day.
 const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// So many are named.
@@ -19,16 +19,15 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    /// Their ids.
     pub(super) fn vms(&self) -> &BTreeSet<ProviderId> {
         &self.vms
     }
 
-    /// Takes note of a listing. Some when there is something to tell: one more, or all of them a day later.
+    /// Notes a listing. Returns a message for one more VM, and for all of them a day later.
     pub(super) fn report(&mut self, vms: BTreeSet<ProviderId>, now: Timestamp) -> Option<String> {
         let are_new = !vms.is_subset(&self.vms);
         self.vms = vms;
-        // By a clock that was set back they were told in the future.
+        // After a clock was set back, the last report is in the future.
         let is_recent = |at: Timestamp| at <= now && now.duration_since(at) < REPORT_INTERVAL;
         if self.vms.is_empty() || (!are_new && self.reported_at.is_some_and(is_recent)) {
             return None;

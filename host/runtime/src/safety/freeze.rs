@@ -1,4 +1,4 @@
-//! Asks the API servers whether they are there, and the operator whether all is to be held.
+//! Probes the API servers and the freeze request of operators, and sets the gate.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::{Api, Resource};
 use machinist_api::{Machine, names};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
-use machinist_core::safety::freeze::{Answer, Change, Freeze, Look, Pace};
+use machinist_core::safety::freeze::{CheckInterval, Freeze, FreezeChange, ServerCheck, ServerState};
 use machinist_core::scheduling::gate::{FREEZE_REQUEST, FreezeReason};
 use machinist_core::scheduling::retry;
 use serde::de::DeserializeOwned;
@@ -28,7 +28,7 @@ use crate::metrics::QueueName;
 use super::SafetyWatch;
 use super::mark_claim::{Holder, MarkClaim};
 
-/// An operator who asks to hold everything is heard within this time.
+/// A freeze request of an operator is noticed within this time.
 const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long one answer may take at most.
@@ -43,7 +43,7 @@ const LEASE_PAUSE: Duration = Duration::from_secs(1);
 /// Opens and shuts the gate, for as long as it is not aborted.
 pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<GateState>, refresh: Refresh) {
     let settings = &watch.tenant.settings;
-    let pace = Pace { period: settings.api_check_period, timeout: settings.api_check_timeout };
+    let pace = CheckInterval { period: settings.api_check_period, timeout: settings.api_check_timeout };
     let now = || watch.context.clock.now();
     let mut leads = watch.context.leads.clone();
     let mut freeze = Freeze::starting(now());
@@ -51,7 +51,8 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
     let mut claim = MarkClaim::default();
     let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
-        // From before the look: who begins to lead meanwhile looks again, for the claim, before anything is done.
+        // Read before the probe: a process that begins to lead meanwhile probes again, for the mark, before anything is
+        // done.
         let is_leading = *leads.borrow_and_update();
         let began = now();
         let (holder, look) =
@@ -59,7 +60,7 @@ pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<Gate
         watch.metrics.round(QueueName::SafetyApiServer, now().duration_since(began));
         let look = claimed(look, holder);
         let change = freeze.observe(look, pace, now());
-        if change == Change::CatchUp {
+        if change == FreezeChange::CatchUp {
             info!("the API servers answer again: listing everything before dangerous work goes on");
             refresh.ask();
         }
@@ -109,7 +110,12 @@ fn show(gate_state: &watch::Sender<GateState>, freeze: &Freeze, led_from: Option
     gate_state.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
 }
 
-async fn look(watch: &SafetyWatch, refresh: &Refresh, request: &mut FreezeRequest, pace: Pace) -> Look {
+async fn look(
+    watch: &SafetyWatch,
+    refresh: &Refresh,
+    request: &mut FreezeRequest,
+    pace: CheckInterval,
+) -> ServerCheck {
     let context = &watch.context;
     let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
     let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
@@ -119,33 +125,33 @@ async fn look(watch: &SafetyWatch, refresh: &Refresh, request: &mut FreezeReques
         OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
         request.look(watch)
     );
-    Look { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
+    ServerCheck { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
 
 /// A target cluster that does not say who holds the mark counts as one that does not answer.
-fn claimed(look: Look, holder: Holder) -> Look {
+fn claimed(look: ServerCheck, holder: Holder) -> ServerCheck {
     match holder {
         Holder::Own => look,
-        Holder::Another => Look { is_mark_held: true, ..look },
-        Holder::Unknown => Look { target: look.target.map(|_| Answer::Down), ..look },
+        Holder::Another => ServerCheck { is_mark_held: true, ..look },
+        Holder::Unknown => ServerCheck { target: look.target.map(|_| ServerState::Down), ..look },
     }
 }
 
 /// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
 /// of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
-async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> Answer
+async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> ServerState
 where
     T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
     match tokio::time::timeout(deadline.unsigned_abs(), api.get(PROBE_NAME)).await {
-        Ok(Ok(_)) => Answer::Up,
+        Ok(Ok(_)) => ServerState::Up,
         Ok(Err(kube::Error::Api(status))) => match status.code {
-            404 if status.reason == "NotFound" => Answer::Up,
+            404 if status.reason == "NotFound" => ServerState::Up,
             // It asks for patience, so it is there.
-            429 => Answer::Up,
-            _ => Answer::Down,
+            429 => ServerState::Up,
+            _ => ServerState::Down,
         },
-        Ok(Err(_)) | Err(_) => Answer::Down,
+        Ok(Err(_)) | Err(_) => ServerState::Down,
     }
 }
 
@@ -157,7 +163,7 @@ struct FreezeRequest {
 }
 
 impl FreezeRequest {
-    /// What cannot be read stays as it was.
+    /// If it cannot be read, it stays as it was.
     async fn look(&mut self, watch: &SafetyWatch) -> bool {
         let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
         match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
@@ -172,14 +178,14 @@ impl FreezeRequest {
     }
 }
 
-/// As objects hold times.
+/// Rounds as objects store times.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 /// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage, and what
 /// statuses say is older than it.
-async fn was_absent(watch: &SafetyWatch, pace: Pace) -> bool {
+async fn was_absent(watch: &SafetyWatch, pace: CheckInterval) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
     let mut failures = 0;
     loop {
@@ -195,7 +201,7 @@ async fn was_absent(watch: &SafetyWatch, pace: Pace) -> bool {
     }
 }
 
-fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
+fn shows_absence(lease: &Lease, identity: &str, pace: CheckInterval) -> bool {
     let Some(spec) = &lease.spec else { return false };
     let annotations = lease.metadata.annotations.as_ref();
     let led_until: Option<Timestamp> =
@@ -207,11 +213,11 @@ fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
     is_ours && !was_led
 }
 
-fn report(watch: &SafetyWatch, change: Change) {
+fn report(watch: &SafetyWatch, change: FreezeChange) {
     let now = watch.context.clock.now();
     match change {
-        Change::None | Change::CatchUp => {}
-        Change::Froze { reason } => {
+        FreezeChange::None | FreezeChange::CatchUp => {}
+        FreezeChange::Froze { reason } => {
             let sentence = reason.sentence();
             warn!(reason = reason.name(), "dangerous work is held");
             let message = format!(
@@ -219,7 +225,7 @@ fn report(watch: &SafetyWatch, change: Change) {
             );
             watch.events.write(about(watch, reason), "Frozen".to_owned(), &message, Severity::Warning, now);
         }
-        Change::Thawed { since, reason } => {
+        FreezeChange::Thawed { since, reason } => {
             info!(%since, reason = reason.name(), "dangerous work goes on");
             let message = format!(
                 "work goes on that was held since {}; health clocks of Machines start anew",
@@ -230,7 +236,7 @@ fn report(watch: &SafetyWatch, change: Change) {
     }
 }
 
-/// What asked for it; else the Lease, since that is where operators look for who works.
+/// Returns the object of the Event: the freeze request; else the Lease, since operators find the leader there.
 fn about(watch: &SafetyWatch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),

@@ -1,9 +1,9 @@
-//! Memory of Machines that are gone: by that a VM without a Machine is told from one of another control plane.
+//! Memory of deleted Machines: it separates VMs without a Machine from those of another control plane.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::safety::orphans::Kin;
+use machinist_core::safety::orphans::SeenUids;
 use machinist_core::value::id::Uid;
 
 use super::owners::Cached;
@@ -25,7 +25,7 @@ impl KnownMachines {
     }
 
     /// All that shows whose Machine was whose.
-    pub(super) fn kin(&self) -> Kin {
-        Kin(self.0.keys().cloned().collect())
+    pub(super) fn kin(&self) -> SeenUids {
+        SeenUids(self.0.keys().cloned().collect())
     }
 }

@@ -15,17 +15,17 @@ use crate::controllers::classes::class_secrets::ClassSecrets;
 use crate::controllers::state::TenantState;
 use crate::driver_calls::driver_choice::{DriverChoice, class_spec};
 
-/// Beyond that the first page says nothing about what is there at the end.
+/// A longer listing is not consistent: its first page is too old at its end.
 const FRESH: Duration = Duration::from_mins(5);
 
-/// Hundreds of thousands of VMs. Whoever has more pages turns in a circle.
+/// Hundreds of thousands of VMs. A driver with more pages repeats itself.
 const PAGES: usize = 10_000;
 
 /// How a driver is asked about a class as a whole.
 pub(super) struct ClassAccess {
     pub(super) class: ClassSpec,
     secrets: BTreeMap<String, Vec<u8>>,
-    /// Who may get them.
+    /// The plugins that may get them.
     plugins: Option<BTreeSet<PluginName>>,
     /// Its Machines boot with it: hidden from the driver.
     template: Option<Vec<u8>>,
@@ -50,7 +50,6 @@ pub(super) enum ListError {
     NotOffered,
     /// It may work later.
     Failed {
-        /// For people.
         message: String,
         /// Not to be tried earlier.
         retry_after: Option<SignedDuration>,
@@ -76,7 +75,7 @@ pub(super) fn class_access(tenant: &TenantState, class: &MachineClass) -> Result
     }
     let ClassSecrets { fact, mut values, plugins } = class_secrets::of_class(tenant, Some(class), &driver);
     match fact {
-        // What a machine boots with does not matter here.
+        // User data does not matter here.
         SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready => {}
         SecretFact::Missing(key) => return Err(failed(format!("Secret {key} does not exist"))),
         SecretFact::Refused(refusal) => return Err(failed(refusal.to_string())),
@@ -85,7 +84,7 @@ pub(super) fn class_access(tenant: &TenantState, class: &MachineClass) -> Result
     Ok(ClassAccess { class: class_spec(Some(class), &choice, &driver), secrets: values, plugins, template })
 }
 
-/// All VMs of the class's account and place that carry the cluster's mark.
+/// Lists all VMs of the class's account and region that carry the cluster's mark.
 pub(super) async fn list(tenant: &TenantState, class: &MachineClass) -> Result<Vec<Listed>, ListError> {
     let class_access = class_access(tenant, class)?;
     match tokio::time::timeout(FRESH, pages(tenant, &class_access)).await {

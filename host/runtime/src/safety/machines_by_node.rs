@@ -1,4 +1,4 @@
-//! Which Machines answer for which Node.
+//! Finds the Machines of a Node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,11 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use machinist_api::names;
 use machinist_core::value::id::Name;
-use machinist_core::value::same_vm::{Vms, vm_name};
+use machinist_core::value::same_vm::{SameVm, vm_name};
 
 /// A Machine, as far as it can claim a Node.
 pub(super) struct MachineEntry<'a> {
     pub(super) name: &'a str,
-    /// By its label.
     pub(super) node: Option<&'a str>,
     pub(super) provider_id: Option<&'a str>,
 }
@@ -19,7 +18,7 @@ pub(super) struct MachineEntry<'a> {
 /// A Machine's name and its VM.
 type MachineVm<'a> = (&'a str, Option<&'a str>);
 
-/// Who claims which Node.
+/// Machines by the Nodes and VMs that they name.
 #[derive(Default)]
 pub(super) struct MachinesByNode<'a> {
     by_node: BTreeMap<&'a str, Vec<MachineVm<'a>>>,
@@ -43,20 +42,20 @@ impl<'a> MachinesByNode<'a> {
         machines_by_node
     }
 
-    /// Machines that claim the Node by label, or whose VM it is, or that it names itself. Whoever names it and has another VM
-    /// does not count beside others; and it does not count at all for a Node that is being deleted, since it leaves that Node
-    /// alone, and waits until it is gone.
+    /// Returns the Machines that name the Node by label, have its VM, or are named by it. A Machine that names it and
+    /// has another VM does not count beside others. It does not count at all for a Node that is being deleted, since it
+    /// leaves that Node alone, and waits until it is gone.
     pub(super) fn of_node(&self, node: &Node) -> Vec<Name> {
         let vm = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
-        let vms = |machine_vm: &&MachineVm<'_>| Vms::of_texts(vm, machine_vm.1.unwrap_or_default());
-        let may_be = |machine_vm: &&MachineVm<'_>| vms(machine_vm) != Vms::Different;
+        let vms = |machine_vm: &&MachineVm<'_>| SameVm::of_texts(vm, machine_vm.1.unwrap_or_default());
+        let may_be = |machine_vm: &&MachineVm<'_>| vms(machine_vm) != SameVm::Different;
         let by_label = self.by_node.get(node.name_any().as_str()).map(Vec::as_slice).unwrap_or_default();
         let by_vm = vm_name(vm).and_then(|vm| self.by_vm.get(&vm)).map(Vec::as_slice).unwrap_or_default();
         let named = node.labels().get(names::labels::MACHINE_NAME);
         let named = named.and_then(|name| self.by_name.get(name.as_str()));
         let is_deleting = node.metadata.deletion_timestamp.is_some();
 
-        let mut all = names_of(by_vm.iter().filter(|machine_vm| vms(machine_vm) == Vms::Same));
+        let mut all = names_of(by_vm.iter().filter(|machine_vm| vms(machine_vm) == SameVm::Same));
         all.extend(names_of(by_label.iter().filter(may_be)));
         if all.is_empty() && !is_deleting {
             all = names_of(by_label.iter());
@@ -79,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Who claims Node `n` of this VM, of Machines given by name, Node and VM.
+    /// Returns the Machines of Node `n` of this VM, given Machines by name, Node and VM.
     fn machines_of(vm: &str, node: &Value, machines: &[(&str, &str, &str)]) -> Vec<String> {
         let mut object = json!({ "metadata": { "name": "n" }, "spec": { "providerID": vm } });
         for (key, value) in node.as_object().into_iter().flatten() {

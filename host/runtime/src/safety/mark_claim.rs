@@ -1,5 +1,5 @@
-//! The claim on the cluster's mark, a Secret beside the bootstrap tokens: of all places of the target cluster the one
-//! where hosts may write under machine-controller-manager's roles as well.
+//! The claim on the cluster's mark: a Secret beside the bootstrap tokens, the one place of the target cluster that
+//! hosts can write under machine-controller-manager's roles as well.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, HolderName, object_name};
+use machinist_core::safety::mark_claim::{HolderName, MarkHolder, MarkStep, MarkWatch, object_name};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -36,22 +36,22 @@ const HOLDER_NAMESPACE: &str = "machinist.dev/holder-namespace";
 /// Annotation on it: when the holder was there last.
 const RENEWED: &str = "machinist.dev/renewed";
 
-/// Between two looks.
+/// The pause between two reads.
 const PERIOD: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// Until the next look while no look has told anything.
+/// The pause until the next read while nothing is known.
 const SOON: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// How long a look may take.
+/// The time limit of a read.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// The holder of the mark, as far as this process knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// No look has told yet. Nobody may act on a mark that another control plane may hold.
+    /// Not read yet. Nobody may act on a mark that another control plane may hold.
     #[default]
     Unknown,
-    /// This control plane holds it, or nobody asks.
+    /// This control plane holds it, or no claim is needed.
     Own,
     /// Another control plane holds it.
     Another,
@@ -60,7 +60,7 @@ pub(super) enum Holder {
 /// The claim as this process knows it.
 #[derive(Default)]
 pub(super) struct MarkClaim {
-    watch: ClaimWatch,
+    watch: MarkWatch,
     holder: Holder,
     has_warned: bool,
     own: Option<HolderName>,
@@ -68,8 +68,8 @@ pub(super) struct MarkClaim {
 }
 
 impl MarkClaim {
-    /// Says who holds the mark. Looks once a minute at most, and only while this process leads. An answer that does not
-    /// come leaves it as it was, and is asked for again soon while nothing is known.
+    /// Returns the holder of the mark. Reads it once a minute at most, and only while this process leads. Without an
+    /// answer the holder stays as it was, and is read again soon while nothing is known.
     pub(super) async fn holder(&mut self, watch: &SafetyWatch, leads: bool) -> Holder {
         let asks = leads && watch.tenant.settings.controllers.machines;
         let Some(target) = watch.context.target.clone().filter(|_| asks) else {
@@ -91,9 +91,9 @@ impl MarkClaim {
                     warn!(error = %error, "the claim on the cluster's mark cannot be kept: a second control plane is not noticed");
                 }
             }
-            // Another one has written it first: the next look tells who.
+            // Another one has written it first: the next read shows the holder.
             Ok(Err(ActError::Conflict)) => self.holder = Holder::Unknown,
-            // The next look tells.
+            // The next read shows it.
             Ok(Err(_)) | Err(_) => {}
         }
         let pause = if self.holder == Holder::Unknown { SOON } else { PERIOD };
@@ -116,13 +116,13 @@ impl MarkClaim {
         .map(|(key, value)| (key.to_owned(), value))
         .into();
         match (self.watch.observe(claim.as_ref(), &own, now), &found) {
-            (ClaimStep::Rest, _) => Ok(Holder::Own),
-            (ClaimStep::Held, _) => {
+            (MarkStep::Rest, _) => Ok(Holder::Own),
+            (MarkStep::Held, _) => {
                 let holder = claim.map(|claim| claim.holder).unwrap_or_default();
                 warn!(mark, holder, secret = name, "another control plane holds the cluster's mark");
                 Ok(Holder::Another)
             }
-            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, Some(secret)) => {
+            (MarkStep::Create | MarkStep::Renew | MarkStep::TakeOver, Some(secret)) => {
                 if claim.is_some_and(|claim| ![&own.unique, &own.before].contains(&&claim.holder)) {
                     info!(mark, secret = name, "the cluster's mark is taken over: its holder has stopped");
                 }
@@ -133,7 +133,7 @@ impl MarkClaim {
                 within_deadline(api.patch(&name, &params, &Patch::Merge(patch))).await?;
                 Ok(Holder::Own)
             }
-            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, None) => {
+            (MarkStep::Create | MarkStep::Renew | MarkStep::TakeOver, None) => {
                 let secret = Secret {
                     metadata: ObjectMeta {
                         name: Some(name),
@@ -151,8 +151,8 @@ impl MarkClaim {
         }
     }
 
-    /// Names this control plane: by the uid of the Lease that all its replicas take part in, which no other one has.
-    /// Where nobody elects a leader there may be no Lease, and only the namespace tells.
+    /// Returns the name of this control plane: the uid of the Lease that all its replicas share, which no other one
+    /// has. Without leader election there may be no Lease, and the namespace is the name.
     async fn own(&mut self, watch: &SafetyWatch) -> Result<HolderName, ActError> {
         if let Some(own) = &self.own {
             return Ok(own.clone());
@@ -171,8 +171,8 @@ impl MarkClaim {
 }
 
 /// A claim that nobody can read is nobody's.
-fn claim_of(meta: &ObjectMeta) -> Option<Claim> {
+fn claim_of(meta: &ObjectMeta) -> Option<MarkHolder> {
     let annotations = meta.annotations.as_ref()?;
     let renewed: Timestamp = annotations.get(RENEWED)?.parse().ok()?;
-    Some(Claim { holder: annotations.get(HOLDER)?.clone(), renewed })
+    Some(MarkHolder { holder: annotations.get(HOLDER)?.clone(), renewed })
 }

@@ -8,7 +8,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{Machine, MachineClass, names};
-use machinist_core::safety::marks::{Stored, proof};
+use machinist_core::safety::marks::{StoredMark, proof};
 use machinist_core::safety::orphans::ClassListing;
 use machinist_core::value::id::{ClassName, Name};
 use serde::de::DeserializeOwned;
@@ -35,7 +35,7 @@ pub(super) async fn store(
     machines: &Cached,
 ) {
     let machine = |name: &Name| {
-        named(machines, name.as_str()).map(|machine| Stored {
+        named(machines, name.as_str()).map(|machine| StoredMark {
             provider_id: machine.provider_id(),
             has_mark: cluster_mark(&machine.metadata).is_some(),
         })

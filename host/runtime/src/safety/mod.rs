@@ -35,27 +35,23 @@ use crate::controllers::state::TenantState;
 use crate::events::EventWriter;
 use crate::metrics::Metrics;
 
-/// What the loops work with.
+/// The surroundings of the safety loops.
 #[derive(Clone)]
 pub(crate) struct SafetyWatch {
-    /// The caches.
     pub tenant: TenantState,
-    /// Clients, clock, leadership.
     pub context: Arc<Context>,
     /// Namespace of the Machines.
     pub namespace: String,
     /// This process, as its Lease names it.
     pub identity: String,
-    /// Events go here.
     pub events: EventWriter,
     /// Events about Nodes go here, into the target cluster.
     pub node_events: Option<EventWriter>,
-    /// Counters.
     pub metrics: Arc<Metrics>,
 }
 
-/// Starts the gate, and where Machines are looked after, all other loops. They end when they are aborted: none of them holds
-/// anything half done.
+/// Starts the gate, and, if Machines are reconciled here, all other loops. They end when they are aborted: none of them
+/// leaves anything half done.
 pub(crate) fn start(
     tasks: &mut JoinSet<()>,
     watch: &SafetyWatch,
@@ -73,7 +69,8 @@ pub(crate) fn start(
 }
 
 impl SafetyWatch {
-    /// Until this process leads, its caches are complete, and nothing is held. Looks again every second, which costs nothing.
+    /// Waits until this process leads, its caches are complete, and the gate is open. Checks every second, which costs
+    /// nothing.
     async fn until_allowed(&self) {
         const SOON: std::time::Duration = std::time::Duration::from_secs(1);
         while !self.may_act() {

@@ -1,4 +1,4 @@
-//! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
+//! The loop that finds Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use kube::{Api, ResourceExt};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
-use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
+use machinist_core::safety::unmanaged::{
+    UnmanagedNodeAction, UnmanagedNodeFact, UnmanagedNodes, UnmanagedRule,
+};
 use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
@@ -24,22 +26,23 @@ use super::SafetyWatch;
 use super::machines_by_node::{MachineEntry, MachinesByNode};
 use super::owners::{Cached, live_machines, named};
 
-/// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
+/// The pause between two checks, while there is anything to watch: short enough that the autoscaler soon sees a Node
+/// that gets its Machine.
 const PERIOD: SignedDuration = SignedDuration::from_secs(30);
 
 /// Where Events about objects without a namespace belong.
 const NODE_EVENTS: &str = "default";
 
-/// Between the two looks that must agree.
+/// The time between the two checks that must agree.
 const SPACING: SignedDuration = SignedDuration::from_mins(1);
 
-/// Looks for as long as it is not aborted.
+/// Runs until it is aborted.
 pub(super) async fn watch_nodes(watch: SafetyWatch) {
-    let rule = Rule { minimum_age: watch.tenant.settings.creation_timeout, spacing: SPACING };
-    let mut strays = Strays::default();
+    let rule = UnmanagedRule { minimum_age: watch.tenant.settings.creation_timeout, spacing: SPACING };
+    let mut strays = UnmanagedNodes::default();
     loop {
         if !watch.may_act() {
-            strays = Strays::default();
+            strays = UnmanagedNodes::default();
             watch.until_allowed().await;
         }
         let began = watch.context.clock.now();
@@ -51,21 +54,21 @@ pub(super) async fn watch_nodes(watch: SafetyWatch) {
 }
 
 /// True when some Node is marked.
-async fn look(watch: &SafetyWatch, rule: &Rule, strays: &mut Strays) -> bool {
+async fn look(watch: &SafetyWatch, rule: &UnmanagedRule, strays: &mut UnmanagedNodes) -> bool {
     let Some(nodes) = &watch.tenant.nodes else { return false };
     let facts = candidates(&watch.tenant.machines.all(), &nodes.all());
     let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
-    let action = |verdict: &Verdict| match verdict {
-        Verdict::Mark => Some(NodeAction::Mark),
-        Verdict::Release => Some(NodeAction::Release),
-        Verdict::Rest | Verdict::Unmark => None,
+    let action = |verdict: &UnmanagedNodeAction| match verdict {
+        UnmanagedNodeAction::Mark => Some(NodeAction::Mark),
+        UnmanagedNodeAction::Release => Some(NodeAction::Release),
+        UnmanagedNodeAction::Rest | UnmanagedNodeAction::Unmark => None,
     };
     let to_release: Vec<(&NodeName, NodeAction)> =
         verdicts.iter().filter_map(|(name, verdict)| Some((name, action(verdict)?))).collect();
     release_nodes(watch, &to_release).await;
     for (name, verdict) in &verdicts {
-        if *verdict == Verdict::Unmark {
+        if *verdict == UnmanagedNodeAction::Unmark {
             unmark(watch, name).await;
         }
     }
@@ -73,7 +76,7 @@ async fn look(watch: &SafetyWatch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn candidates(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
+fn candidates(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<UnmanagedNodeFact> {
     let candidates: Vec<&Node> =
         nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
     if candidates.is_empty() {
@@ -99,9 +102,9 @@ fn is_plain(node: &Node, machines: &Cached) -> bool {
         && !node.annotations().contains_key(names::annotations::NOT_MANAGED)
 }
 
-fn fact(node: &Node, machines_by_node: &MachinesByNode<'_>) -> NodeFact {
+fn fact(node: &Node, machines_by_node: &MachinesByNode<'_>) -> UnmanagedNodeFact {
     let meta = &node.metadata;
-    NodeFact {
+    UnmanagedNodeFact {
         name: NodeName::new(node.name_any()),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::MAX, |time| time.0),
@@ -137,7 +140,7 @@ async fn release_nodes(watch: &SafetyWatch, nodes: &[(&NodeName, NodeAction)]) {
     }
 }
 
-/// What is done to a Node that no Machine answers for.
+/// The action on a Node without a Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeAction {
     /// It is marked, and our finalizer comes off.
@@ -162,7 +165,7 @@ impl NodeAction {
         }
     }
 
-    /// With an Event on the Node, a line for the audit, and a count.
+    /// Reports the action: an Event on the Node, a line in the audit log, and a count.
     fn report(self, watch: &SafetyWatch, node: &Node) {
         let (action, reason, message) = match self {
             Self::Mark => (
@@ -210,7 +213,8 @@ fn cached(watch: &SafetyWatch, name: &NodeName) -> Option<std::sync::Arc<Node>> 
     watch.tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))
 }
 
-/// On the version that was seen, since the list of finalizers is written whole. What fails is seen again at the next look.
+/// In the version that was read, since the list of finalizers is written whole. A failure is repeated at the next
+/// check.
 async fn patch(watch: &SafetyWatch, node: &Node, mut change: Value) -> bool {
     let Some(target) = watch.context.target.clone() else { return false };
     if let Some(change) = change.as_object_mut() {

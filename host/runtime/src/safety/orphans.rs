@@ -1,4 +1,4 @@
-//! The loop that looks for VMs without a Machine.
+//! The loop that finds VMs without a Machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,9 +12,9 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::Listed;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
-use machinist_core::safety::listing::{Trust, Verdict};
+use machinist_core::safety::listing::{ListingTrust, Trust};
 use machinist_core::safety::orphans::{
-    Candidate, ClassListing, Findings, Owners, Rule, Second, Sightings, Standing, standing,
+    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, standing,
 };
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};
@@ -34,28 +34,28 @@ use super::listing::{ListError, list};
 use super::marks;
 use super::owners::{self, Cached, named};
 
-/// Listings at the same time: accounts have a pace, and passes go first.
+/// Listings at the same time: accounts have rate limits, and reconciles come first.
 const CONCURRENT_LISTINGS: usize = 4;
 
 /// VMs that one round deletes at most. A mistake that gets past everything else stays small until somebody sees it.
 const DELETIONS_PER_ROUND: usize = 10;
 
-/// Orders at the same time.
+/// Deletions at the same time.
 const CONCURRENT_DELETIONS: usize = 4;
 
-/// A VM whose deletion was accepted may take so long to leave listings before it is ordered away again.
+/// How long a VM whose deletion was accepted may stay in listings before its deletion is requested again.
 const DELETION_TIME: SignedDuration = SignedDuration::from_mins(5);
 
-/// How often a second VM that stays is told.
+/// How often a remaining second VM is reported.
 const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
-/// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
+/// The pause after a Machine was deleted or a driver found several VMs, for the cloud to complete its work.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// Rounds are never closer together.
 const MIN_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-/// Looks for as long as it is not aborted.
+/// Runs until it is aborted.
 pub(super) async fn watch_orphans(watch: SafetyWatch) {
     let rule = rule(watch.tenant.settings.orphan_vms_period, &watch);
     let mut search = Search {
@@ -125,10 +125,10 @@ fn is_plain(vm: &Listed, machines: &Cached) -> bool {
     machine.is_some_and(|machine| machine.provider_id() == Some(vm.provider_id.as_str()))
 }
 
-fn rule(period: SignedDuration, watch: &SafetyWatch) -> Rule {
+fn rule(period: SignedDuration, watch: &SafetyWatch) -> OrphanRule {
     let settings = &watch.tenant.settings;
     let spacing = spacing(period);
-    Rule {
+    OrphanRule {
         sightings: settings.orphan_vm_sightings,
         spacing,
         // A few rounds may fail in between.
@@ -137,17 +137,17 @@ fn rule(period: SignedDuration, watch: &SafetyWatch) -> Rule {
     }
 }
 
-/// Three listings fit into a period, so that what one round finds the next can delete.
+/// Three listings fit into a period, so that the next round can delete the findings of this one.
 fn spacing(period: SignedDuration) -> SignedDuration {
     period / 3
 }
 
-/// What is known of one class's listings.
+/// The state of one class's listings.
 #[derive(Default)]
 struct ClassState {
     trust: Trust,
     failures: u32,
-    /// What failed last, so that it is told once.
+    /// The last failure, so that it is reported once.
     problem: Option<String>,
     due: Option<Timestamp>,
     listed_at: Option<Timestamp>,
@@ -159,10 +159,10 @@ struct ClassState {
 /// The search, with all its evidence. Lost with the process, which then only takes longer.
 struct Search {
     watch: SafetyWatch,
-    rule: Rule,
+    rule: OrphanRule,
     sightings: Sightings,
     classes: BTreeMap<ClassName, ClassState>,
-    /// VMs of Machines that have another one: the class that showed it, and when it was told last.
+    /// VMs of Machines that have another one: the class whose listing showed it, and the last report.
     reported: BTreeMap<(ProviderId, Name), (ClassName, Timestamp)>,
     is_suspicious: bool,
     /// Machines that were there at some time.
@@ -178,7 +178,7 @@ impl Search {
         }
     }
 
-    /// Something points to an orphan: all classes that can be listed are, but not over and over while Machines come and go.
+    /// Lists all classes soon after a sign of an orphan, but not again and again while Machines come and go.
     fn hurry(&mut self) {
         let now = self.watch.context.clock.now();
         for class in self.classes.values_mut().filter(|class| class.failures == 0) {
@@ -194,7 +194,8 @@ impl Search {
         let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let classes =
             self.classes.values().filter_map(|class| class.due).min().unwrap_or_else(|| later(period));
-        // A short period is meant; beyond that no order of a cloud makes rounds follow each other without a pause.
+        // A short period is intended; beyond that no retry-after of a cloud makes rounds follow each other without a
+        // pause.
         classes.max(later(MIN_PAUSE.min(self.rule.spacing).max(SignedDuration::from_millis(100))))
     }
 
@@ -272,13 +273,13 @@ impl Search {
         let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
         match state.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
-            Verdict::Trusted => {
+            ListingTrust::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
                 let releases_strangers = releases_strangers(class);
                 let deletes_by_id = deletes_by_id(&self.watch.tenant, class);
                 Some(ClassListing { class: name.clone(), vms, releases_strangers, deletes_by_id })
             }
-            Verdict::Distrusted { before, missing, left } => {
+            ListingTrust::Distrusted { before, missing, left } => {
                 self.watch.metrics.safety.listing(ListingEnd::Distrusted);
                 state.due = Some(now.checked_add(spacing).unwrap_or(Timestamp::MAX));
                 warn!(class = %name, before, missing, left, "listing not believed");
@@ -318,9 +319,8 @@ impl Search {
         state.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
     }
 
-    /// What the listings say of the VMs. The cache is enough to see that a VM has its Machine, and to go on watching one that has
-    /// none. Before anybody is told of it, and before it is deleted, the API server itself is asked for Machines, after the
-    /// listings.
+    /// Evaluates the listings. The cache is enough to see that a VM has its Machine, and to keep watching one without.
+    /// Before such a VM is reported or deleted, the Machines are listed from the API server, after the listings of VMs.
     async fn judge(
         &mut self,
         listings: &[ClassListing],
@@ -332,11 +332,11 @@ impl Search {
         let nodes = || on_nodes(&self.watch.tenant);
         let kin = || self.seen.kin();
         let cached = if are_all_plain {
-            Owners::default()
+            VmOwners::default()
         } else {
             owners::cached(machines).with_kin(kin()).with_nodes(nodes())
         };
-        let whose = |vm: &Listed| if is_owned(vm) { Standing::Owned } else { standing(vm, &cached) };
+        let whose = |vm: &Listed| if is_owned(vm) { VmOwnership::Owned } else { standing(vm, &cached) };
         let mut sightings = self.sightings.clone();
         let now = self.watch.context.clock.now();
         let findings = sightings.look(listings, classes, whose, &self.rule, now);
@@ -352,10 +352,10 @@ impl Search {
         Ok(self.sightings.look(listings, classes, |vm| standing(vm, &live), &self.rule, now))
     }
 
-    /// Somebody would be told of a VM, or it would be deleted.
+    /// Returns whether a VM would be reported or deleted.
     fn needs_proof(&self, findings: &Findings) -> bool {
         let now = self.watch.context.clock.now();
-        let is_reported = |second: &Second| !self.is_report_due(second, now);
+        let is_reported = |second: &SecondVm| !self.is_report_due(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
             || findings.foreign.iter().any(|(vm, _)| !self.knows_foreign(vm))
@@ -386,9 +386,9 @@ impl Search {
     }
 
     /// A second VM costs money every day, so it is told every day.
-    fn is_report_due(&self, second: &Second, now: Timestamp) -> bool {
+    fn is_report_due(&self, second: &SecondVm, now: Timestamp) -> bool {
         let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
-        // By a clock that was set back it was told in the future.
+        // After a clock was set back, the last report is in the future.
         reported.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= REPORT_INTERVAL)
     }
 
@@ -406,7 +406,7 @@ impl Search {
         self.reported
             .retain(|key, (class, _)| classes.contains_key(class) && (!is_listed(class) || is_there(key)));
         for second in &findings.seconds {
-            let Second { vm, class, machine, has, may_go } = second;
+            let SecondVm { vm, class, machine, has, may_go } = second;
             if !self.is_report_due(second, now) {
                 continue;
             }
@@ -440,7 +440,7 @@ impl Search {
     ) {
         let now = self.watch.context.clock.now();
         let is_listed = |class: &ClassName| listed.iter().any(|listing| listing.class == *class);
-        // What a class has shown whose turn it is not stays its own, though another one shows it now.
+        // A VM that another class's listing has shown stays with that class until its next listing.
         let others = self.classes.iter().filter(|(class, _)| !is_listed(class));
         let others: BTreeSet<ProviderId> =
             others.flat_map(|(_, state)| state.foreign.vms().iter().cloned()).collect();
@@ -500,9 +500,13 @@ impl Search {
         self.is_suspicious = is_suspicious;
     }
 
-    async fn delete(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, candidates: Vec<Candidate>) {
+    async fn delete(
+        &mut self,
+        classes: &BTreeMap<ClassName, Arc<MachineClass>>,
+        candidates: Vec<OrphanCandidate>,
+    ) {
         let watch = &self.watch;
-        let deletion_requests: Vec<(Candidate, DeletionResult)> =
+        let deletion_requests: Vec<(OrphanCandidate, DeletionResult)> =
             stream::iter(candidates.into_iter().take(DELETIONS_PER_ROUND))
                 .map(|candidate| async move {
                     let result = match classes.get(&candidate.class) {

@@ -8,7 +8,7 @@ use kube::api::ListParams;
 use kube::core::Request;
 use machinist_api::{Machine, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::safety::orphans::{Owner, Owners};
+use machinist_core::safety::orphans::{VmOwner, VmOwners};
 use machinist_core::value::id::{Name, ObjectKey, ProviderId, Uid};
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use super::SafetyWatch;
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
 
-/// The Machines of the cache at one moment, in the order of their names: they are of one namespace.
+/// The cached Machines at one moment, in the order of their names: they are of one namespace.
 pub(super) type Cached = [(ObjectKey, Arc<Machine>)];
 
 /// The Machine of that name.
@@ -30,8 +30,8 @@ pub(super) fn named<'a>(machines: &'a Cached, name: &str) -> Option<&'a Machine>
 }
 
 /// As the cache has them. It may lag, and it lacks Machines that cannot be decoded.
-pub(super) fn cached(machines: &Cached) -> Owners {
-    Owners::new(machines.iter().map(|(key, machine)| Owner {
+pub(super) fn cached(machines: &Cached) -> VmOwners {
+    VmOwners::new(machines.iter().map(|(key, machine)| VmOwner {
         name: key.name.clone(),
         uid: Uid::new(machine.metadata.uid.as_deref().unwrap_or_default()),
         provider_id: machine.provider_id().map(ProviderId::new),
@@ -39,12 +39,12 @@ pub(super) fn cached(machines: &Cached) -> Owners {
 }
 
 /// As the API server has them at this moment.
-pub(super) async fn live(watch: &SafetyWatch) -> Result<Owners, ActError> {
-    Ok(Owners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
+pub(super) async fn live(watch: &SafetyWatch) -> Result<VmOwners, ActError> {
+    Ok(VmOwners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
 }
 
-/// A Machine as far as it can own a VM or a Node. Read without its schema, so that one that nobody understands still owns its
-/// VM, and without the rest, which is most of what is sent.
+/// A Machine as far as it can own a VM or a Node. Decoded without its schema, so that an invalid one still owns its VM,
+/// and without most of its fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct LiveMachine {
     #[serde(default)]
@@ -78,7 +78,6 @@ struct PageMeta {
 }
 
 impl LiveMachine {
-    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -93,8 +92,8 @@ impl LiveMachine {
         self.spec.get("providerID")?.as_str().filter(|id| !id.is_empty())
     }
 
-    fn owner(&self) -> Owner {
-        Owner {
+    fn owner(&self) -> VmOwner {
+        VmOwner {
             name: Name::new(self.name()),
             uid: Uid::new(&self.metadata.uid),
             provider_id: self.provider_id().map(ProviderId::new),

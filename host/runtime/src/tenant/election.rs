@@ -1,5 +1,5 @@
-//! Leadership: the Lease of each binary of machine-controller-manager whose controllers run here, so that the same controllers
-//! never run twice.
+//! Leadership: the Lease of each binary of machine-controller-manager whose controllers run here, so that the same
+//! controllers never run twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use machinist_core::scheduling::lease::{Election, LeaseAction, LeaseFact, LeaseTimes, Moment, Seat};
+use machinist_core::scheduling::lease::{Election, Leadership, LeaseAction, LeaseFact, LeaseTimes, Moment};
 use machinist_core::scheduling::retry;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -23,21 +23,19 @@ use crate::metrics::Metrics;
 
 /// How a candidate takes part.
 pub struct Candidate {
-    /// The control cluster.
     pub client: Client,
     /// Where the Leases are.
     pub namespace: String,
-    /// Which of them. Leader is who holds all.
+    /// The Leases. A leader holds all of them.
     pub leases: LeaseNames,
     /// Unique for this start of this process.
     pub identity: String,
-    /// The times.
     pub times: LeaseTimes,
-    /// The clock.
     pub clock: Clock,
 }
 
-/// Takes part until `stop` or until leadership was held and is lost; tells through `leads`. Gives the Leases back at the end.
+/// Takes part until `stop` or until leadership was held and is lost; reports it through `leads`. Releases the Leases at
+/// the end.
 pub async fn take_part(
     candidate: Candidate,
     leads: watch::Sender<bool>,
@@ -58,7 +56,7 @@ pub async fn take_part(
     };
     let election = || Election::new(candidate.identity.clone(), candidate.times);
     let mut records = Records {
-        seat: Seat { first: election(), second: second.is_some().then(election) },
+        seat: Leadership { first: election(), second: second.is_some().then(election) },
         first,
         second,
         retry: candidate.times.retry,
@@ -75,7 +73,7 @@ pub async fn take_part(
             Some(until) => tokio::time::timeout_at(until, records.reconcile(&moment)).await.unwrap_or(SOON),
             None => records.reconcile(&moment).await,
         };
-        // Read before the match: the guard of the watch must be gone when it is told.
+        // Read before the match: the guard of the watch must be dropped before it is sent to.
         let led = *leads.borrow();
         match (led, records.seat.leads(moment())) {
             (true, false) => {
@@ -113,7 +111,7 @@ const SOON: SignedDuration = SignedDuration::from_millis(20);
 
 /// The Leases, as decided and as they are on the server.
 struct Records {
-    seat: Seat,
+    seat: Leadership,
     first: Record,
     /// There where the seat has a second one.
     second: Option<Record>,
@@ -136,12 +134,12 @@ impl Records {
         std::iter::once(first).chain(self.seat.second.as_mut().zip(self.second.as_mut()))
     }
 
-    /// Looks at what is not held, does what is decided about each, and says when to come again.
+    /// Reads Leases that are not held, carries out the decision about each, and returns the pause until the next time.
     async fn reconcile(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
         let retry = self.retry;
         let mut can_be_read = true;
         for (election, record) in self.both() {
-            // Without a look nothing is decided: what cannot be read may be another's.
+            // Without a read nothing is decided: an unreadable Lease may be another's.
             if can_be_read && !election.holds(moment()) {
                 can_be_read = record.look(election, moment).await;
             }
@@ -303,7 +301,7 @@ impl Record {
     }
 }
 
-/// Who takes over notes until when somebody led, so that it can be told for how long nobody did.
+/// Notes the predecessor's last renewal when a Lease is taken over, so that the time without a leader is known.
 fn note_predecessor(lease: &mut Lease, seen: &Lease) {
     let holder = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
     let renewed = seen.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());

@@ -50,7 +50,7 @@ use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::safety;
 
-/// What a tenant is made of.
+/// The parts of a tenant.
 pub struct Tenant {
     /// Cluster and namespace of the Machines.
     pub control: Client,
@@ -60,21 +60,17 @@ pub struct Tenant {
     pub plugin_namespace: String,
     /// The cluster that Nodes join; `None` without one.
     pub target: Option<Client>,
-    /// Settings.
     pub settings: Settings,
-    /// Drivers and plugins.
     pub ports: Ports,
-    /// The clock.
     pub clock: Clock,
-    /// Where randomness starts.
+    /// The seed of all randomness.
     pub seed: [u8; 32],
-    /// Who writes Events.
+    /// The name of this process, in Events and Leases.
     pub identity: String,
-    /// Metrics.
     pub metrics: Arc<Metrics>,
 }
 
-/// Time for running passes to end at shutdown: below the 30 s that Kubernetes gives a pod.
+/// Time for running reconciles to end at shutdown: below the 30 s that Kubernetes gives a pod.
 const GRACE: SignedDuration = SignedDuration::from_secs(20);
 
 impl Tenant {
@@ -212,13 +208,13 @@ impl Tenant {
         let queries = self.metrics.machine_queries().connect();
         let engine = Engine::new(tenant, context, EventRecorder::new(writer), self.metrics, inbox, queries);
         let ended = engine.run(leads, stop, GRACE).await;
-        // Watches and writers end here: aborted, since none of them holds anything half done.
+        // Watches and writers end here: aborted, since none of them leaves anything half done.
         tasks.shutdown().await;
         ended
     }
 }
 
-/// Starts feeds that all tell one loop.
+/// Starts feeds for one event loop.
 struct Watches {
     outbox: mpsc::UnboundedSender<Message>,
     tenant: TenantState,

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 use go_component::{Build, bindings};
 
-/// Builds components of Go programs, and generates the bindings of the SDK for Go
+/// Builds components from Go programs, and generates the bindings of the SDK for Go
 #[derive(Parser)]
 #[command(name = "go-component", disable_help_subcommand = true)]
 struct Arguments {
@@ -19,23 +19,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Builds a component from the Go program in a folder
+    /// Build a component from the Go program in a folder
     Build {
-        /// The folder of package main, which calls component.Serve
+        /// Folder of package main, which calls component.Serve
         folder: PathBuf,
-        /// The file to write the component to
+        /// File to write the component to
         #[arg(short, long, value_name = "FILE.wasm")]
         output: PathBuf,
-        /// The value of the variable `version` of package main
+        /// Value of the variable `version` of package main
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
-        /// The command of Go
+        /// Command that runs Go
         #[arg(long, default_value = "go", value_name = "COMMAND")]
         go: OsString,
     },
-    /// Generates the bindings of the SDK
+    /// Generate the bindings of the SDK
     Bindings {
-        /// The folder of the SDK
+        /// Folder of the SDK
         #[arg(default_value = "sdk/go")]
         sdk: PathBuf,
     },

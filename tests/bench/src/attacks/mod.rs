@@ -1,4 +1,4 @@
-//! What other drivers notice of a driver that attacks: their calls by themselves, in turn with the same calls while it does.
+//! Calls of a driver while another driver attacks: alone, in turn with the same calls during an attack.
 
 mod cloud;
 mod plans;
@@ -42,11 +42,10 @@ pub(crate) struct Measured {
     pub(crate) callers: usize,
     /// Attacks that came to their end.
     pub(crate) attacks: u64,
-    /// Sorted by [`Run::ratio`].
     runs: Vec<Run>,
 }
 
-/// A measurement by itself.
+/// One measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,
@@ -61,7 +60,6 @@ impl Run {
 }
 
 impl Measured {
-    /// The middle one.
     pub(crate) fn run(&self) -> Run {
         self.runs.get(self.runs.len() / 2).cloned().unwrap_or_default()
     }
@@ -73,16 +71,15 @@ impl Measured {
     }
 }
 
-/// All attacks.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct AttackFigures {
     pub(crate) measured: Vec<Measured>,
     /// Cores that were busy with something else than this program.
     pub(crate) others: f64,
 }
 
 /// All attacks, or those of these names.
-pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
+pub(crate) async fn measure(chosen: &[String]) -> Result<AttackFigures> {
     eprintln!("building the drivers");
     let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
     let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
@@ -111,7 +108,7 @@ pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
     }
     let others = cores.others(own_cpu()?.saturating_sub(used))?;
     host.shutdown().await;
-    Ok(Figures { measured, others })
+    Ok(AttackFigures { measured, others })
 }
 
 /// Processor time of this program so far.

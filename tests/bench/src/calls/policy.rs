@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 use e2e::{manifests, sandbox};
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::health_policy::{
-    ConditionFact, DomainFact, HistoryFact, NodeQuestion, Question, Subject, Verdict,
+    ConditionFact, DomainFact, HistoryFact, NodeQuestion, PolicyQuestion, PolicyVerdict, Subject,
 };
-use machinist_core::machine::node::health::{self, NodeConditionFact, Status};
+use machinist_core::machine::node::health::{self, ConditionStatus, NodeConditionFact};
 use machinist_core::value::id::{ObjectKey, PluginName, Uid};
 use machinist_core::value::phase::Phase;
 use machinist_plugin_host::PluginHost;
@@ -24,7 +24,7 @@ pub(crate) fn declared(component: Vec<u8>) -> RawConfigMap {
 /// One question: a Node with the conditions that Nodes have, one of which speaks against it.
 pub(crate) struct Asked {
     policy: PluginName,
-    question: Question,
+    question: PolicyQuestion,
     conditions: Vec<NodeConditionFact>,
 }
 
@@ -38,10 +38,10 @@ impl Asked {
             since: Some(Timestamp::UNIX_EPOCH),
         };
         let facts = vec![
-            condition("DiskPressure", Status::True),
-            condition("MemoryPressure", Status::False),
-            condition("PIDPressure", Status::False),
-            condition("Ready", Status::True),
+            condition("DiskPressure", ConditionStatus::True),
+            condition("MemoryPressure", ConditionStatus::False),
+            condition("PIDPressure", ConditionStatus::False),
+            condition("Ready", ConditionStatus::True),
         ];
         let plain = |fact: &ConditionFact| NodeConditionFact { kind: fact.kind.clone(), status: fact.status };
         let conditions = facts.iter().map(plain).collect();
@@ -50,11 +50,11 @@ impl Asked {
 
     pub(crate) async fn sandboxed(&self, host: &PluginHost) -> Result<bool> {
         let answer = host.evaluate(&self.policy, self.question.clone(), Timestamp::UNIX_EPOCH).await?;
-        Ok(answer.verdict == Verdict::Healthy)
+        Ok(answer.verdict == PolicyVerdict::Healthy)
     }
 
     pub(crate) fn native(&self) -> bool {
-        health::verdict(&self.conditions, &self.question.machine.must_be_false) == health::Verdict::Healthy
+        health::verdict(&self.conditions, &self.question.machine.must_be_false) == health::NodeHealth::Healthy
     }
 
     /// Both ways find the same.
@@ -65,8 +65,8 @@ impl Asked {
     }
 }
 
-fn question(conditions: Vec<ConditionFact>) -> Question {
-    Question {
+fn question(conditions: Vec<ConditionFact>) -> PolicyQuestion {
+    PolicyQuestion {
         machine: Subject {
             key: ObjectKey::new("shoot", "machine-1"),
             uid: Uid::new("uid-1"),

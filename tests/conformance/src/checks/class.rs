@@ -36,7 +36,7 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-async fn validated(case: &Case, spec: String) -> machinist_core::driver::Answer<Vec<String>> {
+async fn validated(case: &Case, spec: String) -> machinist_core::driver::DriverResult<Vec<String>> {
     case.stage.host.validate_class(case.class_text(spec)).await
 }
 

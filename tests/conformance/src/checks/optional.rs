@@ -1,4 +1,4 @@
-//! What a driver may offer.
+//! Optional functions of a driver.
 
 use machinist_core::driver::error::Code;
 
@@ -100,7 +100,7 @@ async fn reboot_absent(case: Case) -> Outcome {
     })
 }
 
-async fn ids(case: &Case, specs: Vec<String>) -> machinist_core::driver::Answer<Vec<Option<String>>> {
+async fn ids(case: &Case, specs: Vec<String>) -> machinist_core::driver::DriverResult<Vec<Option<String>>> {
     case.stage.host.get_volume_ids(case.bench.provider.clone(), None, specs).await
 }
 

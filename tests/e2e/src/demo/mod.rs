@@ -16,20 +16,21 @@ use crate::manifests;
 use progress::Progress;
 use story::Drivers;
 
-/// Runs Machinist on a real kube-apiserver: a MachineDeployment is created, scaled, rolled to another class while its driver is
-/// swapped, rolled back and deleted without a leak. A watch sees at every moment how many Machines there are, and how many are available.
+/// Runs Machinist on a real kube-apiserver: creates a MachineDeployment, scales it, rolls it to another class while its
+/// driver is replaced, rolls it back, and deletes it without a leak. A watch counts all Machines and the available ones
+/// at each moment.
 ///
-/// Whatever ends the demo, Ctrl-C, SIGTERM or kill -9, ends all that it has started and removes its folder.
+/// However the demo ends (Ctrl-C, SIGTERM or kill -9), all its processes end and its folder is removed.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask demo")]
 pub struct Options {
-    /// Which cloud
+    /// Cloud of the demo
     #[arg(long, value_enum, ignore_case = true, default_value_t = Provider::Sim)]
     pub provider: Provider,
-    /// How many Machines the deployment begins with; it is scaled to half as many more
+    /// Initial number of Machines; the demo scales it up by half
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     pub machines: u32,
-    /// Leave everything running and print the kubeconfig to use with kubectl; Ctrl-C ends it
+    /// Keep everything running until Ctrl-C, and print the kubeconfig for kubectl
     #[arg(long)]
     pub keep: bool,
 }
@@ -39,7 +40,7 @@ pub struct Options {
 pub enum Provider {
     /// The simulated cloud
     Sim,
-    /// AWS EC2, played by moto, with requests that the host signs
+    /// AWS EC2, simulated by moto, with requests that the host signs
     Aws,
 }
 

@@ -1,4 +1,4 @@
-//! What can be asked for, and the command that asks for one run again.
+//! The options of the simulator, and the command that repeats one run.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use sim::{Plan, Planted};
 
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "cargo xtask sim", bin_name = "cargo xtask sim")]
-/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, time as fast as it can
-/// be computed.
+/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, with a clock as
+/// fast as the computer.
 pub(crate) struct Options {
-    /// How many seeds to run
+    /// Number of seeds to run
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
-    /// The first seed
+    /// First seed of the run
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Machines of each run
+    /// Number of Machines in each run
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) machines: u32,
-    /// Simulated hours with faults; the calm after them comes on top
+    /// Simulated hours with faults; a calm period without faults follows
     #[arg(long, default_value_t = 3.0, value_parser = hours)]
     pub(crate) hours: f64,
-    /// Seeds at a time; by default one a processor
+    /// Seeds to run at once; default: one per processor
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) threads: Option<u32>,
-    /// Puts a bug between the hosts and the world, to see how it is found: creates-twice, never-deletes, …
+    /// Plant a bug between the hosts and the world, to test that the checks find it: creates-twice, never-deletes, …
     #[arg(long, value_parser = bug)]
     pub(crate) plant: Option<Planted>,
-    /// Ends with the figures in one line of JSON
+    /// Print the figures at the end, as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Prints what the hosts log, as RUST_LOG says
+    /// Print the logs of the hosts, filtered by RUST_LOG
     #[arg(long)]
     pub(crate) log: bool,
 }
@@ -51,7 +51,7 @@ impl Options {
         Duration::from_secs_f64(self.hours * 3600.0)
     }
 
-    /// What repeats the run of this seed, and nothing else.
+    /// Returns the options that repeat the run of this seed, and nothing else.
     pub(crate) fn command(&self, seed: u64) -> String {
         let Self { machines, hours, .. } = self;
         let bug = self.plant.map(|bug| format!(" --plant {}", name(bug))).unwrap_or_default();

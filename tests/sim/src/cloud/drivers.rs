@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
-    Page, Vm, VmState as State,
+    Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, Listed,
+    MachineRequest, Page, Vm, VmState as State,
 };
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
@@ -20,20 +20,20 @@ use super::{SimCloud, UID_TAG, provider_id};
 use crate::check::Watchman;
 
 /// The cloud as one host reaches it.
-pub(super) struct Account {
+pub(super) struct HostDrivers {
     pub(super) cloud: SimCloud,
     pub(super) actor: String,
     pub(super) watchman: Watchman,
 }
 
-impl Account {
+impl HostDrivers {
     fn call<'a, T: Send + 'a>(
         &'a self,
         function: &'static str,
         name: String,
         deadline: Duration,
         act: impl Future<Output = Result<T, DriverError>> + Send + 'a,
-    ) -> BoxFuture<'a, Answer<T>> {
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let act = async move {
             let answer = act.await.map_err(CallError::from);
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
@@ -52,7 +52,7 @@ impl Account {
         function: &'static str,
         request: MachineRequest,
         act: impl FnOnce(&'a Self, MachineRequest) -> F,
-    ) -> BoxFuture<'a, Answer<T>> {
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let name = request.machine.name.to_string();
         let deadline = if matches!(function, "get-status" | "reboot") {
             Duration::from_mins(1)
@@ -194,11 +194,11 @@ impl Account {
         let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
         let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
-        let machines = there.filter_map(|vm| self.cloud.told(vm)).map(|vm| listed(&vm)).collect();
+        let machines = there.filter_map(|vm| self.cloud.shown_by_listing(vm)).map(|vm| listed(&vm)).collect();
         Ok(Page { machines, next: page.next_cursor })
     }
 
-    async fn start_anew(&self, request: MachineRequest) -> Result<(), DriverError> {
+    async fn reboot_vm(&self, request: MachineRequest) -> Result<(), DriverError> {
         let vm = self.locate(&request).await?.ok_or_else(not_found)?;
         self.watchman.reboot_asked(&vm.id, &self.actor);
         self.cloud.ask::<VmView>(Request::new(Method::Post, &format!("/v1/vms/{}/reboot", vm.id))).await?;
@@ -266,14 +266,14 @@ fn encoded(bytes: &[u8]) -> String {
     memory_api::encode(bytes)
 }
 
-fn broken<T>(trouble: Trouble) -> Answer<T> {
+fn broken<T>(trouble: Trouble) -> DriverResult<T> {
     Err(match trouble {
         Trouble::Refused(number) => {
             let code = Code::ALL.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(Code::Unknown);
             DriverError::new(code, "the cloud refuses").into()
         }
         Trouble::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        Trouble::NoAnswer => Breakage::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        Trouble::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
         Trouble::Answered(error) => error,
     })
 }
@@ -281,7 +281,7 @@ fn broken<T>(trouble: Trouble) -> Answer<T> {
 /// The provider of all classes that are whole.
 pub(crate) const PROVIDER: &str = "sim";
 
-impl Drivers for Account {
+impl Drivers for HostDrivers {
     fn facts(&self, provider: &ProviderName, _: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         let provider = provider.to_string();
         if provider != PROVIDER {
@@ -302,7 +302,7 @@ impl Drivers for Account {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.create_sent(&uid, &self.actor);
@@ -313,7 +313,7 @@ impl Drivers for Account {
         .boxed()
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.call_sent(&uid, &self.actor);
@@ -324,11 +324,11 @@ impl Drivers for Account {
         .boxed()
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         self.of_machine("delete", request, Self::remove)
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
             self.watchman.call_sent(&uid, &self.actor);
@@ -339,15 +339,15 @@ impl Drivers for Account {
         .boxed()
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
-        self.of_machine("reboot", request, Self::start_anew)
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
+        self.of_machine("reboot", request, Self::reboot_vm)
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.of_machine("delete-by-id", request, move |account, request| account.remove_one(request, vm))
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         let name = request.class.name.to_string();
         self.call("list", name, Duration::from_mins(1), self.page(request))
     }
@@ -357,7 +357,7 @@ impl Drivers for Account {
         _: ProviderName,
         _: Option<DriverDigest>,
         specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         let id = |spec: &String| {
             let spec: serde_json::Value = serde_json::from_str(spec).ok()?;
             spec["csi"]["volumeHandle"].as_str().map(str::to_owned)
@@ -366,7 +366,7 @@ impl Drivers for Account {
         async move { Ok(ids) }.boxed()
     }
 
-    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         async { Ok(Vec::new()) }.boxed()
     }
 }

@@ -16,9 +16,9 @@ use kube::client::Body;
 use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal, Sent};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
+    ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm, VmState,
 };
-use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::{Drivers, HealthPolicies};
@@ -30,7 +30,6 @@ use crate::cluster::hosts::NAMESPACE;
 use crate::cluster::policies::Policies;
 use crate::cluster::pools::Owners;
 
-/// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// Every create is sent twice, with two keys.
@@ -45,8 +44,8 @@ pub enum Planted {
     LeaksVms,
     /// The host believes that it leads, always.
     LeadsAlways,
-    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said to have
-    /// stopped every VM.
+    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said
+    /// to have stopped every VM.
     FailsAtOnce,
     /// The conditions that a host copies from a Node never arrive.
     DropsConditions,
@@ -58,13 +57,11 @@ pub enum Planted {
     GateStaysOpen,
     /// Every order to remove a VM is sent over and over.
     OrdersOverAndOver,
-    /// A pass panics.
     Panics,
     /// Any number of Machines may be given up at a time.
     ReplacesAllAtOnce,
     /// The cloud is said to have stopped every VM that is looked at.
     GivesUpZones,
-    /// Hooks hold nothing.
     IgnoresHooks,
     /// The wait for hooks before the removal of a VM is noted to have begun long ago.
     HurriesHooks,
@@ -118,12 +115,11 @@ pub enum Planted {
     WritesOthersNodes,
     /// With a Machine that is failed for the name of its Node, another one of its set is.
     GivesUpForNames,
-    /// What stands in an annotation of a set goes to its Machines as it is.
+    /// The annotation of a set is copied to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
-    /// All of them.
     pub const ALL: [Self; 43] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
@@ -170,7 +166,7 @@ impl Planted {
         Self::HandsDownTexts,
     ];
 
-    /// Whose Machines must be for it to show.
+    /// The kind of owner that Machines need for the bug to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
             Self::MakesAgain
@@ -270,7 +266,7 @@ impl Drivers for Faulty {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         let second = match self.bug {
             Planted::CreatesTwice => Some(Self::again(&request, request.machine.uid.as_str())),
             Planted::LeaksVms => {
@@ -296,11 +292,11 @@ impl Drivers for Faulty {
         .boxed()
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.drivers.initialize(request)
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         match self.bug {
             Planted::ForgetsVms | Planted::NeverDeletes => {
                 async { Ok(Deletion::Deleted { last_known_state: None }) }.boxed()
@@ -316,7 +312,7 @@ impl Drivers for Faulty {
         }
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         match self.bug {
             Planted::ForgetsVms => {
                 async { Err(DriverError::new(Code::NotFound, "there is no such VM").into()) }.boxed()
@@ -350,11 +346,11 @@ impl Drivers for Faulty {
         }
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.drivers.reboot(request)
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         match (self.bug, request.machine.provider_id.clone()) {
             (Planted::TakesTheFirst, Some(first)) => self.drivers.delete_by_id(request, first),
             (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
@@ -362,7 +358,7 @@ impl Drivers for Faulty {
         }
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         self.drivers.list(request)
     }
 
@@ -371,11 +367,11 @@ impl Drivers for Faulty {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.drivers.get_volume_ids(provider, pin, specs)
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         self.drivers.validate_class(class)
     }
 }
@@ -412,7 +408,7 @@ impl HealthPolicies for Heeded {
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         self.0.evaluate(policy, question, now)
@@ -468,7 +464,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     let path = request.uri().path().to_owned();
     match bug {
         Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
-            // What changes nothing makes no version, so that the bug is not even told by an event.
+            // A write without a change makes no version, so that the bug does not even show as an event.
             patched(request, |patch| {
                 if let Some(status) = patch["status"].as_object_mut() {
                     status.remove("conditions");
@@ -514,7 +510,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
         Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
             let (mut head, body) = request.into_parts();
             let bytes = body.collect().await?.to_bytes();
-            // What is said on the Node once its Machine is kept.
+            // The condition on the Node once its Machine is kept.
             if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
                 return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
             }
@@ -529,7 +525,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     }
 }
 
-/// The same request with another patch in it. What is no patch stays as it is.
+/// Returns the same request with another patch in it. A request without a patch stays as it is.
 async fn patched(request: Request<Body>, change: impl FnOnce(&mut Value)) -> Result<Request<Body>, BoxError> {
     if request.method() != Method::PATCH {
         return Ok(request);

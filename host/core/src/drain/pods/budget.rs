@@ -1,4 +1,4 @@
-//! What a PodDisruptionBudget says.
+//! The decision of PodDisruptionBudgets about an eviction.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,25 +9,17 @@ use super::pod::{PodFact, PodPhase};
 /// A PodDisruptionBudget that selects a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetFact {
-    /// Which.
     pub key: ObjectKey,
-    /// `metadata.generation`.
     pub generation: i64,
-    /// `status.observedGeneration`.
     pub observed_generation: i64,
-    /// `status.expectedPods`.
     pub expected_pods: i32,
-    /// `status.currentHealthy`.
     pub current_healthy: i32,
-    /// `status.desiredHealthy`.
     pub desired_healthy: i32,
-    /// `status.disruptionsAllowed`.
     pub disruptions_allowed: i32,
     /// `status.disruptedPods` names some: evictions that the controller has not counted yet.
     pub has_disrupted_pods: bool,
-    /// `spec.unhealthyPodEvictionPolicy`.
     pub unhealthy_pods: UnhealthyPods,
-    /// The API server has refused an eviction for it and does not want to be asked again before this.
+    /// The API server has refused an eviction for it, with this time for the next attempt.
     pub held_until: Option<Timestamp>,
 }
 
@@ -41,47 +33,47 @@ pub enum UnhealthyPods {
     AlwaysAllow,
 }
 
-/// What the budgets of a pod say to its eviction, as far as their last status tells.
+/// The decision of a pod's budgets about its eviction, by their last status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stance<'a> {
-    /// Nothing is known to speak against it: the API server decides.
+pub(crate) enum BudgetState<'a> {
+    /// No budget is known to refuse: the API server decides.
     Open,
     /// There is no disruption left at the moment.
     Spent(&'a BudgetFact),
-    /// It never has a disruption left, although all is well: somebody must change it.
+    /// It allows no disruption, although all pods are healthy: its owner must change it.
     Misconfigured(&'a BudgetFact),
     /// The API server refuses to evict a pod that several budgets select.
     Several(&'a [BudgetFact]),
 }
 
-/// Judges the eviction of a pod as the API server would, by the same rules.
-pub(crate) fn stance(pod: &PodFact) -> Stance<'_> {
-    // Pods that do no work yet, or no more, disrupt nobody.
+/// Decides about the eviction of a pod by the rules of the API server.
+pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
+    // Pods that are pending or finished disrupt nothing.
     if pod.ending.is_some() || pod.phase != PodPhase::Running {
-        return Stance::Open;
+        return BudgetState::Open;
     }
     let budget = match pod.budgets.as_slice() {
-        [] => return Stance::Open,
+        [] => return BudgetState::Open,
         [budget] => budget,
-        several => return Stance::Several(several),
+        several => return BudgetState::Several(several),
     };
     if budget.lets_go_unhealthy(pod) {
-        return Stance::Open;
+        return BudgetState::Open;
     }
-    // Until its controller has seen the last change the API server refuses, whatever was allowed before.
+    // Until its controller has observed the last change, the API server refuses.
     if budget.observed_generation < budget.generation {
-        return Stance::Spent(budget);
+        return BudgetState::Spent(budget);
     }
     if budget.disruptions_allowed > 0 {
-        return Stance::Open;
+        return BudgetState::Open;
     }
     let is_at_rest = budget.expected_pods > 0
         && budget.current_healthy >= budget.expected_pods
         && !budget.has_disrupted_pods;
-    if is_at_rest { Stance::Misconfigured(budget) } else { Stance::Spent(budget) }
+    if is_at_rest { BudgetState::Misconfigured(budget) } else { BudgetState::Spent(budget) }
 }
 
-/// For how long the API server does not want to be asked for the pod.
+/// Returns how long the API server refuses evictions of the pod.
 pub(crate) fn held(pod: &PodFact, now: Timestamp) -> Option<SignedDuration> {
     let until = pod.budgets.iter().filter_map(|budget| budget.held_until).max()?;
     Some(until.duration_since(now)).filter(|left| *left > SignedDuration::ZERO)

@@ -7,14 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::value::id::{ObjectKey, Uid};
 
 use super::budget::BudgetFact;
-use super::volume::{ClaimFact, VolumeName};
+use super::volume::{PvcFact, VolumeName};
 
 /// One pod, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRef {
-    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its uid.
     pub uid: Uid,
 }
 
@@ -27,30 +25,28 @@ impl fmt::Display for PodRef {
 /// A pod of the Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFact {
-    /// Which.
     pub pod: PodRef,
-    /// Who keeps it.
     pub owner: PodOwner,
     /// How far it is.
     pub phase: PodPhase,
     /// Its condition `Ready` is True.
     pub is_ready: bool,
-    /// It was told to end.
-    pub ending: Option<Ending>,
-    /// `spec.terminationGracePeriodSeconds`.
+    /// Its termination, once it was deleted.
+    pub ending: Option<PodTermination>,
     pub grace: SignedDuration,
     /// `spec.priority`; 0 where it is not set.
     pub priority: i32,
-    /// Something in it is lost with the Node: an `emptyDir`.
+    /// It has an `emptyDir`, whose data is lost with the Node.
     pub has_local_storage: bool,
     /// The volumes that it claims.
-    pub claims: Vec<ClaimFact>,
+    pub claims: Vec<PvcFact>,
     /// The PodDisruptionBudgets that select it, by name.
     pub budgets: Vec<BudgetFact>,
 }
 
 impl PodFact {
-    /// A drain leaves alone what the kubelet keeps by itself, and what a DaemonSet would put back at once.
+    /// Returns whether a drain evicts the pod. Static pods and pods of DaemonSets are ignored: they would come back at
+    /// once.
     pub(crate) fn is_drained(&self) -> bool {
         match self.owner {
             PodOwner::Mirror | PodOwner::DaemonSet => false,
@@ -58,7 +54,7 @@ impl PodFact {
         }
     }
 
-    /// It claims volumes, so it takes turns.
+    /// Returns whether it has volumes, so that it is evicted in turn.
     pub(crate) fn has_volumes(&self) -> bool {
         !self.claims.is_empty()
     }
@@ -69,41 +65,37 @@ impl PodFact {
     }
 }
 
-/// Who keeps a pod.
+/// The owner of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
-    /// The kubelet itself, from a file: the API server has only its mirror.
+    /// The kubelet, from a file: the API server has only the mirror pod.
     Mirror,
-    /// A DaemonSet, which would put it back at once.
+    /// A DaemonSet, which would create it again at once.
     DaemonSet,
-    /// Another controller, which makes a new one elsewhere.
+    /// Another controller, which creates a new one elsewhere.
     Controller,
-    /// Nobody: it does not come back.
+    /// No owner: the pod is not created again.
     Nobody,
 }
 
-/// `status.phase`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodPhase {
-    /// Not started.
     Pending,
     /// Running, or of unknown state.
     Running,
-    /// Succeeded or failed.
     Finished,
 }
 
-/// A pod that was told to end.
+/// The termination of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct PodTermination {
     /// `metadata.deletionTimestamp`: by when it should have ended.
     pub deadline: Timestamp,
-    /// `metadata.deletionGracePeriodSeconds`.
     pub grace: SignedDuration,
 }
 
-impl Ending {
-    /// When it was told so.
+impl PodTermination {
+    /// Returns when its deletion was requested.
     pub(crate) fn since(&self) -> Timestamp {
         self.deadline.checked_sub(self.grace).unwrap_or(Timestamp::MIN)
     }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{Name, ObjectKey, Uid};
 
-use crate::drain::effect::{Effect, Progress};
+use crate::drain::effect::{DrainEffect, DrainProgress};
 
 /// The name of a PersistentVolume.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,6 @@ impl VolumeName {
         Self(Arc::from(text.as_ref()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -34,57 +33,52 @@ impl fmt::Display for VolumeName {
 
 /// A claim of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimFact {
+pub struct PvcFact {
     /// The claim's name in the pod's namespace.
     pub claim: Name,
     /// The volume that it is bound to, if that is known.
     pub volume: Option<VolumeName>,
-    /// What clouds and kubelets call the volume. Empty when no driver knows it: then nothing tells when it is detached.
+    /// The ids that clouds and kubelets use for the volume. Empty when no driver knows it: then nothing shows when it
+    /// is detached.
     pub ids: BTreeSet<String>,
 }
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AttachmentFact {
-    /// Its name.
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
-    /// It is for the Node that is drained; otherwise it is elsewhere.
+    /// It belongs to the drained Node; otherwise to another one.
     pub is_here: bool,
     /// The volume; `None` when it is described inline.
     pub volume: Option<VolumeName>,
-    /// `status.attached`.
     pub is_attached: bool,
-    /// `metadata.deletionTimestamp`.
     pub deletion: Option<Timestamp>,
 }
 
 impl AttachmentFact {
-    /// What deletes it, unless that was tried in this pass or is under way.
-    pub(crate) fn deletion_if_untried(&self, progress: &Progress) -> Option<Effect> {
+    /// Returns the effect that deletes it, unless that was tried in this reconcile or is under way.
+    pub(crate) fn deletion_if_untried(&self, progress: &DrainProgress) -> Option<DrainEffect> {
         let is_open = self.deletion.is_none() && !progress.attachments.contains_key(&self.name);
-        is_open.then(|| Effect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
+        is_open.then(|| DrainEffect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
     }
 }
 
-/// What the next passes must know and no object tells.
+/// The memory of a drain that no API object holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// Volumes of pods that were told to end, by volume.
+pub struct DrainMemory {
+    /// Volumes of terminating pods, by volume.
     pub volumes: Vec<AwaitedVolume>,
 }
 
-/// A volume that is to leave the Node, and then to appear elsewhere before the next pod goes.
+/// A volume that must leave the Node, and then appear elsewhere before the next pod is evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AwaitedVolume {
-    /// Which.
     pub volume: VolumeName,
-    /// What clouds and kubelets call it.
+    /// The ids that clouds and kubelets use for it.
     pub ids: BTreeSet<String>,
     /// The pod that used it; `None` for a volume that was found attached and unused.
     pub pod: Option<ObjectKey>,
-    /// When that pod was told to end.
+    /// When that pod's deletion was requested.
     pub since: Timestamp,
     /// That pod's grace period.
     pub grace: SignedDuration,

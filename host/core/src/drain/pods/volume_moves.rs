@@ -1,16 +1,16 @@
-//! Which volumes are on their way from the Node, and to another one.
+//! Volumes that move from the Node to another one.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::pod::PodFact;
-use super::volume::{AttachmentFact, AwaitedVolume, Memory, VolumeName};
-use crate::drain::request::{Facts, NodeState, Request};
+use super::volume::{AttachmentFact, AwaitedVolume, DrainMemory, VolumeName};
+use crate::drain::request::{DrainFacts, DrainRequest, NodeState};
 
-/// Where a volume is whose pod has gone.
+/// The location of a volume whose pod is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum VolumeLocation {
     /// Still attached to the Node.
     Here,
     /// Still attached, for longer than it may take.
@@ -19,24 +19,24 @@ pub(crate) enum Place {
     Between,
 }
 
-/// A volume on its way.
+/// A volume that moves to another Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Transit {
+pub(crate) struct VolumeMove {
     pub(crate) awaited: AwaitedVolume,
-    pub(crate) place: Place,
-    /// Until when it is awaited where it is.
+    pub(crate) place: VolumeLocation,
+    /// Until when its next move is awaited.
     pub(crate) until: Timestamp,
 }
 
-/// All volumes on their way, by name.
+/// Returns all volumes that move, by name.
 ///
-/// A volume that a pod of the Node still uses is not on its way. One that is attached and that nobody uses is, whether or not
-/// a memory tells of it: that holds after a restart too.
-pub(crate) fn in_transit(request: &Request<'_>, pods: &[PodFact], now: Timestamp) -> Vec<Transit> {
+/// A volume that a pod of the Node still uses does not move. An attached volume that no pod uses does, whether or not
+/// the memory has it; so a restart changes nothing.
+pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Timestamp) -> Vec<VolumeMove> {
     let facts = request.facts;
     let used: BTreeSet<&VolumeName> = pods.iter().flat_map(PodFact::volumes).collect();
     let remembered = facts.memory.volumes.iter().filter(|awaited| !used.contains(&awaited.volume));
-    let mut found: Vec<Transit> =
+    let mut found: Vec<VolumeMove> =
         remembered.filter_map(|awaited| transit(request, awaited.clone(), now)).collect();
     for attachment in attachments(facts).filter(|attachment| attachment.is_here) {
         let Some(volume) = attachment.volume.as_ref().filter(|volume| !used.contains(volume)) else {
@@ -59,30 +59,30 @@ pub(crate) fn in_transit(request: &Request<'_>, pods: &[PodFact], now: Timestamp
     found
 }
 
-/// `None` when the volume has arrived elsewhere, or was awaited there for long enough.
-fn transit(request: &Request<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<Transit> {
+/// Returns `None` when the volume has arrived elsewhere, or was awaited there for long enough.
+fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<VolumeMove> {
     let settings = request.settings;
     if is_here(request.facts, &awaited.volume, &awaited.ids) {
         let until = after(awaited.since, awaited.grace.saturating_add(settings.detach_timeout));
-        let place = if now < until { Place::Here } else { Place::HereTooLong };
-        return Some(Transit { awaited, place, until });
+        let place = if now < until { VolumeLocation::Here } else { VolumeLocation::HereTooLong };
+        return Some(VolumeMove { awaited, place, until });
     }
     let is_elsewhere = attachments(request.facts).any(|attachment| {
         !attachment.is_here && attachment.is_attached && attachment.volume.as_ref() == Some(&awaited.volume)
     });
     let detached = *awaited.detached.get_or_insert(now);
     let until = after(detached, settings.reattach_timeout);
-    (!is_elsewhere && now < until).then_some(Transit { awaited, place: Place::Between, until })
+    (!is_elsewhere && now < until).then_some(VolumeMove { awaited, place: VolumeLocation::Between, until })
 }
 
-/// What is to be remembered: volumes on their way, and those of pods that were told to end.
+/// Returns the memory to store: volumes that move, and those of terminating pods.
 ///
-/// Only a volume that is attached is worth it: of others, such as network shares, nothing tells when they leave.
+/// Only attached volumes are stored: nothing shows when others, such as network shares, leave.
 pub(crate) fn memory<'a>(
-    request: &Request<'_>,
-    transits: &[Transit],
+    request: &DrainRequest<'_>,
+    transits: &[VolumeMove],
     ending: impl Iterator<Item = (&'a PodFact, Timestamp)>,
-) -> Memory {
+) -> DrainMemory {
     let facts = request.facts;
     let mut volumes: Vec<AwaitedVolume> = transits
         .iter()
@@ -109,7 +109,7 @@ pub(crate) fn memory<'a>(
                 grace: pod.grace,
                 detached: None,
             });
-            // Where pods share a volume, the last of them counts.
+            // If pods share a volume, the last of them counts.
             match volumes.iter_mut().find(|awaited| awaited.volume == *volume) {
                 Some(other) if other.since < awaited.since => *other = awaited,
                 Some(_) => {}
@@ -118,11 +118,11 @@ pub(crate) fn memory<'a>(
         }
     }
     volumes.sort_by(|a, b| a.volume.cmp(&b.volume));
-    Memory { volumes }
+    DrainMemory { volumes }
 }
 
-/// A VolumeAttachment that is on its way out tells since when by itself.
-fn is_kept(facts: &Facts, awaited: &AwaitedVolume) -> bool {
+/// A VolumeAttachment that is being deleted has the time itself.
+fn is_kept(facts: &DrainFacts, awaited: &AwaitedVolume) -> bool {
     let tells = |attachment: &AttachmentFact| {
         attachment.is_here
             && attachment.volume.as_ref() == Some(&awaited.volume)
@@ -131,8 +131,8 @@ fn is_kept(facts: &Facts, awaited: &AwaitedVolume) -> bool {
     awaited.pod.is_some() || !attachments(facts).any(tells)
 }
 
-/// True while the Node or a VolumeAttachment of it has the volume.
-fn is_here(facts: &Facts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
+/// Returns true while the Node or a VolumeAttachment of it has the volume.
+fn is_here(facts: &DrainFacts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
     let by_attachment =
         attachments(facts).any(|attachment| attachment.is_here && attachment.volume.as_ref() == Some(volume));
     let by_node = match &facts.node {
@@ -144,14 +144,14 @@ fn is_here(facts: &Facts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
     by_attachment || by_node
 }
 
-/// True when an entry of `volumesAttached` is the volume of that id. Such an entry is the id itself, or ends with it after a
-/// prefix that tells the kind: `kubernetes.io/csi/DRIVER^ID` or `kubernetes.io/KIND/ID`.
+/// Returns true when an entry of `volumesAttached` is the volume of that id. Such an entry is the id itself, or ends
+/// with it after a prefix for the kind: `kubernetes.io/csi/DRIVER^ID` or `kubernetes.io/KIND/ID`.
 fn is_named(attached: &str, id: &str) -> bool {
     !id.is_empty()
         && attached.strip_suffix(id).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['^', '/']))
 }
 
-fn attachments(facts: &Facts) -> impl Iterator<Item = &AttachmentFact> {
+fn attachments(facts: &DrainFacts) -> impl Iterator<Item = &AttachmentFact> {
     facts.attachments.iter().flatten()
 }
 

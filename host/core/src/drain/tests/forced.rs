@@ -53,7 +53,7 @@ fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
         attachment.deletion = Some(at(0));
     }
     for pod in &mut drain.pods {
-        pod.ending = Some(Ending { deadline: at(0), grace: SignedDuration::ZERO });
+        pod.ending = Some(PodTermination { deadline: at(0), grace: SignedDuration::ZERO });
     }
     check(
         drain,
@@ -68,7 +68,7 @@ fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
 fn what_cannot_be_deleted_is_told_and_holds_nothing() {
     let mut drain = node().forced(Force::Requested);
     let (told, end) = drain.pass(|effect| match effect {
-        Effect::LookAtPods { .. } => None,
+        DrainEffect::LookAtPods { .. } => None,
         _ => Some(ActError::Denied { message: "no".into() }),
     });
     expect![[r#"
@@ -81,7 +81,7 @@ fn what_cannot_be_deleted_is_told_and_holds_nothing() {
         done ForcedInPart
     "#]]
     .assert_eq(&render(told, &end));
-    let Step::Done { report } = end else { panic!() };
+    let DrainStep::Done { report } = end else { panic!() };
     assert_eq!(report.failures.len(), 5, "{:?}", report.failures);
 }
 
@@ -89,7 +89,7 @@ fn what_cannot_be_deleted_is_told_and_holds_nothing() {
 fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
     let mut drain = node().forced(Force::Requested);
     let (told, end) = drain.pass(|effect| {
-        matches!(effect, Effect::LookAtPods { .. })
+        matches!(effect, DrainEffect::LookAtPods { .. })
             .then(|| ActError::Unreachable { message: "refused".into() })
     });
     expect![[r#"
@@ -105,7 +105,7 @@ fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
 fn a_server_that_asks_for_patience_gets_it_for_a_while() {
     let throttled = |seconds| {
         let (_, end) = node().forced(Force::Requested).at(seconds).pass(|effect| {
-            matches!(effect, Effect::DeletePod(_))
+            matches!(effect, DrainEffect::DeletePod(_))
                 .then(|| ActError::Throttled { after: Some(SignedDuration::from_secs(9)) })
         });
         render(Vec::new(), &end)
@@ -115,7 +115,7 @@ fn a_server_that_asks_for_patience_gets_it_for_a_while() {
     assert_eq!(throttled(7_260), "done ForcedInPart\n");
     let look = |seconds| {
         let (_, end) = drain([]).forced(Force::Requested).at(seconds).pass(|effect| {
-            matches!(effect, Effect::LookAtPods { .. }).then_some(ActError::Throttled { after: None })
+            matches!(effect, DrainEffect::LookAtPods { .. }).then_some(ActError::Throttled { after: None })
         });
         render(Vec::new(), &end)
     };
@@ -125,7 +125,7 @@ fn a_server_that_asks_for_patience_gets_it_for_a_while() {
 #[test]
 fn a_drain_that_asks_nobody_does_not_look_behind_claims() {
     let step = drain([]).forced(Force::Requested).step();
-    let Step::Act(effects) = step else { panic!("{step:?}") };
+    let DrainStep::Act(effects) = step else { panic!("{step:?}") };
     assert_eq!(effects.iter().map(name).collect::<Vec<_>>(), ["look WithoutVolumes"]);
 }
 
@@ -155,7 +155,7 @@ fn force_waits_for_the_list_of_attachments_with_pods_deleted_already() {
             back in 2 s
         "#]],
     );
-    let Step::Wait { report, .. } = unlisted(100).at(102).pass(|_| None).1 else { panic!() };
+    let DrainStep::Wait { report, .. } = unlisted(100).at(102).pass(|_| None).1 else { panic!() };
     expect!["the VolumeAttachments of the cluster are not listed yet, and those of the Node are to be let go of: they are awaited until 1970-01-01T00:02:40Z. Then the drain ends without them"]
         .assert_eq(&report.message);
 }

@@ -4,8 +4,8 @@ use super::*;
 
 fn message(mut drain: Drain) -> String {
     match drain.pass(|_| None).1 {
-        Step::Wait { report, .. } | Step::Done { report } => report.message,
-        Step::Act(_) => unreachable!(),
+        DrainStep::Wait { report, .. } | DrainStep::Done { report } => report.message,
+        DrainStep::Act(_) => unreachable!(),
     }
 }
 

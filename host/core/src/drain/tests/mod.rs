@@ -20,7 +20,7 @@ use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 
 use super::*;
@@ -38,22 +38,22 @@ fn at(seconds: i64) -> Timestamp {
 #[derive(Clone)]
 struct Drain {
     node: NodeName,
-    settings: Settings,
-    facts: Facts,
+    settings: DrainSettings,
+    facts: DrainFacts,
     pods: Vec<PodFact>,
     force: Option<Force>,
-    progress: Progress,
+    progress: DrainProgress,
     seconds: i64,
 }
 
 fn drain(pods: impl IntoIterator<Item = PodFact>) -> Drain {
     Drain {
         node: NodeName::new("n"),
-        settings: Settings::default(),
-        facts: Facts { attachments: Some(Vec::new()), ..Facts::default() },
+        settings: DrainSettings::default(),
+        facts: DrainFacts { attachments: Some(Vec::new()), ..DrainFacts::default() },
         pods: pods.into_iter().collect(),
         force: None,
-        progress: Progress::default(),
+        progress: DrainProgress::default(),
         seconds: 0,
     }
 }
@@ -85,8 +85,8 @@ impl Drain {
         self
     }
 
-    fn step(&self) -> Step {
-        let request = Request {
+    fn step(&self) -> DrainStep {
+        let request = DrainRequest {
             node: &self.node,
             since: START,
             force: self.force,
@@ -97,25 +97,29 @@ impl Drain {
     }
 
     /// Runs the pass to its end. `answer` gives the outcome of everything but looks.
-    fn pass(&mut self, mut answer: impl FnMut(&Effect) -> Option<ActError>) -> (Vec<String>, Step) {
+    fn pass(&mut self, mut answer: impl FnMut(&DrainEffect) -> Option<ActError>) -> (Vec<String>, DrainStep) {
         let mut told = Vec::new();
         for _ in 0..12 {
             let effects = match self.step() {
-                Step::Act(effects) => effects,
-                end @ (Step::Wait { .. } | Step::Done { .. }) => return (told, end),
+                DrainStep::Act(effects) => effects,
+                end @ (DrainStep::Wait { .. } | DrainStep::Done { .. }) => return (told, end),
             };
             assert!(!effects.is_empty(), "a batch of nothing");
             for effect in effects {
                 told.push(name(&effect));
                 let outcome = match (&effect, answer(&effect)) {
-                    (Effect::LookAtPods { read, .. }, None) => {
-                        Outcome::Pods(Ok(Look { read: *read, pods: self.pods.clone() }))
+                    (DrainEffect::LookAtPods { read, .. }, None) => {
+                        DrainOutcome::Pods(Ok(PodListing { read: *read, pods: self.pods.clone() }))
                     }
                     (_, Some(error)) => effect.failed(error),
-                    (Effect::Evict(pod), None) => Outcome::Evict { pod: pod.clone(), result: Ok(()) },
-                    (Effect::DeletePod(pod), None) => Outcome::DeletePod { pod: pod.clone(), result: Ok(()) },
-                    (Effect::DeleteAttachment { name, .. }, None) => {
-                        Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
+                    (DrainEffect::Evict(pod), None) => {
+                        DrainOutcome::Evict { pod: pod.clone(), result: Ok(()) }
+                    }
+                    (DrainEffect::DeletePod(pod), None) => {
+                        DrainOutcome::DeletePod { pod: pod.clone(), result: Ok(()) }
+                    }
+                    (DrainEffect::DeleteAttachment { name, .. }, None) => {
+                        DrainOutcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
                     }
                 };
                 self.progress.record(outcome);
@@ -125,12 +129,12 @@ impl Drain {
     }
 }
 
-fn name(effect: &Effect) -> String {
+fn name(effect: &DrainEffect) -> String {
     match effect {
-        Effect::LookAtPods { read, .. } => format!("look {read:?}"),
-        Effect::Evict(pod) => format!("evict {pod}"),
-        Effect::DeletePod(pod) => format!("delete {pod}"),
-        Effect::DeleteAttachment { name, .. } => format!("detach {name}"),
+        DrainEffect::LookAtPods { read, .. } => format!("look {read:?}"),
+        DrainEffect::Evict(pod) => format!("evict {pod}"),
+        DrainEffect::DeletePod(pod) => format!("delete {pod}"),
+        DrainEffect::DeleteAttachment { name, .. } => format!("detach {name}"),
     }
 }
 
@@ -140,12 +144,14 @@ fn check(mut drain: Drain, expected: &Expect) {
     expected.assert_eq(&render(told, &end));
 }
 
-fn render(mut lines: Vec<String>, end: &Step) -> String {
+fn render(mut lines: Vec<String>, end: &DrainStep) -> String {
     let (report, last) = match end {
-        Step::Act(_) => panic!("not at its end"),
-        Step::Wait { report, wake: Wake::After(after) } => (report, format!("back in {} s", after.as_secs())),
-        Step::Wait { report, wake } => (report, format!("back {wake:?}")),
-        Step::Done { report } => (report, format!("done {:?}", report.end.unwrap())),
+        DrainStep::Act(_) => panic!("not at its end"),
+        DrainStep::Wait { report, wake: Requeue::After(after) } => {
+            (report, format!("back in {} s", after.as_secs()))
+        }
+        DrainStep::Wait { report, wake } => (report, format!("back {wake:?}")),
+        DrainStep::Done { report } => (report, format!("done {:?}", report.end.unwrap())),
     };
     for group in &report.groups {
         lines.push(format!("{:?}: {}", group.cause, group.count));
@@ -179,7 +185,7 @@ impl PodFact {
     }
 
     fn ending(mut self, since: i64) -> Self {
-        self.ending = Some(Ending { deadline: at(since) + self.grace, grace: self.grace });
+        self.ending = Some(PodTermination { deadline: at(since) + self.grace, grace: self.grace });
         self
     }
 
@@ -189,7 +195,7 @@ impl PodFact {
     }
 
     fn with_volume(mut self, volume: &str) -> Self {
-        self.claims.push(ClaimFact {
+        self.claims.push(PvcFact {
             claim: Name::new(format!("claim-{volume}")),
             volume: Some(VolumeName::new(volume)),
             ids: BTreeSet::from([format!("id-{volume}")]),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a pod of the model will do.
+/// The behaviour of a pod in the model.
 #[derive(Clone, Debug)]
 struct Plan {
     owner: PodOwner,
@@ -171,7 +171,7 @@ proptest! {
         for passes in 0.. {
             prop_assert!(passes < 400, "too many passes");
             state.seconds = now;
-            state.progress = Progress::default();
+            state.progress = DrainProgress::default();
             state.pods = cluster.pods(now);
             state.facts.attachments = Some(cluster.attachments(now));
             let before = cluster.moving(now, 120);
@@ -181,8 +181,8 @@ proptest! {
             let mut told = 0;
             for effect in done {
                 match effect {
-                    Effect::LookAtPods { .. } => {}
-                    Effect::Evict(pod) => {
+                    DrainEffect::LookAtPods { .. } => {}
+                    DrainEffect::Evict(pod) => {
                         let n = index(&pod);
                         prop_assert!(now < patience, "asked for too long");
                         prop_assert!(cluster.plans[n].owner > PodOwner::DaemonSet);
@@ -192,13 +192,13 @@ proptest! {
                         told += usize::from(cluster.plans[n].has_volume);
                         cluster.fates[n].told.get_or_insert(now);
                     }
-                    Effect::DeletePod(pod) => {
+                    DrainEffect::DeletePod(pod) => {
                         let n = index(&pod);
                         prop_assert!(now >= patience, "deleted too early");
                         prop_assert!(cluster.plans[n].owner > PodOwner::DaemonSet);
                         cluster.fates[n].killed.get_or_insert(now);
                     }
-                    Effect::DeleteAttachment { name, .. } => {
+                    DrainEffect::DeleteAttachment { name, .. } => {
                         cluster.detached.insert(name.to_string());
                     }
                 }
@@ -206,19 +206,19 @@ proptest! {
             let allowed = usize::try_from(parallel.max(1)).unwrap();
             prop_assert!(told == 0 || before + told <= allowed, "{before} moving, {told} more told");
             match end {
-                Step::Done { report } => {
+                DrainStep::Done { report } => {
                     prop_assert!(now <= timeout);
-                    if report.end == Some(End::Drained) {
+                    if report.end == Some(DrainEnd::Drained) {
                         let is_left = |n: usize| cluster.plans[n].owner > PodOwner::DaemonSet
                             && (cluster.is_present(n, now) || cluster.is_attached(n, now));
                         prop_assert!(!(0..cluster.plans.len()).any(is_left), "called drained too early");
                     }
-                    if report.end == Some(End::Forced) {
+                    if report.end == Some(DrainEnd::Forced) {
                         prop_assert!(cluster.attachments(now).iter().all(|attachment| !attachment.is_here));
                     }
                     return Ok(());
                 }
-                Step::Wait { report, wake: Wake::After(after) } => {
+                DrainStep::Wait { report, wake: Requeue::After(after) } => {
                     prop_assert!(after >= SignedDuration::from_secs(1));
                     prop_assert!(now < timeout, "waits beyond the time-out");
                     if keeps_memory {

@@ -43,7 +43,7 @@ fn pods_of_kubelet_and_daemon_sets_stay_and_all_others_go() {
         told,
         ["look Cached", "evict d/finished", "evict d/local", "evict d/plain", "evict d/unmanaged"]
     );
-    assert!(matches!(end, Step::Wait { .. }));
+    assert!(matches!(end, DrainStep::Wait { .. }));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_most_important_pod_is_asked_first_then_by_name() {
 fn a_pass_asks_a_few_and_the_next_one_follows_within_a_second() {
     let (told, end) = drain((0..50).map(|n| pod(&format!("p{n:02}")))).pass(|_| None);
     assert_eq!(told.len(), 1 + 20);
-    assert!(matches!(end, Step::Wait { wake: Wake::After(after), .. } if after.as_secs() == 1));
+    assert!(matches!(end, DrainStep::Wait { wake: Requeue::After(after), .. } if after.as_secs() == 1));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn looks_are_soon_at_first_and_then_further_apart_with_one_at_the_deadline() {
     let back = |seconds| {
         let long = PodFact { grace: SignedDuration::from_mins(2), ..pod("a") }.ending(0);
         match drain([long]).at(seconds).pass(|_| None).1 {
-            Step::Wait { wake: Wake::After(after), .. } => after.as_secs(),
+            DrainStep::Wait { wake: Requeue::After(after), .. } => after.as_secs(),
             other => panic!("{other:?}"),
         }
     };
@@ -237,11 +237,15 @@ fn a_misconfigured_budget_is_looked_at_calmly_and_asked_in_doubt_every_three_min
 #[test]
 fn a_refusal_of_the_server_counts_even_if_the_budget_looked_free() {
     let mut drain = drain([pod("a").under(budget("free", 1)), pod("b")]);
-    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    drain.progress.record(DrainOutcome::Pods(Ok(PodListing {
+        read: ReadConsistency::Cached,
+        pods: drain.pods.clone(),
+    })));
     let after = Some(SignedDuration::from_secs(13));
-    drain
-        .progress
-        .record(Outcome::Evict { pod: drain.pods[0].pod.clone(), result: Err(EvictError::Budget { after }) });
+    drain.progress.record(DrainOutcome::Evict {
+        pod: drain.pods[0].pod.clone(),
+        result: Err(EvictError::Budget { after }),
+    });
     let (told, end) = drain.pass(|_| None);
     expect![[r#"
         evict d/b
@@ -255,9 +259,12 @@ fn a_refusal_of_the_server_counts_even_if_the_budget_looked_free() {
 #[test]
 fn a_pod_whose_namespace_is_being_deleted_goes_by_itself_and_is_no_failure() {
     let mut drain = drain([pod("a")]);
-    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    drain.progress.record(DrainOutcome::Pods(Ok(PodListing {
+        read: ReadConsistency::Cached,
+        pods: drain.pods.clone(),
+    })));
     let result = Err(EvictError::NamespaceEnding);
-    drain.progress.record(Outcome::Evict { pod: drain.pods[0].pod.clone(), result });
+    drain.progress.record(DrainOutcome::Evict { pod: drain.pods[0].pod.clone(), result });
     let (told, end) = drain.pass(|_| None);
     expect![[r#"
         JustAsked: 1
@@ -276,15 +283,20 @@ fn budgets_that_never_allow_an_eviction_are_errors_in_words_that_others_know_whe
     let error = |drain: &Drain| {
         let mut drain = drain.clone();
         let (_, end) = drain.pass(|_| None);
-        let Step::Wait { report, .. } = end else { panic!("{end:?}") };
+        let DrainStep::Wait { report, .. } = end else { panic!("{end:?}") };
         report.error().unwrap_or_default()
     };
     let mut drain = drain(pods).at(30);
     let said = error(&drain);
     expect!["error while evicting pods d/a1, d/a2, d/a3 and 1 more: pod disruption budget d/strict is misconfigured and requires zero voluntary evictions; error while evicting pod d/b: several pod disruption budgets select the same pod, which Kubernetes refuses to evict (d/x, d/y)"].assert_eq(&said);
-    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    drain.progress.record(DrainOutcome::Pods(Ok(PodListing {
+        read: ReadConsistency::Cached,
+        pods: drain.pods.clone(),
+    })));
     let refused = ActError::Unreachable { message: "500".into() };
-    drain.progress.record(Outcome::Evict { pod: several().pod, result: Err(EvictError::Failed(refused)) });
+    drain
+        .progress
+        .record(DrainOutcome::Evict { pod: several().pod, result: Err(EvictError::Failed(refused)) });
     assert_eq!(error(&drain), said, "a try does not change what there is to say");
 }
 
@@ -292,12 +304,12 @@ fn budgets_that_never_allow_an_eviction_are_errors_in_words_that_others_know_whe
 fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
     let mut drain = drain((0..30).map(|n| pod(&format!("p{n:02}"))));
     let (told, end) = drain.pass(|effect| match effect {
-        Effect::Evict(_) => Some(ActError::Throttled { after: Some(SignedDuration::from_secs(17)) }),
+        DrainEffect::Evict(_) => Some(ActError::Throttled { after: Some(SignedDuration::from_secs(17)) }),
         _ => None,
     });
     assert_eq!(told.len(), 21);
-    let Step::Wait { report, wake: Wake::After(after) } = end else { panic!("{end:?}") };
-    assert_eq!(report.groups[0].cause, Cause::NotAsked);
+    let DrainStep::Wait { report, wake: Requeue::After(after) } = end else { panic!("{end:?}") };
+    assert_eq!(report.groups[0].cause, WaitCause::NotAsked);
     assert_eq!(after.as_secs(), 17);
 }
 
@@ -305,7 +317,7 @@ fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
 fn an_eviction_that_fails_is_told_and_tried_again_later() {
     let mut drain = drain([pod("a"), pod("b").ending(0)]).at(100);
     let (told, end) = drain.pass(|effect| {
-        matches!(effect, Effect::Evict(_)).then(|| ActError::Denied { message: "no such right".into() })
+        matches!(effect, DrainEffect::Evict(_)).then(|| ActError::Denied { message: "no such right".into() })
     });
     expect![[r#"
         look Cached
@@ -315,7 +327,7 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
         back in 20 s
     "#]]
     .assert_eq(&render(told, &end));
-    let Step::Wait { report, .. } = end else { panic!() };
+    let DrainStep::Wait { report, .. } = end else { panic!() };
     assert_eq!(report.failures, ["d/a: forbidden: no such right"]);
 }
 
@@ -323,7 +335,7 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
 fn a_drain_whose_turn_it_is_not_stands_in_line_and_has_not_failed() {
     let in_line = |seconds, after| {
         let (told, end) = drain([pod("a")]).at(seconds).pass(|_| Some(ActError::Throttled { after }));
-        let Step::Wait { report, .. } = &end else { panic!("{end:?}") };
+        let DrainStep::Wait { report, .. } = &end else { panic!("{end:?}") };
         assert!(report.is_in_line && report.failures.is_empty(), "{report:?}");
         assert!(report.message.starts_with("other drains go first"), "{}", report.message);
         render(told, &end)
@@ -337,7 +349,7 @@ fn a_drain_whose_turn_it_is_not_stands_in_line_and_has_not_failed() {
 #[test]
 fn a_look_that_fails_is_tried_again_with_growing_pauses() {
     let (_, end) = drain([pod("a")]).pass(|_| Some(ActError::Unreachable { message: "refused".into() }));
-    assert!(matches!(end, Step::Wait { wake: Wake::Retry { .. }, .. }), "{end:?}");
+    assert!(matches!(end, DrainStep::Wait { wake: Requeue::Retry { .. }, .. }), "{end:?}");
 }
 
 #[test]

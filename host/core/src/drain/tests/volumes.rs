@@ -304,7 +304,7 @@ fn the_last_of_several_users_counts_for_the_detach_timeout() {
         .attachment("va", Some("s"))
         .remembering(awaited("s", "a", 0))
         .at(110);
-    let (_, Step::Wait { report, .. }) = drain.pass(|_| None) else { panic!("no wait") };
+    let (_, DrainStep::Wait { report, .. }) = drain.pass(|_| None) else { panic!("no wait") };
     assert_eq!(report.memory.volumes, [awaited("s", "b", 100)]);
 }
 
@@ -312,7 +312,7 @@ fn the_last_of_several_users_counts_for_the_detach_timeout() {
 fn pods_whose_volumes_nobody_can_follow_are_awaited_all_the_same() {
     let unknown = |name: &str| {
         let mut pod = pod(name);
-        pod.claims.push(ClaimFact { claim: Name::new("nfs"), volume: None, ids: BTreeSet::new() });
+        pod.claims.push(PvcFact { claim: Name::new("nfs"), volume: None, ids: BTreeSet::new() });
         pod
     };
     check(
@@ -386,7 +386,7 @@ fn a_budget_does_not_hold_the_turn_of_others() {
 fn turns_refused_by_the_server_pass_to_the_next_a_few_times() {
     let mut drain = drain((0..9).map(|n| pod(&format!("p{n}")).with_volume(&format!("v{n}"))));
     let (told, _) = drain.pass(|effect| match effect {
-        Effect::Evict(_) => Some(ActError::Denied { message: "no".into() }),
+        DrainEffect::Evict(_) => Some(ActError::Denied { message: "no".into() }),
         _ => None,
     });
     assert_eq!(told, ["look Cached", "evict d/p0", "evict d/p1", "evict d/p2", "evict d/p3"]);
@@ -407,7 +407,7 @@ fn nothing_with_volumes_goes_before_the_attachments_are_known() {
     "#]],
     );
     drain.pods.clear();
-    drain.progress = Progress::default();
+    drain.progress = DrainProgress::default();
     check(
         drain,
         &expect![[r#"
@@ -436,7 +436,7 @@ fn pods_that_always_fail_do_not_keep_those_behind_them_from_their_turn() {
     for seconds in (0..200).step_by(20) {
         let mut drain = drain(names.map(|name| pod(name).with_volume(name))).at(seconds);
         let (told, _) = drain.pass(|effect| {
-            matches!(effect, Effect::Evict(_)).then(|| ActError::Denied { message: "a webhook".into() })
+            matches!(effect, DrainEffect::Evict(_)).then(|| ActError::Denied { message: "a webhook".into() })
         });
         let asked: Vec<_> = told.into_iter().filter(|line| line.starts_with("evict")).collect();
         assert_eq!(asked.first().map(String::as_str), Some("evict d/a"), "the first stays the first");

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{Name, Uid};
 
-/// What ids and secrets are made of.
+/// The characters of ids and secrets.
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Characters of an id, as Kubernetes wants them.
@@ -20,23 +20,18 @@ const ID_CHARS: usize = 6;
 /// Characters of a secret, as Kubernetes wants them.
 const SECRET_CHARS: usize = 16;
 
-/// How many ids are tried for one machine.
+/// How many ids are tried for one Machine.
 ///
-/// Among ten thousand tokens an id is taken with a chance of 1 in 200,000. Four such in a row do not happen; a fifth attempt
-/// means that something else is wrong, and that should be seen.
+/// Among ten thousand tokens an id is taken with a chance of 1 in 200,000. Four in a row do not happen; a fifth attempt
+/// would hide another problem.
 pub const ATTEMPTS: u32 = 4;
 
 /// Fields of the Secret.
 pub mod field {
-    /// For people.
     pub const DESCRIPTION: &str = "description";
-    /// The public half.
     pub const TOKEN_ID: &str = "token-id";
-    /// The secret half.
     pub const TOKEN_SECRET: &str = "token-secret";
-    /// RFC 3339.
     pub const EXPIRATION: &str = "expiration";
-    /// `true`: may authenticate.
     pub const USAGE_AUTHENTICATION: &str = "usage-bootstrap-authentication";
     /// `true`: may sign the cluster's public information.
     pub const USAGE_SIGNING: &str = "usage-bootstrap-signing";
@@ -52,7 +47,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token of these halves; `None` when they do not have the form of one.
+    /// Returns a token of these halves; `None` when their form is invalid.
     pub fn new(id: &str, secret: &str) -> Option<Self> {
         let is_sound = |half: &str, chars: usize| {
             half.len() == chars && half.bytes().all(|byte| ALPHABET.contains(&byte))
@@ -61,12 +56,11 @@ impl Token {
         are_sound.then(|| Self { id: id.to_owned(), secret: secret.to_owned() })
     }
 
-    /// The public half.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// All of it, `id.secret`, as a kubelet presents it. Not for logs.
+    /// Returns `id.secret`, as a kubelet presents it. Not for logs.
     pub fn reveal(&self) -> String {
         format!("{}.{}", self.id, self.secret)
     }
@@ -78,11 +72,12 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The id to use for a Machine in the given attempt, counted from 0.
+/// Returns the id for a Machine in the given attempt, counted from 0.
 ///
-/// The same for ever: 64-bit FNV-1a over the uid, a byte 0xff that no uid contains, and the attempt, stirred by the
-/// finaliser of SplitMix64, in base 36. Two Machines can come to the same id (there are 36^6, about two thousand million), which
-/// shows in the owner of the Secret that is there: then the next attempt is made. It needs no strength, an id is public.
+/// It never changes: 64-bit FNV-1a over the uid, a byte 0xff that no uid contains, and the attempt, stirred by the
+/// finaliser of SplitMix64, in base 36. Two Machines can get the same id (there are 36^6, about two thousand million),
+/// which the owner of the existing Secret shows: then the next attempt follows. It needs no cryptographic strength: an
+/// id is public.
 pub fn id(uid: &Uid, attempt: u32) -> String {
     let bytes = uid.as_str().bytes().chain([0xff]).chain(attempt.to_le_bytes());
     let folded = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -110,16 +105,14 @@ pub fn secret_name(id: &str) -> Name {
     Name::new(format!("bootstrap-token-{id}"))
 }
 
-/// What to make a token of.
+/// The request for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest<'a> {
-    /// Who it is for.
     pub uid: &'a Uid,
     /// Its name, for the description.
     pub machine_name: &'a Name,
     /// Which id to take, see [`id`].
     pub attempt: u32,
-    /// When it ends.
     pub expires: Timestamp,
     /// Value of the setting; empty: none.
     pub extra_groups: &'a str,
@@ -195,36 +188,31 @@ pub fn expiration(at: Timestamp) -> String {
 pub struct ExistingSecret<'a> {
     /// The uid of the Machine that it was made for, as its annotation says.
     pub owner: Option<&'a str>,
-    /// Its fields.
     pub fields: &'a BTreeMap<String, Vec<u8>>,
 }
 
-/// What to do about a Secret that is there.
+/// The decision about an existing Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Use it as it is.
-    Keep {
-        /// Its token.
-        token: Token,
-    },
-    /// Put off its end, then use it. The value stays.
+    Keep { token: Token },
+    /// Extend it, then use it. The value stays.
     Extend {
-        /// Its token.
         token: Token,
         /// For [`field::EXPIRATION`], see [`expiration`].
         expires: Timestamp,
     },
-    /// It is another machine's or nobody's of ours: leave it alone and go on with the id of the next attempt.
+    /// It belongs to another Machine or program: leave it alone and continue with the id of the next attempt.
     ForeignTryNext,
-    /// It is this machine's, and somebody has damaged the token in it. The value is lost: delete it and make one anew, once
-    /// it is certain that no create is unresolved.
+    /// It is this Machine's, and its token is damaged. The value is lost: delete it and create a new one, once no
+    /// create is unresolved.
     Damaged,
 }
 
 /// Decides about the Secret that has the name of `uid`'s token in the given attempt.
 ///
-/// The end is put off when less than half of the wanted time is left, so that a create which is retried often does not write
-/// each time. It is never brought forward. A token without an end, or with one that cannot be read, gets one.
+/// The expiry is extended when less than half of the wanted time is left, so that a create which is retried often does
+/// not write each time. It is never shortened. A token without a valid expiry gets one.
 pub fn on_existing(
     existing: ExistingSecret<'_>,
     uid: &Uid,

@@ -19,7 +19,6 @@ fn request<'a>(uid: &'a Uid, machine_name: &'a Name, extra_groups: &'a str) -> T
     TokenRequest { uid, machine_name, attempt: 0, expires: at(1_200), extra_groups }
 }
 
-/// Sixteen usable bytes.
 const RANDOM: [u8; 16] = [0, 9, 10, 35, 36, 71, 251, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 #[test]

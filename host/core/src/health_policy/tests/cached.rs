@@ -1,12 +1,12 @@
 use super::*;
 
-fn kept() -> VerdictCache {
-    let mut cache = VerdictCache::default();
+fn kept() -> OpinionCache {
+    let mut cache = OpinionCache::default();
     cache.keep(&question("m"), 1, healthy("default", at(60)));
     cache
 }
 
-fn is_known(cache: &VerdictCache, question: &Question, asked: &[Asked], second: i64) -> bool {
+fn is_known(cache: &OpinionCache, question: &PolicyQuestion, asked: &[Asked], second: i64) -> bool {
     cache.look_up(question, asked, at(second)).is_some()
 }
 

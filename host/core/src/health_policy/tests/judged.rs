@@ -1,8 +1,11 @@
 use super::*;
 
-fn sick() -> health::Verdict {
-    health::Verdict::Unhealthy {
-        because: vec![Cause { kind: "Ready".into(), status: Some(health::Status::False) }],
+fn sick() -> health::NodeHealth {
+    health::NodeHealth::Unhealthy {
+        because: vec![UnhealthyCondition {
+            kind: "Ready".into(),
+            status: Some(health::ConditionStatus::False),
+        }],
     }
 }
 
@@ -11,9 +14,9 @@ fn opinion(text: &str) -> Opinion {
     let mut words = text.split_whitespace();
     let name = words.next().unwrap();
     let verdict = match words.next().unwrap() {
-        "healthy" => Verdict::Healthy,
-        "unhealthy" => Verdict::Unhealthy { since: at(-60) },
-        "unknown" => Verdict::Unknown,
+        "healthy" => PolicyVerdict::Healthy,
+        "unhealthy" => PolicyVerdict::Unhealthy { since: at(-60) },
+        "unknown" => PolicyVerdict::Unknown,
         other => panic!("{other}"),
     };
     let action = match words.next() {
@@ -51,7 +54,7 @@ fn shown(judgement: &Judgement) -> String {
     format!("{health} ({judge}) [{}]", observed.join(", "))
 }
 
-fn check(built_in: &health::Verdict, opinions: &[&str], expected: &Expect) {
+fn check(built_in: &health::NodeHealth, opinions: &[&str], expected: &Expect) {
     let opinions: Vec<Opinion> = opinions.iter().map(|text| opinion(text)).collect();
     let judged = judge(built_in, &opinions);
     expected.assert_eq(&shown(&judged));
@@ -61,7 +64,7 @@ fn check(built_in: &health::Verdict, opinions: &[&str], expected: &Expect) {
 
 #[test]
 fn without_a_policy_that_enforces_the_built_in_rule_counts() {
-    check(&health::Verdict::Healthy, &[], &expect!["healthy (built-in) []"]);
+    check(&health::NodeHealth::Healthy, &[], &expect!["healthy (built-in) []"]);
     check(&sick(), &[], &expect!["unhealthy, replace: Ready is False (built-in) []"]);
     check(
         &sick(),
@@ -80,7 +83,7 @@ fn policies_that_observe_tell_what_they_would_have_decided_where_it_differs() {
         ],
     );
     check(
-        &health::Verdict::Healthy,
+        &health::NodeHealth::Healthy,
         &["calm healthy", "disk unhealthy replace", "zone unknown"],
         &expect!["healthy (built-in) [disk unhealthy replace, zone unknown none]"],
     );
@@ -90,7 +93,7 @@ fn policies_that_observe_tell_what_they_would_have_decided_where_it_differs() {
 fn policies_that_enforce_count_instead_of_the_built_in_rule() {
     check(&sick(), &["calm! healthy"], &expect!["healthy (calm) []"]);
     check(
-        &health::Verdict::Healthy,
+        &health::NodeHealth::Healthy,
         &["disk! unhealthy replace"],
         &expect!["unhealthy, replace: disk says so (disk) []"],
     );
@@ -138,20 +141,23 @@ fn no_machine_is_called_sick_unless_somebody_who_decides_says_so() {
     let triples =
         each.iter().flat_map(|a| each.iter().flat_map(move |b| each.iter().map(move |c| (a, b, c))));
     for (a, b, c) in triples {
-        for built_in in [health::Verdict::Healthy, sick()] {
+        for built_in in [health::NodeHealth::Healthy, sick()] {
             let opinions = [format!("a{a}"), format!("b{b}"), format!("c{c}")].map(|text| opinion(&text));
             let enforcing: Vec<&Opinion> =
                 opinions.iter().filter(|opinion| opinion.mode == Mode::Enforce).collect();
             let judged = judge(&built_in, &opinions);
-            let knows = enforcing.iter().all(|opinion| opinion.verdict != Verdict::Unknown);
+            let knows = enforcing.iter().all(|opinion| opinion.verdict != PolicyVerdict::Unknown);
             match &judged.health {
                 Health::Undecided { .. } => assert!(!knows),
                 Health::Healthy | Health::Unhealthy { .. } if enforcing.is_empty() => {
                     assert_eq!(judged.judge, Judge::BuiltIn);
                 }
-                Health::Healthy => assert!(knows && enforcing.iter().all(|o| o.verdict == Verdict::Healthy)),
+                Health::Healthy => {
+                    assert!(knows && enforcing.iter().all(|o| o.verdict == PolicyVerdict::Healthy));
+                }
                 Health::Unhealthy { action, .. } => {
-                    let sick = enforcing.iter().filter(|o| matches!(o.verdict, Verdict::Unhealthy { .. }));
+                    let sick =
+                        enforcing.iter().filter(|o| matches!(o.verdict, PolicyVerdict::Unhealthy { .. }));
                     assert!(knows);
                     assert_eq!(sick.map(|opinion| opinion.action).min(), Some(*action));
                 }

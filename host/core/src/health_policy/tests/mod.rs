@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::machine::node::health::{self, Cause};
+use crate::machine::node::health::{self, UnhealthyCondition};
 use crate::value::id::{ObjectKey, PluginName, Uid};
 use crate::value::phase::Phase;
 
@@ -24,8 +24,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn question(machine: &str) -> Question {
-    Question {
+fn question(machine: &str) -> PolicyQuestion {
+    PolicyQuestion {
         machine: Subject {
             key: ObjectKey::new("shoot", machine),
             uid: Uid::new(machine),
@@ -52,7 +52,7 @@ fn healthy(policy: &str, until: Timestamp) -> Opinion {
     Opinion {
         policy: policy.into(),
         mode: Mode::Observe,
-        verdict: Verdict::Healthy,
+        verdict: PolicyVerdict::Healthy,
         reason: "fine".into(),
         action: Action::None,
         holds_until: until,
@@ -83,13 +83,13 @@ fn a_policy_is_about_the_machines_that_fit_every_part_of_its_scope() {
 
 fn check_answer(reason: &str, since: Timestamp, until: Timestamp, expected: &Expect) {
     let raw = RawAnswer {
-        verdict: Verdict::Unhealthy { since },
+        verdict: PolicyVerdict::Unhealthy { since },
         reason: reason.to_owned(),
         action: Action::Replace,
         holds_until: until,
     };
     let opinion = opinion_of(&asked("zone", 1), Ok(raw), at(0));
-    let Verdict::Unhealthy { since } = opinion.verdict else { panic!("{opinion:?}") };
+    let PolicyVerdict::Unhealthy { since } = opinion.verdict else { panic!("{opinion:?}") };
     let seconds = |time: Timestamp| time.duration_since(at(0)).as_secs();
     expected.assert_eq(&format!(
         "{} | since {} | until {}",
@@ -112,7 +112,8 @@ fn an_answer_is_cut_to_what_can_be_shown_and_relied_upon() {
     check_answer("for ever", at(-1), Timestamp::MAX, &expect!["for ever | since -1 | until 43200"]);
     // A blank in the last place counts as well.
     for reason in ["ü".repeat(100_000), "x".repeat(300) + " y", "x".repeat(299) + " yz"] {
-        let raw = RawAnswer { verdict: Verdict::Healthy, reason, action: Action::None, holds_until: at(5) };
+        let raw =
+            RawAnswer { verdict: PolicyVerdict::Healthy, reason, action: Action::None, holds_until: at(5) };
         let opinion = opinion_of(&asked("zone", 1), Ok(raw), at(0));
         assert_eq!(opinion.reason.chars().count(), 301, "{}", opinion.reason);
     }
@@ -121,7 +122,7 @@ fn an_answer_is_cut_to_what_can_be_shown_and_relied_upon() {
 #[test]
 fn a_policy_that_breaks_does_not_know_and_is_asked_again() {
     let opinion = opinion_of(&asked("zone", 1), Err("the plugin hit its fuel limit".into()), at(0));
-    assert_eq!((opinion.verdict, opinion.action), (Verdict::Unknown, Action::None));
+    assert_eq!((opinion.verdict, opinion.action), (PolicyVerdict::Unknown, Action::None));
     assert_eq!(opinion.reason, "policy zone gave no answer: the plugin hit its fuel limit");
     assert_eq!(opinion.holds_until, at(30));
 }

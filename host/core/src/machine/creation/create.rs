@@ -1,8 +1,8 @@
-//! From a Machine object to exactly one VM.
+//! Creates exactly one VM for a Machine.
 //!
-//! The order of effects is what makes it exactly one: the finalizer is on the Machine before the cloud is asked, the
-//! create carries a key made from the Machine's uid, whatever may have been begun before is looked for first, and what
-//! the cloud answered is stored before anything else is done with it.
+//! The order of effects makes it exactly one: the finalizer is on the Machine before the cloud is called, the create
+//! carries a key that follows from the Machine's uid, an earlier create is searched for first, and the cloud's answer
+//! is stored before it is used.
 
 use jiff::Timestamp;
 
@@ -16,33 +16,37 @@ use crate::value::phase::{OperationState, OperationType, Phase};
 use super::doubt as intent;
 use super::failed::{creation_failed, in_progress, initialization_failed, look_refused};
 use super::prerequisites::prerequisites;
-use crate::machine::conclusion::{Conclusion, Note, Reason, StatusChange, Step, VmReport, Wake};
-use crate::machine::effect::{Effect, Progress};
+use crate::machine::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, VmReport,
+};
+use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::MachineView;
 use crate::machine::join;
 use crate::machine::ownership::unproven;
 use crate::machine::step::{operation, reason_of, rest, retry_call, write_failed};
 
-pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let driver = match prerequisites(view) {
         Ok(driver) => driver,
         Err(step) => return *step,
     };
     if !is_marked(view) {
         match &progress.claim {
-            None => return Step::act(Effect::Claim),
+            None => return MachineStep::act(MachineEffect::Claim),
             Some(Ok(())) => {}
             Some(Err(error)) => {
-                return write_failed(Reason::ClaimFailed, "put the finalizer on the Machine", error);
+                return write_failed(MachineReason::ClaimFailed, "put the finalizer on the Machine", error);
             }
         }
     }
     let known = match known_vm(view, progress, driver) {
-        Known::Look => return Step::act(Effect::ProbeVm),
-        Known::Unreachable(error) if unproven::refusal(error).is_some() => return look_refused(view, error),
-        Known::Unreachable(error) => return creation_failed(view, error, now),
-        Known::Vm(vm) => Some(vm),
-        Known::Nothing => None,
+        KnownVm::Look => return MachineStep::act(MachineEffect::ProbeVm),
+        KnownVm::Unreachable(error) if unproven::refusal(error).is_some() => {
+            return look_refused(view, error);
+        }
+        KnownVm::Unreachable(error) => return creation_failed(view, error, now),
+        KnownVm::Vm(vm) => Some(vm),
+        KnownVm::Nothing => None,
     };
     let vm = match known {
         Some(vm) => vm,
@@ -65,34 +69,35 @@ pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     created(view, progress, &vm, now)
 }
 
-/// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
-/// a template or from another controller, and says nothing of a create; a deletion relies on that.
+/// Returns whether a create may have begun: before it begins, one write puts our finalizer and a priority on the
+/// Machine. A finalizer alone may come from a template or from another controller, and proves no create; a deletion
+/// relies on that.
 fn is_marked(view: &MachineView) -> bool {
     let machine = &view.machine;
     machine.has_finalizer && (machine.has_priority || machine.provider_id.is_some())
 }
 
-enum Known<'a> {
+enum KnownVm<'a> {
     /// The cloud must be asked first.
     Look,
-    /// It could not be asked.
+    /// It could not be queried.
     Unreachable(&'a CallError),
     /// A VM is there.
-    Vm(Found),
-    /// None is there, as far as a look can tell.
+    Vm(FoundVm),
+    /// No VM exists, by the last query.
     Nothing,
 }
 
-/// What must be stored of a VM.
-pub(crate) struct Found {
+/// The facts of a VM that must be stored.
+pub(crate) struct FoundVm {
     pub(crate) provider_id: ProviderId,
     pub(crate) node_name: Option<NodeName>,
     vm: Option<Vm>,
-    /// The driver has named it in this pass.
+    /// The driver named it in this reconcile.
     is_proven: bool,
 }
 
-impl Found {
+impl FoundVm {
     pub(crate) fn of(vm: &Vm) -> Self {
         Self {
             provider_id: vm.provider_id.clone(),
@@ -103,12 +108,13 @@ impl Found {
     }
 }
 
-/// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
-/// that put the finalizer on, since nothing is created without it, and that of a newborn, which has it from birth; traces of an
-/// earlier create say otherwise. A create that the cloud works on is not looked for but asked again: its resume token finds it.
-fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts) -> Known<'a> {
+/// Returns the VM that is known. A status query comes before the create of every reconcile that is not provably the
+/// first. Provably the first are the reconcile that added the finalizer, since nothing is created without it, and that
+/// of an unstarted Machine, which is created with it; traces of an earlier create say otherwise. A create that the
+/// cloud works on is repeated without a query: its resume token finds it.
+fn known_vm<'a>(view: &MachineView, progress: &'a MachineProgress, driver: &DriverFacts) -> KnownVm<'a> {
     let machine = &view.machine;
-    let stored = machine.provider_id.as_ref().map(|id| Found {
+    let stored = machine.provider_id.as_ref().map(|id| FoundVm {
         provider_id: id.clone(),
         node_name: machine.node_name.clone(),
         vm: None,
@@ -118,32 +124,32 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
         stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
     let is_first = (!machine.has_finalizer || machine.is_newborn) && !has_traces;
     if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
-        return stored.map_or(Known::Nothing, Known::Vm);
+        return stored.map_or(KnownVm::Nothing, KnownVm::Vm);
     }
     match &progress.probe {
-        None => Known::Look,
-        Some(Ok(vm)) => Known::Vm(Found::of(vm)),
-        // Reads of a cloud may lag, so a stored id outweighs a look that finds nothing.
+        None => KnownVm::Look,
+        Some(Ok(vm)) => KnownVm::Vm(FoundVm::of(vm)),
+        // Reads of a cloud may lag, so a stored id outweighs a query that finds nothing.
         Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
-            stored.map_or(Known::Nothing, Known::Vm)
+            stored.map_or(KnownVm::Nothing, KnownVm::Vm)
         }
         Some(Err(error)) => {
             match found_in(error).or(stored.filter(|_| error.code() == Code::Uninitialized)) {
-                Some(found) => Known::Vm(found),
-                None => Known::Unreachable(error),
+                Some(found) => KnownVm::Vm(found),
+                None => KnownVm::Unreachable(error),
             }
         }
     }
 }
 
-/// A driver that answers `uninitialized` says which machine it means.
-pub(crate) fn found_in(error: &CallError) -> Option<Found> {
+/// Returns the machine that a driver names when it answers `uninitialized`.
+pub(crate) fn found_in(error: &CallError) -> Option<FoundVm> {
     let CallError::Guest(DriverError { code: Code::Uninitialized, provider_id: Some(id), node_name, .. }) =
         error
     else {
         return None;
     };
-    Some(Found {
+    Some(FoundVm {
         provider_id: id.clone(),
         node_name: node_name.as_ref().and_then(name_of),
         vm: None,
@@ -155,7 +161,8 @@ fn name_of(name: &NodeName) -> Option<NodeName> {
     (!name.is_empty()).then(|| name.clone())
 }
 
-/// The status says that the cloud works on a create of ours. In a later phase the same words are about the Node's joining.
+/// Returns whether the status says that the cloud works on our create. In a later phase the same words are about the
+/// Node's joining.
 fn creation_goes_on(view: &MachineView) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff)
@@ -167,10 +174,10 @@ fn creation_goes_on(view: &MachineView) -> bool {
 
 fn make_vm(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     driver: &DriverFacts,
     now: Timestamp,
-) -> Result<Found, Box<Step>> {
+) -> Result<FoundVm, Box<MachineStep>> {
     let keeps_keys = driver.capabilities.idempotency_key;
     if !keeps_keys
         && progress.intent.is_none()
@@ -181,10 +188,11 @@ fn make_vm(
     }
     if view.has_target() {
         match &progress.token {
-            None => return Err(Box::new(Step::act(Effect::EnsureToken))),
+            None => return Err(Box::new(MachineStep::act(MachineEffect::EnsureToken))),
             Some(Ok(())) => {}
             Some(Err(error)) => {
-                let step = write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error);
+                let step =
+                    write_failed(MachineReason::BootstrapTokenFailed, "make the bootstrap token", error);
                 return Err(Box::new(step));
             }
         }
@@ -193,8 +201,8 @@ fn make_vm(
         note_intent(view, progress)?;
     }
     match &progress.create {
-        None => Err(Box::new(Step::act(Effect::CreateVm))),
-        Some(Ok(Creation::Created(vm))) => Ok(Found::of(vm)),
+        None => Err(Box::new(MachineStep::act(MachineEffect::CreateVm))),
+        Some(Ok(Creation::Created(vm))) => Ok(FoundVm::of(vm)),
         Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(view, work, now))),
         Some(Err(error)) => match found_in(error) {
             Some(found) => Ok(found),
@@ -203,40 +211,42 @@ fn make_vm(
     }
 }
 
-/// Where the cloud keeps no keys, the intent is noted on the Machine before the call.
-fn note_intent(view: &MachineView, progress: &Progress) -> Result<(), Box<Step>> {
+/// Notes the intent on the Machine before the call, if the cloud keeps no idempotency keys.
+fn note_intent(view: &MachineView, progress: &MachineProgress) -> Result<(), Box<MachineStep>> {
     match &progress.intent {
         Some(Ok(())) => Ok(()),
         Some(Err(error)) => {
-            let step = write_failed(Reason::WriteFailed, "note on the Machine that a create begins", error);
+            let step =
+                write_failed(MachineReason::WriteFailed, "note on the Machine that a create begins", error);
             Err(Box::new(step))
         }
         None if is_resumed(view) => Ok(()),
-        None => Err(Box::new(Step::act(Effect::NoteIntent))),
+        None => Err(Box::new(MachineStep::act(MachineEffect::NoteIntent))),
     }
 }
 
-/// The same create, taken up with its resume token.
+/// Returns whether a create is resumed by its resume token.
 fn is_resumed(view: &MachineView) -> bool {
     view.machine.create_intent.is_some() && creation_goes_on(view)
 }
 
-/// A create that failed for certain made nothing. Where its intent was noted, the note is taken off first, so that a later
-/// process does not look for a VM in vain. That this cannot be written does no harm to this process, which knows it.
+/// Ends a reconcile whose create failed. A create that failed for certain created nothing. A noted intent is removed
+/// first, so that a later process does not search for a VM that is not there. If that write fails, this process knows
+/// the result anyway.
 fn failed(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     driver: &DriverFacts,
     error: &CallError,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     if driver.capabilities.idempotency_key {
         return creation_failed(view, error, now);
     }
     if is_resumed(view) && !matches!(error, CallError::Guest(_)) {
-        // Nothing new is known of the work in the cloud: its resume token asks again.
+        // The state of the work in the cloud is unknown: the resume token asks again.
         return rest(
-            reason_of(error, Reason::CreationFailed),
+            reason_of(error, MachineReason::CreationFailed),
             error.to_string(),
             retry_call(view, Situation::Create, error),
         );
@@ -245,13 +255,18 @@ fn failed(
         return intent::in_doubt(view, driver, error, now);
     }
     match &progress.close_intent {
-        None => Step::act(Effect::CloseIntent),
+        None => MachineStep::act(MachineEffect::CloseIntent),
         Some(Ok(()) | Err(_)) => creation_failed(view, error, now),
     }
 }
 
-/// Stores id and Node name, unless they are there. `None` when that is done.
-fn store(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Option<Step> {
+/// Stores id and Node name, unless they are stored. Returns `None` when that is done.
+fn store(
+    view: &MachineView,
+    progress: &MachineProgress,
+    found: &FoundVm,
+    now: Timestamp,
+) -> Option<MachineStep> {
     let machine = &view.machine;
     if found.provider_id.is_empty() || (view.has_target() && found.node_name.is_none()) {
         let error = DriverError::new(Code::Internal, "the driver named no provider id or no Node for the VM");
@@ -267,27 +282,27 @@ fn store(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp)
     match &progress.record {
         None => {
             let (provider_id, is_proven) = (found.provider_id.clone(), found.is_proven);
-            Some(Step::act(Effect::RecordVm { provider_id, node_name, is_proven }))
+            Some(MachineStep::act(MachineEffect::RecordVm { provider_id, node_name, is_proven }))
         }
         Some(Ok(())) => None,
         Some(Err(error)) => {
-            Some(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+            Some(write_failed(MachineReason::WriteFailed, "store the VM's id on the Machine", error))
         }
     }
 }
 
-/// Initialisation hands out user data too, so the token must be the one that creation used.
-fn initialize(view: &MachineView, progress: &Progress) -> Step {
+/// Initialization sends user data too, so the token must be the one that creation used.
+fn initialize(view: &MachineView, progress: &MachineProgress) -> MachineStep {
     match (&progress.token, view.has_target()) {
-        (None, true) => Step::act(Effect::EnsureToken),
+        (None, true) => MachineStep::act(MachineEffect::EnsureToken),
         (Some(Err(error)), true) => {
-            write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error)
+            write_failed(MachineReason::BootstrapTokenFailed, "make the bootstrap token", error)
         }
-        (Some(Ok(())), true) | (_, false) => Step::act(Effect::InitializeVm),
+        (Some(Ok(())), true) | (_, false) => MachineStep::act(MachineEffect::InitializeVm),
     }
 }
 
-fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Step {
+fn created(view: &MachineView, progress: &MachineProgress, found: &FoundVm, now: Timestamp) -> MachineStep {
     let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
     let vm = initialized.or(found.vm.as_ref());
     let mut status = StatusChange {
@@ -298,42 +313,43 @@ fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestam
         ..StatusChange::default()
     };
     if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
-        // It had a life and lost its id only: with the id it goes on where it was.
+        // The Machine lived before and only lost its id: with the id it continues where it was.
         let message = "the VM's id is stored again";
-        return Step::Finish(Conclusion {
+        return MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::VmCreated,
+            reason: MachineReason::VmCreated,
             message: message.into(),
-            wake: Wake::Now,
+            wake: Requeue::Now,
         });
     }
     if view.has_target() {
         status.phase = Some(Phase::Pending);
         status.timeout_active = Some(true);
-        status.operation = operation(OperationType::Create, OperationState::Processing, Note::Creating);
-        // In the words of the pass that follows, which then has nothing to write.
+        status.operation =
+            operation(OperationType::Create, OperationState::Processing, OperationNote::Creating);
+        // The same text as in the next reconcile, which then has nothing to write.
         let name = found.node_name.as_ref().map_or("(no name yet)", NodeName::as_str);
-        return Step::Finish(Conclusion {
+        return MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::WaitingForNode,
+            reason: MachineReason::WaitingForNode,
             message: join::waiting_for_node(view, name, now),
-            wake: Wake::Now,
+            wake: Requeue::Now,
         });
     }
     status.phase = Some(Phase::Available);
     status.timeout_active = Some(false);
-    status.operation = operation(OperationType::Create, OperationState::Successful, Note::Created);
+    status.operation = operation(OperationType::Create, OperationState::Successful, OperationNote::Created);
     let message = "the VM is created, and there is no target cluster to join";
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::VmCreated,
+        reason: MachineReason::VmCreated,
         message: message.into(),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-/// Addresses come together from all answers and are never taken away. The Node's name is one of them.
-fn all_addresses(view: &MachineView, found: &Found, initialized: Option<&Vm>) -> Vec<Address> {
+/// Merges the addresses of all answers and removes none. The Node's name is one of them.
+fn all_addresses(view: &MachineView, found: &FoundVm, initialized: Option<&Vm>) -> Vec<Address> {
     let of = |vm: Option<&Vm>| vm.map(|vm| vm.addresses.clone()).unwrap_or_default();
     let host =
         found.vm.as_ref().map(|vm| Address { kind: "Hostname".into(), address: vm.node_name.to_string() });

@@ -1,8 +1,9 @@
 //! Doubt: whether a create may have made a VM that nobody has seen, and until when.
 //!
-//! A cloud that keeps no idempotency keys makes another VM for each create. Before a create the host notes its intent on the
-//! Machine. A create that failed for certain closes the note, and its code says when to try again. One that may have made a VM
-//! leaves the note open: the cloud is asked for the VM until its reads must show it, and nothing is created before that.
+//! A cloud that keeps no idempotency keys makes another VM for each create. Before a create the host notes its intent
+//! on the Machine. A create that failed for certain closes the note, and its code says when to try again. One that may
+//! have made a VM leaves the note open: the cloud is asked for the VM until its reads must show it, and nothing is
+//! created before that.
 
 use jiff::{SignedDuration, Timestamp, Unit};
 
@@ -13,17 +14,18 @@ use crate::value::duration;
 use crate::value::id::{ProviderId, Uid};
 
 use super::failed::{self, failed_create};
-use crate::machine::conclusion::{Reason, Step, Wake};
+use crate::machine::conclusion::{MachineReason, MachineStep, Requeue};
 use crate::machine::facts::MachineView;
 use crate::machine::step::rest;
 
-/// How soon the cloud is asked for a VM that a create may have made: most clouds show it within seconds.
+/// The first pause before the cloud is queried for a VM that a create may have created: most clouds show it within
+/// seconds.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(1);
 
-/// As far apart as these looks grow.
+/// The longest pause between these queries.
 const LAST_LOOK: SignedDuration = SignedDuration::from_secs(15);
 
-/// A create that was noted on the Machine before it began, and whose note is still there.
+/// A create that was noted on the Machine before it began, with a note that is still there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateIntent {
     /// When it was noted.
@@ -48,7 +50,7 @@ pub enum IntendedCall {
 pub struct CallEnd {
     /// On the wall, for people.
     pub at: Timestamp,
-    /// How long ago that was when the facts were taken, on a clock that is never set.
+    /// The age of the call when the facts were taken, on a monotonic clock.
     pub age: SignedDuration,
 }
 
@@ -76,26 +78,26 @@ impl CallResult {
 
 /// The rest of the time in which a VM may exist that reads do not show.
 struct CreateDoubt {
-    /// How long the cloud has been asked for the VM already.
+    /// How long the cloud has been queried for the VM already.
     age: SignedDuration,
     left: SignedDuration,
     until: Timestamp,
 }
 
 impl CreateIntent {
-    /// It may have made a VM that reads do not show yet.
+    /// Returns whether it may have created a VM that reads do not show yet.
     pub(crate) fn is_in_doubt(&self, window: SignedDuration) -> bool {
         self.doubt(window).is_some()
     }
 
-    /// `None` when reads show whatever the create has made.
+    /// Returns `None` when reads show every VM that the create has created.
     fn doubt(&self, window: SignedDuration) -> Option<CreateDoubt> {
         let (end, lasts) = match &self.call {
             IntendedCall::NotMade => return None,
             IntendedCall::OfPredecessor(end) | IntendedCall::Made(end, CallResult::Created(_)) => {
                 (end, window)
             }
-            // The VM is made after the answer, within the time that a create may take.
+            // The VM is created after the answer, within the time that a create may take.
             IntendedCall::Made(end, CallResult::InProgress) => {
                 (end, window.saturating_add(Call::Create.deadline()))
             }
@@ -103,7 +105,7 @@ impl CreateIntent {
             IntendedCall::Made(_, CallResult::Failed(_)) => return None,
         };
         let left = lasts.saturating_sub(end.age);
-        // Where reads never lag, the look that goes before each create tells.
+        // If reads never lag, the query before each create is enough.
         if window.is_zero() || left <= SignedDuration::ZERO {
             return None;
         }
@@ -129,8 +131,8 @@ impl CreateIntent {
     }
 }
 
-/// The same words from the failure until the next create, so that one failure is one write of the status. When the next
-/// create comes says `nextAttempt`.
+/// Returns the same text from the failure until the next create, so that one failure is one write of the status.
+/// `nextAttempt` has the time of the next create.
 fn failed_message(error: &CallError, window: SignedDuration) -> String {
     format!(
         "CreateMachine failed and may have made a VM all the same: {error}; the cloud is asked for it, and no VM is created \
@@ -139,7 +141,7 @@ fn failed_message(error: &CallError, window: SignedDuration) -> String {
     )
 }
 
-/// The same words in every pass until the doubt ends.
+/// Returns the same text in every reconcile until the doubt ends.
 fn message(why: &str, until: Timestamp) -> String {
     let until = until.round(Unit::Second).unwrap_or(until);
     format!("{why}; the cloud is asked for it, and no VM is created before {until}")
@@ -149,15 +151,15 @@ fn after(at: Timestamp, duration: SignedDuration) -> Timestamp {
     at.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
-/// The end of a pass that must not create: an earlier create may have made a VM, or it failed and it is not yet time to try
-/// again. The look of this pass has found nothing.
-pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Step> {
+/// Ends a reconcile that must not create: an earlier create may have created a VM, or it failed and the pause is not
+/// over. The query of this reconcile has found nothing.
+pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<MachineStep> {
     let intent = view.machine.create_intent.as_ref()?;
     let window = driver.consistency_window;
     if let Some(doubt) = intent.doubt(window) {
         let pause = doubt.age.clamp(FIRST_LOOK, LAST_LOOK).min(doubt.left);
         let message = intent.message(&doubt, window);
-        return Some(rest(Reason::CreationUnresolved, message, Wake::Look(pause)));
+        return Some(rest(MachineReason::CreationUnresolved, message, Requeue::Look(pause)));
     }
     let IntendedCall::Made(end, CallResult::Failed(error)) = &intent.call else { return None };
     if !error.may_have_happened() || window.is_zero() {
@@ -165,11 +167,11 @@ pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Ste
     }
     let left = pause_after(view, error).saturating_sub(end.age);
     (left > SignedDuration::ZERO)
-        .then(|| rest(Reason::CreationUnresolved, failed_message(error, window), Wake::Look(left)))
+        .then(|| rest(MachineReason::CreationUnresolved, failed_message(error, window), Requeue::Look(left)))
 }
 
-/// How long after a failed create in doubt its code lets the next one come: no longer than after a first failure while the
-/// account answers ([`retry::Accounts`]).
+/// Returns the pause after a failed create in doubt, by its code: no longer than after a first failure while the
+/// account answers ([`retry::CloudAccounts`]).
 fn pause_after(view: &MachineView, error: &CallError) -> SignedDuration {
     let policy = retry::policy(Situation::Create, error.code(), view.settings.resource_exhausted_retry);
     let failures = if view.account_answers && policy == RetryPolicy::SHORT {
@@ -181,8 +183,8 @@ fn pause_after(view: &MachineView, error: &CallError) -> SignedDuration {
     policy.delay(failures, spread(&view.machine.uid)).max(asked)
 }
 
-/// A number from 0 to 1 that differs from Machine to Machine and not from pass to pass: Machines that failed together shall
-/// not come back together, and each pass of one Machine names the same time.
+/// Returns a number from 0 to 1 that differs between Machines and not between reconciles: Machines that failed together
+/// must not retry together, and each reconcile of one Machine reports the same time.
 fn spread(uid: &Uid) -> f64 {
     let hash = uid
         .as_str()
@@ -191,13 +193,18 @@ fn spread(uid: &Uid) -> f64 {
     f64::from(hash) / f64::from(u32::MAX)
 }
 
-/// The end of a pass whose create failed and may have made a VM.
-pub(crate) fn in_doubt(view: &MachineView, driver: &DriverFacts, error: &CallError, now: Timestamp) -> Step {
+/// Ends a reconcile whose create failed and may have created a VM.
+pub(crate) fn in_doubt(
+    view: &MachineView,
+    driver: &DriverFacts,
+    error: &CallError,
+    now: Timestamp,
+) -> MachineStep {
     let window = driver.consistency_window;
     if window.is_zero() {
         return failed::creation_failed(view, error, now);
     }
-    // A failure that counts, and the look for its VM comes soon whatever the code says.
-    let wake = Wake::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
-    failed_create(view, (Reason::CreationUnresolved, failed_message(error, window)), error, wake, now)
+    // This failure counts, and the query for its VM follows soon, whatever the code.
+    let wake = Requeue::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
+    failed_create(view, (MachineReason::CreationUnresolved, failed_message(error, window)), error, wake, now)
 }

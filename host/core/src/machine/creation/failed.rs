@@ -1,4 +1,4 @@
-//! Creation that has not come to its end.
+//! Failed creation, up to phase Failed.
 
 use jiff::Timestamp;
 
@@ -8,48 +8,51 @@ use crate::safety::thaw;
 use crate::scheduling::retry::Situation;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use crate::machine::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use crate::machine::conclusion::{
+    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+    elapsed,
+};
 use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
 use crate::machine::step::{ask_again, operation, reason_of, retry_call};
 
-pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let (reason, message) = told(error, Reason::CreationFailed);
+pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::CreationFailed);
     let wake = retry_call(view, Situation::Create, error);
     failed_create(view, (reason, message), error, wake, now)
 }
 
-/// The same, with another reason and another time to come back.
+/// The same, with another reason and another requeue.
 pub(crate) fn failed_create(
     view: &MachineView,
-    (reason, message): (Reason, String),
+    (reason, message): (MachineReason, String),
     error: &CallError,
-    wake: Wake,
+    wake: Requeue,
     now: Timestamp,
-) -> Step {
-    let note = Note::CreationFailed { error: error.to_string() };
+) -> MachineStep {
+    let note = OperationNote::CreationFailed { error: error.to_string() };
     let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
 }
 
-/// A look says that a person must mend something before it can tell whether there is a VM. There may be one, so that no
-/// creation time-out has the Machine replaced by another.
-pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> Step {
-    let (reason, message) = told(error, Reason::CreationFailed);
-    let note = Note::CreationFailed { error: error.to_string() };
+/// Ends a reconcile whose query failed until a person fixes something. There may be a VM, so that no creation timeout
+/// replaces the Machine.
+pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::CreationFailed);
+    let note = OperationNote::CreationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Create, error);
     failure(view, reason, note, message, Some(error.code()), wake)
 }
 
-pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let (reason, message) = told(error, Reason::InitializationFailed);
-    let note = Note::InitializationFailed { error: error.to_string() };
+pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::InitializationFailed);
+    let note = OperationNote::InitializationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Initialize, error);
     let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
 }
 
-/// Reason and message of `Ready`. The sentence of `lastOperation` is the driver's alone.
-fn told(error: &CallError, guest: Reason) -> (Reason, String) {
+/// Returns reason and message of `Ready`. The text of `lastOperation` is the driver's alone.
+fn told(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
     if error.is_terminal() {
         let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
         return (reason_of(error, guest), format!("{error}; {advice}"));
@@ -57,15 +60,15 @@ fn told(error: &CallError, guest: Reason) -> (Reason, String) {
     (reason_of(error, guest), error.to_string())
 }
 
-/// The end of a pass that could not create, with what `lastOperation` says of it.
+/// Ends a reconcile that could not create, with the content of `lastOperation`.
 pub(crate) fn failure(
     view: &MachineView,
-    reason: Reason,
-    note: Note,
+    reason: MachineReason,
+    note: OperationNote,
     message: String,
     code: Option<Code>,
-    wake: Wake,
-) -> Step {
+    wake: Requeue,
+) -> MachineStep {
     let phase = match view.machine.phase {
         Phase::New => Some(Phase::CrashLoopBackOff),
         Phase::CrashLoopBackOff
@@ -79,10 +82,10 @@ pub(crate) fn failure(
         | Phase::InPlaceUpdateSuccessful
         | Phase::InPlaceUpdateFailed => None,
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status: StatusChange {
             phase,
-            operation: Some(Operation {
+            operation: Some(LastOperation {
                 kind: OperationType::Create,
                 state: OperationState::Failed,
                 note,
@@ -96,49 +99,51 @@ pub(crate) fn failure(
     })
 }
 
-/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it. Only the cloud
-/// counts: a plugin that broke or that is not served says nothing about the Machine, and its replacement would fare no better.
-fn time_out(view: &MachineView, step: Step, error: &CallError, now: Timestamp) -> Step {
+/// Fails a Machine that the cloud does not create within its creation timeout, so that a set can replace it. Only
+/// errors of the cloud count: a plugin that broke or is not served says nothing about the Machine, and its replacement
+/// would have the same problem.
+fn time_out(view: &MachineView, step: MachineStep, error: &CallError, now: Timestamp) -> MachineStep {
     let CallError::Guest(error) = error else { return step };
-    let Step::Finish(mut conclusion) = step else { return step };
-    // What the driver wants to know next time; what is stored stays when it says nothing.
+    let MachineStep::Finish(mut conclusion) = step else { return step };
+    // The state to pass to the driver next time; the stored one stays when the driver returns none.
     conclusion.status.last_known_state.clone_from(&error.last_known_state);
     if is_too_late(view, now) {
         conclusion.status.phase = Some(Phase::Failed);
-        conclusion.wake = Wake::Resync;
+        conclusion.wake = Requeue::Resync;
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-/// The driver works on it and asks for patience, which ends with the creation time-out as well.
-pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> Step {
+/// Ends a reconcile whose create is in progress; the creation timeout ends that as well.
+pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> MachineStep {
     let status =
         StatusChange { last_known_state: Some(work.resume_token.clone()), ..StatusChange::default() };
     if is_too_late(view, now) {
         let limit = view.settings.creation_timeout;
         let operation =
-            operation(OperationType::Create, OperationState::Failed, Note::JoinTimedOut { limit });
-        return Step::Finish(Conclusion {
+            operation(OperationType::Create, OperationState::Failed, OperationNote::JoinTimedOut { limit });
+        return MachineStep::Finish(MachineConclusion {
             status: StatusChange { phase: Some(Phase::Failed), operation, ..status },
-            reason: Reason::JoinTimedOut,
+            reason: MachineReason::JoinTimedOut,
             message: format!("{}, for longer than {}", work.message, crate::value::duration::format(limit)),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         });
     }
-    let note = Note::CloudWorking { message: work.message.clone() };
-    Step::Finish(Conclusion {
+    let note = OperationNote::CloudWorking { message: work.message.clone() };
+    MachineStep::Finish(MachineConclusion {
         status: StatusChange {
             operation: operation(OperationType::Create, OperationState::Processing, note),
             ..status
         },
-        reason: Reason::CloudWorking,
+        reason: MachineReason::CloudWorking,
         message: work.message.clone(),
         wake: ask_again(work),
     })
 }
 
-/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health. A frozen gate is asked
-/// before all of creation, so that none is failed behind it, and what it held of the time is given back.
+/// Returns whether the creation timeout is over. Only for a Machine that has not joined: one that did and lost its id
+/// is judged by its health. A frozen gate is checked before creation, so that none fails while frozen, and the frozen
+/// time does not count.
 fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
@@ -146,8 +151,8 @@ fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
         && elapsed(thaw::counts_from(machine.created, view.thawed_at), now) > view.settings.creation_timeout
 }
 
-/// Its Node is there and Ready: it has a VM that works, whatever the cloud answers at this moment. It is in service as soon as the
-/// cloud can be asked again, and must not be replaced because that took long.
+/// Returns whether its Node is there and Ready: then it has a VM that works, whatever the cloud answers. It is in
+/// service as soon as the cloud can be queried again, and must not be replaced because that took long.
 fn has_come(view: &MachineView) -> bool {
     let is_ready = |node: &NodeFact| node.ready_since.is_some() && !node.is_deleting;
     match &view.target {

@@ -1,24 +1,27 @@
-//! The Node is emptied before its VM goes.
+//! The Node is drained before its VM is deleted.
 
 use std::ops::ControlFlow::{Break, Continue};
 
 use jiff::Timestamp;
 
-use crate::drain::{self, Cause, End, Force, Report};
+use crate::drain::{self, DrainEnd, DrainReport, Force, WaitCause};
 use crate::driver::write_error::ActError;
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::{OperationState, Phase};
 
-use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
-use super::super::effect::{Effect, NodeConditionWrite, Progress};
+use super::super::conclusion::{
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
+    StatusChange,
+};
+use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::{PREREQUISITE, retry_write};
 use super::drain_progress::is_worth_telling;
 use super::force;
-use super::hooks::{self, Held, whole_seconds};
+use super::hooks::{self, HookPoint, whole_seconds};
 use super::node::is_past;
 use super::note::DeletionNote;
-use super::{Stage, act, finish, stop};
+use super::{StageFlow, act, finish, stop};
 use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
 
 /// The condition of a Node whose Machine is being deleted.
@@ -27,10 +30,10 @@ const TERMINATING: &str = "Terminating";
 /// How the drain ended.
 #[derive(Clone, Debug)]
 pub(super) struct Drained {
-    /// What the status says of it.
+    /// The content of the status.
     pub(super) note: DeletionNote,
-    /// Condition `Drained`, where this pass has something to say of it.
-    pub(super) condition: Option<OwnCondition>,
+    /// Condition `Drained`, if this reconcile sets it.
+    pub(super) condition: Option<MachineCondition>,
 }
 
 impl Drained {
@@ -39,13 +42,13 @@ impl Drained {
     }
 }
 
-/// The drain is over, or not needed.
+/// Continues when the drain is over or not needed.
 pub(super) fn over(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     force: Option<Force>,
     now: Timestamp,
-) -> Stage<Drained> {
+) -> StageFlow<Drained> {
     if !view.has_target() {
         return Continue(Drained::without(DeletionNote::NoTargetCluster));
     }
@@ -61,14 +64,16 @@ pub(super) fn over(
     let trouble = cordoned(node, progress, force)?;
     let settings = view.settings.drain();
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
-        drain::Step::Act(effects) => Break(Step::Act(effects.into_iter().map(Effect::Drain).collect())),
-        drain::Step::Done { report } => Continue(done(report, trouble)),
-        drain::Step::Wait { report, wake } => stop(waiting(view, report, wake, now)),
+        drain::DrainStep::Act(effects) => {
+            Break(MachineStep::Act(effects.into_iter().map(MachineEffect::Drain).collect()))
+        }
+        drain::DrainStep::Done { report } => Continue(done(report, trouble)),
+        drain::DrainStep::Wait { report, wake } => stop(waiting(view, report, wake, now)),
     }
 }
 
-/// No Node shows. While the caches are as old as an outage, the VM may have one all the same.
-fn without_node(view: &MachineView, force: Option<Force>) -> Stage<Drained> {
+/// No Node is visible. While the caches are as old as an outage, the VM may have one.
+fn without_node(view: &MachineView, force: Option<Force>) -> StageFlow<Drained> {
     let outage = match view.gate {
         Gate::Frozen {
             reason: reason @ (FreezeReason::TargetClusterUnreachable | FreezeReason::CatchingUp),
@@ -83,17 +88,22 @@ fn without_node(view: &MachineView, force: Option<Force>) -> Stage<Drained> {
         return Continue(Drained::without(DeletionNote::NoNodeToDrain));
     };
     let error = format!("the VM may have a Node that has to be drained: {}", outage.sentence());
-    let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+    let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
     let note = DeletionNote::DrainFailed { error: error.clone() };
-    stop(finish(Reason::DrainFailed, error, (note, OperationState::Failed), wake))
+    stop(finish(MachineReason::DrainFailed, error, (note, OperationState::Failed), wake))
 }
 
-/// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.
-fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage {
+/// Writes on the Node that its Machine is being deleted, and whether it had failed. The first text stays.
+fn said_on_node(
+    view: &MachineView,
+    node: &NodeFact,
+    progress: &MachineProgress,
+    force: Option<Force>,
+) -> StageFlow {
     let is_said = node
         .conditions
         .iter()
-        .any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
+        .any(|condition| condition.kind == TERMINATING && condition.status == ConditionStatus::True);
     if is_said || matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff) {
         return Continue(());
     }
@@ -102,11 +112,11 @@ fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force:
             let has_failed = view.machine.phase == Phase::Failed;
             let condition = NodeConditionWrite {
                 kind: TERMINATING.into(),
-                status: Status::True,
+                status: ConditionStatus::True,
                 reason: if has_failed { "Unhealthy" } else { "ScaleDown" }.into(),
                 message: "the Machine of this Node is being deleted".into(),
             };
-            act(Effect::SetNodeCondition { node: node.name.clone(), condition })
+            act(MachineEffect::SetNodeCondition { node: node.name.clone(), condition })
         }
         Some(Ok(()) | Err(ActError::Gone)) => Continue(()),
         Some(Err(_)) if force.is_some() => Continue(()),
@@ -118,22 +128,22 @@ fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force:
     }
 }
 
-fn hooks_are_done(view: &MachineView, now: Timestamp) -> Stage {
-    let Some(wait) = hooks::wait(view, Held::Drain, now) else { return Continue(()) };
+fn hooks_are_done(view: &MachineView, now: Timestamp) -> StageFlow {
+    let Some(wait) = hooks::wait(view, HookPoint::Drain, now) else { return Continue(()) };
     let message = wait.message("the drain", view.machine.going.bad_hook_timeout.as_deref());
     stop(finish(
-        Reason::PreDrainHooks,
+        MachineReason::PreDrainHooks,
         message,
         (DeletionNote::NodeKnown, OperationState::Processing),
-        Wake::After(wait.left),
+        Requeue::After(wait.left),
     ))
 }
 
-/// What went wrong, where that is no reason to wait.
-fn cordoned(node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage<Option<String>> {
+/// Cordons the Node. Returns the failure, if it is no reason to wait.
+fn cordoned(node: &NodeFact, progress: &MachineProgress, force: Option<Force>) -> StageFlow<Option<String>> {
     match &progress.cordon {
         None if node.is_cordoned => Continue(None),
-        None => act(Effect::Cordon { node: node.name.clone() }),
+        None => act(MachineEffect::Cordon { node: node.name.clone() }),
         Some(Ok(()) | Err(ActError::Gone)) => Continue(None),
         Some(Err(error)) if force.is_some() => Continue(Some(format!("failed to cordon the Node: {error}"))),
         Some(Err(error)) => {
@@ -142,25 +152,30 @@ fn cordoned(node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage
     }
 }
 
-/// A conflict only means that the caches are behind, so nothing is told of it.
-fn failed(error: &ActError, what: &str, note: DeletionNote) -> Conclusion {
+/// A conflict only means that the caches are behind, so it is not reported.
+fn failed(error: &ActError, what: &str, note: DeletionNote) -> MachineConclusion {
     let message = format!("failed to {what}: {error}");
     let wake = retry_write(error);
     if matches!(error, ActError::Conflict) {
-        return Conclusion { status: StatusChange::default(), reason: Reason::DrainFailed, message, wake };
+        return MachineConclusion {
+            status: StatusChange::default(),
+            reason: MachineReason::DrainFailed,
+            message,
+            wake,
+        };
     }
-    finish(Reason::DrainFailed, message, (note, OperationState::Failed), wake)
+    finish(MachineReason::DrainFailed, message, (note, OperationState::Failed), wake)
 }
 
-/// The one clock of the drain runs since the request for deletion.
+/// The clock of the drain starts with the request for deletion.
 fn request<'a>(
     view: &'a MachineView,
     node: &'a NodeFact,
     force: Option<Force>,
-    settings: &'a drain::Settings,
+    settings: &'a drain::DrainSettings,
     now: Timestamp,
-) -> drain::Request<'a> {
-    drain::Request {
+) -> drain::DrainRequest<'a> {
+    drain::DrainRequest {
         node: &node.name,
         since: view.machine.deletion.unwrap_or(now),
         force,
@@ -169,11 +184,11 @@ fn request<'a>(
     }
 }
 
-fn done(report: Report, trouble: Option<String>) -> Drained {
+fn done(report: DrainReport, trouble: Option<String>) -> Drained {
     let failures: Vec<String> = trouble.into_iter().chain(report.failures).collect();
     let is_forced = match report.end {
-        Some(End::Drained | End::VolumesLeft | End::NodeGone) => false,
-        Some(End::Forced | End::ForcedInPart) | None => true,
+        Some(DrainEnd::Drained | DrainEnd::VolumesLeft | DrainEnd::NodeGone) => false,
+        Some(DrainEnd::Forced | DrainEnd::ForcedInPart) | None => true,
     };
     let (note, reason) = match (is_forced, failures.is_empty()) {
         (false, _) => (DeletionNote::Drained, "Drained"),
@@ -182,67 +197,73 @@ fn done(report: Report, trouble: Option<String>) -> Drained {
             (DeletionNote::ForcedDrainFailed { error: failures.join("; ") }, "ForceDrainedInPart")
         }
     };
-    let condition =
-        OwnCondition { kind: ConditionKind::Drained, status: Status::True, reason, message: report.message };
+    let condition = MachineCondition {
+        kind: MachineConditionKind::Drained,
+        status: ConditionStatus::True,
+        reason,
+        message: report.message,
+    };
     Drained { note, condition: Some(condition) }
 }
 
-fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Conclusion {
-    let condition = OwnCondition {
-        kind: ConditionKind::Drained,
-        status: Status::False,
+fn waiting(view: &MachineView, report: DrainReport, wake: Requeue, now: Timestamp) -> MachineConclusion {
+    let condition = MachineCondition {
+        kind: MachineConditionKind::Drained,
+        status: ConditionStatus::False,
         reason: reason_of(&report),
         message: report.message.clone(),
     };
     let (reason, note, state) = match report.error() {
-        Some(error) => (Reason::DrainFailed, DeletionNote::DrainFailed { error }, OperationState::Failed),
-        None => (Reason::Draining, DeletionNote::NodeKnown, OperationState::Processing),
+        Some(error) => {
+            (MachineReason::DrainFailed, DeletionNote::DrainFailed { error }, OperationState::Failed)
+        }
+        None => (MachineReason::Draining, DeletionNote::NodeKnown, OperationState::Processing),
     };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
     let told = view.machine.going.told.as_ref();
-    // What the last look has shown says more than that the next one has to wait.
+    // The result of the last list says more than that the next one must wait.
     let has_news = told.is_none() || !report.is_in_line;
     let is_worth_it = has_news && is_worth_telling(told, &condition, now);
     let conditions = if is_worth_it { vec![condition] } else { Vec::new() };
     let drain_memory = (report.memory != view.drain.memory).then_some(report.memory);
-    Conclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
+    MachineConclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
 }
 
-/// Says the same for as long as the drain lasts; condition `Drained` tells how it goes.
-fn draining(report: &Report) -> String {
+/// Returns the same text for as long as the drain lasts; condition `Drained` has the progress.
+fn draining(report: &DrainReport) -> String {
     format!(
         "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
         whole_seconds(report.timeout_at)
     )
 }
 
-/// The cause that people can do most about; pods and volumes on their way are all the same.
-fn reason_of(report: &Report) -> &'static str {
+/// Returns the cause that people can change most easily; pods and volumes that move count as one.
+fn reason_of(report: &DrainReport) -> &'static str {
     match report.groups.first().map(|group| group.cause) {
         Some(
-            cause @ (Cause::BudgetMisconfigured
-            | Cause::SeveralBudgets
-            | Cause::Budget
-            | Cause::Failed
-            | Cause::Overdue
-            | Cause::DetachingTooLong),
+            cause @ (WaitCause::BudgetMisconfigured
+            | WaitCause::SeveralBudgets
+            | WaitCause::Budget
+            | WaitCause::Failed
+            | WaitCause::Overdue
+            | WaitCause::DetachingTooLong),
         ) => cause.name(),
         Some(
-            Cause::Ending
-            | Cause::JustAsked
-            | Cause::NotAsked
-            | Cause::Throttled
-            | Cause::WaitsForTurn
-            | Cause::Detaching
-            | Cause::Reattaching,
+            WaitCause::Ending
+            | WaitCause::JustAsked
+            | WaitCause::NotAsked
+            | WaitCause::Throttled
+            | WaitCause::WaitsForTurn
+            | WaitCause::Detaching
+            | WaitCause::Reattaching,
         )
         | None => "PodsLeaving",
     }
 }
 
-/// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not
-/// ordered away while this is false.
-pub(in crate::machine) fn is_over(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
+/// Returns whether the VM may be deleted: the drain is over, forced, or not needed. For invariants: the deletion of the
+/// VM is not requested while this is false.
+pub(in crate::machine) fn is_over(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> bool {
     let Some(node) = view.node() else { return true };
     if is_past(view) {
         return true;
@@ -250,5 +271,5 @@ pub(in crate::machine) fn is_over(view: &MachineView, progress: &Progress, now: 
     let force = force::of_deletion(view, now);
     let settings = view.settings.drain();
     let step = drain::step(&request(view, node, force, &settings, now), &progress.drain, now);
-    matches!(step, drain::Step::Done { .. })
+    matches!(step, drain::DrainStep::Done { .. })
 }

@@ -1,4 +1,4 @@
-//! After the VM: what the target cluster still has of the Machine, then the finalizer.
+//! Deletes the Node and the bootstrap token after the VM, then removes the finalizer.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow::Break;
@@ -6,38 +6,38 @@ use std::ops::ControlFlow::Break;
 use crate::driver::write_error::ActError;
 use crate::value::phase::OperationState;
 
-use super::super::conclusion::{Reason, Step, Wake};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineReason, MachineStep, Requeue};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{rest, retry_write, write_failed};
 use super::note::DeletionNote;
-use super::{Stage, act, finish, stop};
+use super::{StageFlow, act, finish, stop};
 use crate::machine::facts::MachineView;
 
 pub(super) fn leave(
     view: &MachineView,
-    progress: &Progress,
-    reason: Reason,
+    progress: &MachineProgress,
+    reason: MachineReason,
     message: &str,
-) -> Stage<Infallible> {
+) -> StageFlow<Infallible> {
     let mut batch = Vec::new();
     match (view.node(), &progress.delete_node) {
         (Some(node), None) => {
-            batch.push(Effect::DeleteNode { node: node.name.clone(), uid: node.uid.clone() });
+            batch.push(MachineEffect::DeleteNode { node: node.name.clone(), uid: node.uid.clone() });
         }
         (Some(node), Some(Err(error))) => {
             let note =
                 DeletionNote::NodeDeletionFailed { node: node.name.to_string(), error: error.to_string() };
-            return failed(Reason::NodeDeletionFailed, "delete the Node", error, note);
+            return failed(MachineReason::NodeDeletionFailed, "delete the Node", error, note);
         }
         (Some(_), Some(Ok(()))) | (None, _) => {}
     }
-    // Who has joined has lost its token then, and says so.
+    // A Machine that has joined has deleted its token then.
     let may_have_token = view.has_target() && !view.machine.has_join_duration;
     match (may_have_token, &progress.forget_token) {
-        (true, None) => batch.push(Effect::ForgetToken),
+        (true, None) => batch.push(MachineEffect::ForgetToken),
         (true, Some(Err(error))) => {
             return failed(
-                Reason::BootstrapTokenFailed,
+                MachineReason::BootstrapTokenFailed,
                 "delete the bootstrap token",
                 error,
                 after_node(view),
@@ -46,12 +46,14 @@ pub(super) fn leave(
         (true, Some(Ok(()))) | (false, _) => {}
     }
     if !batch.is_empty() {
-        return Break(Step::Act(batch));
+        return Break(MachineStep::Act(batch));
     }
     match &progress.release {
-        None => act(Effect::ReleaseFinalizer),
-        Some(Ok(())) => Break(rest(reason, message, Wake::Gone)),
-        Some(Err(error)) => failed(Reason::FinalizerHeld, "take the finalizer off", error, after_node(view)),
+        None => act(MachineEffect::ReleaseFinalizer),
+        Some(Ok(())) => Break(rest(reason, message, Requeue::Gone)),
+        Some(Err(error)) => {
+            failed(MachineReason::FinalizerHeld, "take the finalizer off", error, after_node(view))
+        }
     }
 }
 
@@ -63,8 +65,8 @@ fn after_node(view: &MachineView) -> DeletionNote {
     }
 }
 
-fn failed(reason: Reason, what: &str, error: &ActError, note: DeletionNote) -> Stage<Infallible> {
-    // The caches are behind, which is nothing to tell.
+fn failed(reason: MachineReason, what: &str, error: &ActError, note: DeletionNote) -> StageFlow<Infallible> {
+    // The caches are behind, which is not reported.
     if matches!(error, ActError::Conflict | ActError::Gone) {
         return Break(write_failed(reason, what, error));
     }

@@ -30,8 +30,10 @@ use jiff::Timestamp;
 use crate::driver::write_error::ActError;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
-use super::effect::{Effect, Progress};
+use super::conclusion::{
+    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+};
+use super::effect::{EffectTrait, MachineEffect, MachineProgress};
 use super::facts::{ClassFact, DriverFact, MachineView};
 use super::ownership::{conflict as contest, mark};
 use super::step::rest;
@@ -40,13 +42,13 @@ use note::DeletionNote;
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;
 
-/// A stage that is over, or what the pass does next instead.
-type Stage<T = ()> = ControlFlow<Step, T>;
+/// A stage that is over, or the next step of the reconcile.
+type StageFlow<T = ()> = ControlFlow<MachineStep, T>;
 
-pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+pub(super) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     if !machine.has_finalizer {
-        return rest(Reason::Deleted, "nothing of ours holds the Machine", Wake::Gone);
+        return rest(MachineReason::Deleted, "nothing of ours holds the Machine", Requeue::Gone);
     }
     let ControlFlow::Break(step) = stages(view, progress, now);
     let step = if machine.phase == Phase::Terminating || is_owed_to_node(view, progress, now) {
@@ -55,16 +57,16 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         begin(step)
     };
     match (&view.driver, step) {
-        (DriverFact::Substitute { why, .. }, Step::Finish(conclusion)) => {
-            Step::Finish(by_substitute(conclusion, why))
+        (DriverFact::Substitute { why, .. }, MachineStep::Finish(conclusion)) => {
+            MachineStep::Finish(by_substitute(conclusion, why))
         }
         (_, step) => step,
     }
 }
 
-/// That the Machine had failed is known by its phase alone, so that this stays until its Node says so. Nothing else goes on
-/// meanwhile, unless it is forced.
-fn is_owed_to_node(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
+/// Returns whether the Node must still get its condition: only the phase shows that the Machine had failed, so it stays
+/// until the Node has that. Nothing else happens meanwhile, unless the deletion is forced.
+fn is_owed_to_node(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> bool {
     let is_unwritten = progress
         .node_condition
         .as_ref()
@@ -72,12 +74,16 @@ fn is_owed_to_node(view: &MachineView, progress: &Progress, now: Timestamp) -> b
     view.machine.phase == Phase::Failed && is_unwritten && force::of_deletion(view, now).is_none()
 }
 
-fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std::convert::Infallible> {
+fn stages(
+    view: &MachineView,
+    progress: &MachineProgress,
+    now: Timestamp,
+) -> StageFlow<std::convert::Infallible> {
     if let Some(message) = mark::held(view) {
         return stop(mark::waiting(message));
     }
     if was_never_made(view) {
-        return leftovers::leave(view, progress, Reason::Deleted, "no VM was ever asked for");
+        return leftovers::leave(view, progress, MachineReason::Deleted, "no VM was ever asked for");
     }
     if let Some(message) = contest::held(view) {
         return stop(contest::waiting(message));
@@ -87,25 +93,33 @@ fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std:
     let drained = drain::over(view, progress, force, now)?;
     let gone = vm::gone(view, progress, &drained, now)?;
     match gone {
-        vm::Gone::Proven => leftovers::leave(view, progress, Reason::Deleted, "VM and Node are gone"),
-        vm::Gone::Declared { message } => leftovers::leave(view, progress, Reason::VmDeclaredGone, &message),
+        vm::VmGone::Proven => {
+            leftovers::leave(view, progress, MachineReason::Deleted, "VM and Node are gone")
+        }
+        vm::VmGone::Declared { message } => {
+            leftovers::leave(view, progress, MachineReason::VmDeclaredGone, &message)
+        }
     }
 }
 
-/// The status says that the Machine is going before anything is asked of a cloud, so that everyone counts it so. What empties
-/// its Node may begin before that, so that both are told at once.
-fn begin(step: Step) -> Step {
-    let begun = Conclusion {
+/// Writes phase Terminating before any call to a cloud, so that owners count the Machine as deleted. The drain may
+/// begin before that, so that one write reports both.
+fn begin(step: MachineStep) -> MachineStep {
+    let begun = MachineConclusion {
         status: StatusChange::default(),
-        reason: Reason::Deleting,
+        reason: MachineReason::Deleting,
         message: "deletion has begun".into(),
-        wake: Wake::Now,
+        wake: Requeue::Now,
     };
     let conclusion = match step {
-        Step::Act(effects) if effects.iter().all(goes_before_the_status) => return Step::Act(effects),
-        Step::Act(_) => begun,
-        Step::Finish(conclusion) if conclusion.wake == Wake::Gone => return Step::Finish(conclusion),
-        Step::Finish(conclusion) => conclusion,
+        MachineStep::Act(effects) if effects.iter().all(|effect| effect.is(EffectTrait::BeforeStatus)) => {
+            return MachineStep::Act(effects);
+        }
+        MachineStep::Act(_) => begun,
+        MachineStep::Finish(conclusion) if conclusion.wake == Requeue::Gone => {
+            return MachineStep::Finish(conclusion);
+        }
+        MachineStep::Finish(conclusion) => conclusion,
     };
     let operation =
         conclusion.status.operation.clone().or(operation(DeletionNote::Begun, OperationState::Processing));
@@ -115,54 +129,19 @@ fn begin(step: Step) -> Step {
         operation,
         ..conclusion.status
     };
-    Step::Finish(Conclusion { status, ..conclusion })
+    MachineStep::Finish(MachineConclusion { status, ..conclusion })
 }
 
-fn goes_before_the_status(effect: &Effect) -> bool {
-    match effect {
-        // That nothing is left is found out by the pass that goes on.
-        Effect::Drain(drain_effect) => !is_last_look(drain_effect),
-        Effect::SetNodeCondition { .. }
-        | Effect::Cordon { .. }
-        | Effect::ForgetToken
-        | Effect::ReleaseFinalizer => true,
-        Effect::Claim
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::ProbeVm
-        | Effect::CreateVm
-        | Effect::InitializeVm
-        | Effect::RecordVm { .. }
-        | Effect::SyncNode { .. }
-        | Effect::DeleteVm
-        | Effect::DeleteNode { .. }
-        | Effect::WriteMachine(_)
-        | Effect::DeleteMachine
-        | Effect::AskPolicies
-        | Effect::NoteReboot(_)
-        | Effect::RebootVm
-        | Effect::NoteHooks
-        | Effect::AskPermit(_)
-        | Effect::ExtendToken { .. }
-        | Effect::WriteCapacity { .. } => false,
-    }
-}
-
-fn is_last_look(effect: &crate::drain::Effect) -> bool {
-    matches!(effect, crate::drain::Effect::LookAtPods { read: crate::drain::Read::Latest, .. })
-}
-
-/// A VM must go even if the version that made it is gone. Every pass says by whom it is removed.
-fn by_substitute(conclusion: Conclusion, why: &str) -> Conclusion {
+/// A VM must be deleted even if the pinned driver version is gone. Every reconcile reports which version deletes it.
+fn by_substitute(conclusion: MachineConclusion, why: &str) -> MachineConclusion {
     let message = format!("{}; the version that serves removes the VM: {why}", conclusion.message);
-    Conclusion { message, ..conclusion }
+    MachineConclusion { message, ..conclusion }
 }
 
-/// Nobody has begun to make a VM for a newborn, nor for a Machine whose class is not there and that has no mark: this host marks a Machine before it begins, by finalizer
-/// and priority in one write, and whoever has begun leaves a trace in the status. The finalizer alone comes from a template, or
-/// from machine-controller-manager, which puts it on before it looks at the class. A status that waits for the class says so
-/// without a driver's code.
+/// Returns whether no create has begun: for an unstarted Machine, and for one without a class and without the mark.
+/// This host writes finalizer and priority in one write before it begins, and any create leaves a trace in the status.
+/// The finalizer alone comes from a template, or from machine-controller-manager, which adds it before it reads the
+/// class. A status that waits for the class has no driver's code.
 pub(super) fn was_never_made(view: &MachineView) -> bool {
     let machine = &view.machine;
     let is_unmarked = matches!(view.class, ClassFact::Missing(_)) && !machine.has_priority;
@@ -179,18 +158,23 @@ pub(super) fn was_never_made(view: &MachineView) -> bool {
         && machine.conditions.is_empty()
 }
 
-fn operation(note: DeletionNote, state: OperationState) -> Option<Operation> {
-    Some(Operation { kind: OperationType::Delete, state, note: Note::Deleting(note), code: None })
+fn operation(note: DeletionNote, state: OperationState) -> Option<LastOperation> {
+    Some(LastOperation {
+        kind: OperationType::Delete,
+        state,
+        note: OperationNote::Deleting(note),
+        code: None,
+    })
 }
 
-/// The end of a pass whose status says where the deletion is.
+/// Ends a reconcile with the stage of the deletion in the status.
 fn finish(
-    reason: Reason,
+    reason: MachineReason,
     message: impl Into<String>,
     (note, state): (DeletionNote, OperationState),
-    wake: Wake,
-) -> Conclusion {
-    Conclusion {
+    wake: Requeue,
+) -> MachineConclusion {
+    MachineConclusion {
         status: StatusChange { operation: operation(note, state), ..StatusChange::default() },
         reason,
         message: message.into(),
@@ -198,10 +182,10 @@ fn finish(
     }
 }
 
-fn stop<T>(conclusion: Conclusion) -> Stage<T> {
-    ControlFlow::Break(Step::Finish(conclusion))
+fn stop<T>(conclusion: MachineConclusion) -> StageFlow<T> {
+    ControlFlow::Break(MachineStep::Finish(conclusion))
 }
 
-fn act<T>(effect: Effect) -> Stage<T> {
-    ControlFlow::Break(Step::act(effect))
+fn act<T>(effect: MachineEffect) -> StageFlow<T> {
+    ControlFlow::Break(MachineStep::act(effect))
 }

@@ -1,25 +1,25 @@
-//! The Node's name is known before anything goes: afterwards nobody could tell which Node was the Machine's.
+//! Finds the Node's name before anything is deleted: afterwards nothing shows which Node was the Machine's.
 
 use std::ops::ControlFlow::{Break, Continue};
 
 use crate::drain::Force;
 use crate::driver::error::Code;
 use crate::driver::write_error::ActError;
-use crate::driver::{self, Answer, is_not_found};
+use crate::driver::{self, DriverResult, is_not_found};
 use crate::scheduling::retry::Situation;
 use crate::value::phase::OperationState;
 
-use super::super::conclusion::{Reason, Wake};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineReason, Requeue};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{reason_of, rest, retry_call, write_failed};
 use super::note::{DeletionNote, DeletionStage};
-use super::{Stage, act, finish, stop, vm};
-use crate::machine::creation::create::{Found, found_in};
+use super::{StageFlow, act, finish, stop, vm};
+use crate::machine::creation::create::{FoundVm, found_in};
 use crate::machine::facts::MachineView;
 
-/// Asks the driver where nothing else tells. What it cannot tell is waited for, except by a deletion that is forced or that had
-/// come further already: the VM is the dearer one of both.
-pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force>) -> Stage {
+/// Asks the driver for the Node's name if no object has it. The deletion waits for the answer, unless it is forced or
+/// was further already: the VM costs more than the Node.
+pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Option<Force>) -> StageFlow {
     let machine = &view.machine;
     if !view.has_target() || machine.node_name.is_some() || view.node().is_some() {
         return Continue(());
@@ -28,7 +28,7 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
     if !driver.capabilities.status {
         return Continue(());
     }
-    let Some(look) = &progress.probe else { return act(Effect::ProbeVm) };
+    let Some(look) = &progress.probe else { return act(MachineEffect::ProbeVm) };
     if let Some(effect) = unknown_node(view, look) {
         return recorded(progress, effect);
     }
@@ -41,7 +41,7 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
         }
         Err(_) if force.is_some() || machine.going.is_vm_declared_gone || was_ordered(view) => Continue(()),
         Err(error) => stop(finish(
-            reason_of(error, Reason::CloudUnreachable),
+            reason_of(error, MachineReason::CloudUnreachable),
             vm::with_advice(view, error),
             (DeletionNote::FindVmFailed { error: error.to_string() }, OperationState::Failed),
             retry_call(view, Situation::Status, error),
@@ -49,35 +49,39 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
     }
 }
 
-fn recorded(progress: &Progress, effect: Effect) -> Stage {
+fn recorded(progress: &MachineProgress, effect: MachineEffect) -> StageFlow {
     match &progress.record {
         None => act(effect),
-        // The next pass sees the Node, if it is there.
-        Some(Ok(())) => Break(rest(Reason::Deleting, "the VM's Node is known", Wake::Now)),
-        // What the server refuses it will refuse for ever.
+        // The next reconcile sees the Node, if it exists.
+        Some(Ok(())) => Break(rest(MachineReason::Deleting, "the VM's Node is known", Requeue::Now)),
+        // A write that the server refuses is refused every time.
         Some(Err(ActError::Invalid { .. } | ActError::Denied { .. })) => Continue(()),
         Some(Err(error)) => {
-            Break(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+            Break(write_failed(MachineReason::WriteFailed, "store the VM's id on the Machine", error))
         }
     }
 }
 
-fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect> {
+fn unknown_node(view: &MachineView, look: &DriverResult<driver::Vm>) -> Option<MachineEffect> {
     let found = match look {
-        Ok(vm) => Found::of(vm),
+        Ok(vm) => FoundVm::of(vm),
         Err(error) => found_in(error)?,
     };
     let provider_id = view.machine.provider_id.clone().unwrap_or(found.provider_id);
-    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name), is_proven: true })
+    found.node_name.map(|name| MachineEffect::RecordVm {
+        provider_id,
+        node_name: Some(name),
+        is_proven: true,
+    })
 }
 
-/// An order to remove the VM was given.
+/// Returns whether a delete request for the VM was sent.
 fn was_ordered(view: &MachineView) -> bool {
     view.machine.going.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
 }
 
-/// The removal of the VM had begun: a drain would come too late. An order that failed has begun nothing that could be relied on, so that
-/// a Node which joins after it is drained.
+/// Returns whether the deletion of the VM had begun: a drain would be too late. A failed delete request does not count,
+/// so that a Node which joins after it is drained.
 pub(in crate::machine) fn is_past(view: &MachineView) -> bool {
     let has_failed = view.machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let is_refused = has_failed && view.machine.going.left_at == Some(DeletionStage::Vm);

@@ -1,13 +1,11 @@
-//! What `lastOperation` says of a deletion.
+//! The content of `lastOperation` during a deletion.
 
-/// What came last in a deletion. Each tells which stage comes next, by [`DeletionNote::next`].
+/// The last step of a deletion. [`DeletionNote::next`] returns the stage that comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeletionNote {
-    /// The deletion begins.
     Begun,
-    /// The VM could not be looked at.
+    /// The VM could not be queried.
     FindVmFailed {
-        /// The driver's error.
         error: String,
     },
     /// The Machine's Node is known.
@@ -19,7 +17,6 @@ pub enum DeletionNote {
     },
     /// The drain failed, and is tried again.
     DrainFailed {
-        /// What failed.
         error: String,
     },
     /// There is no target cluster.
@@ -32,36 +29,30 @@ pub enum DeletionNote {
     ForceDrained,
     /// The drain failed, and the deletion is forced.
     ForcedDrainFailed {
-        /// What failed.
         error: String,
     },
-    /// Pods and volumes are done with, as an earlier pass knew.
+    /// Pods and volumes are removed, as an earlier reconcile knew.
     VolumesDetached,
     /// The cloud works on the VM's removal.
     VmWorking {
-        /// What it says.
         message: String,
     },
-    /// The VM could not be removed, which may pass by itself.
+    /// The VM could not be deleted; a retry may help.
     VmDeletionFailed {
-        /// Why.
         error: String,
     },
-    /// The VM could not be removed, and something must change before it can.
+    /// The VM could not be deleted, and something must change before a retry helps.
     VmDeletionRefused {
-        /// Why.
         error: String,
     },
     /// The VM is gone, and the Node could not be deleted.
     NodeDeletionFailed {
-        /// The Node.
         node: String,
         /// The API server's error.
         error: String,
     },
-    /// The Node is deleted; what else is of the Machine is left.
+    /// The Node is deleted; other objects of the Machine are left.
     NodeDeleted {
-        /// The Node.
         node: String,
     },
     /// There is no Node.
@@ -73,15 +64,10 @@ pub enum DeletionNote {
 /// The stages of a deletion, as others read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeletionStage {
-    /// Looking at the VM.
     VmStatus,
-    /// Draining the Node.
     Drain,
-    /// Removing volume attachments.
     VolumeAttachments,
-    /// Removing the VM.
     Vm,
-    /// Removing the Node.
     Node,
     /// Taking the finalizer off.
     Finalizer,
@@ -95,7 +81,7 @@ impl DeletionNote {
             Self::NodeKnown | Self::NodeConditionFailed { .. } | Self::DrainFailed { .. } => {
                 DeletionStage::Drain
             }
-            // Volume attachments go with the pods of a forced drain.
+            // A forced drain deletes volume attachments with the pods.
             Self::NoTargetCluster
             | Self::NoNodeToDrain
             | Self::Drained

@@ -1,4 +1,4 @@
-//! A Machine whose Node is not there, or is not known to be its own.
+//! A Machine whose Node is missing, or is not known to be its own.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,31 +6,33 @@ use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::id::{NodeName, ObjectKey, ProviderId};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
-use super::super::effect::Progress;
+use super::super::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed,
+};
+use super::super::effect::MachineProgress;
 use super::super::step::{operation, rest};
-use super::permit::{self, Deed, Obstacle};
-use super::timers::{self, Wait, thawed, timed};
+use super::permit::{self, HealthAction, Obstacle};
+use super::timers::{self, NodeWait, thawed, timed};
 use crate::machine::facts::{MachineFact, MachineView};
-use crate::machine::ownership::conflict::Taken;
+use crate::machine::ownership::conflict::NodeNameHolder;
 
-/// Why there is none.
+/// The reason why there is none.
 #[derive(Clone, Copy)]
 pub(super) enum Absence<'a> {
     /// There is no such Node.
     Gone,
-    /// One with that name belongs to another VM, which is as good as none.
+    /// A Node with that name belongs to another VM, which counts as none.
     Foreign(&'a ProviderId),
-    /// Others claim it as well.
+    /// Other Machines name it as well.
     Contested(&'a [ObjectKey]),
 }
 
 impl Absence<'_> {
-    fn reason(self, otherwise: Reason) -> Reason {
+    fn reason(self, otherwise: MachineReason) -> MachineReason {
         match self {
             Self::Gone => otherwise,
-            Self::Foreign(_) => Reason::NodeNameTaken,
-            Self::Contested(_) => Reason::NodeContested,
+            Self::Foreign(_) => MachineReason::NodeNameTaken,
+            Self::Contested(_) => MachineReason::NodeContested,
         }
     }
 
@@ -57,7 +59,12 @@ impl Absence<'_> {
     }
 }
 
-pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
+pub(super) fn step(
+    view: &MachineView,
+    progress: &MachineProgress,
+    absence: Absence<'_>,
+    now: Timestamp,
+) -> MachineStep {
     let machine = &view.machine;
     let name = node_name(machine);
     let is_anothers = view.rivals.has_taken_name.is_some();
@@ -66,7 +73,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
         return step;
     }
     match (machine.phase, absence) {
-        // It may be this one's and in the best of health, so that nothing is concluded.
+        // It may be this Machine's and healthy, so that nothing follows.
         (
             Phase::Running
             | Phase::Unknown
@@ -74,7 +81,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
             | Phase::InPlaceUpdateSuccessful
             | Phase::InPlaceUpdateFailed,
             Absence::Contested(_),
-        ) => rest(Reason::NodeContested, gone(), Wake::Resync),
+        ) => rest(MachineReason::NodeContested, gone(), Requeue::Resync),
         (Phase::Running | Phase::InPlaceUpdateSuccessful, Absence::Gone | Absence::Foreign(_)) => {
             let status = StatusChange {
                 phase: Some(Phase::Unknown),
@@ -82,16 +89,22 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
                 operation: operation(
                     OperationType::HealthCheck,
                     OperationState::Processing,
-                    Note::NodeMissing,
+                    OperationNote::NodeMissing,
                 ),
                 ..StatusChange::default()
             };
-            let reason = absence.reason(Reason::NodeMissing);
-            Step::Finish(Conclusion { status, reason, message: gone(), wake: Wake::Now })
+            let reason = absence.reason(MachineReason::NodeMissing);
+            MachineStep::Finish(MachineConclusion { status, reason, message: gone(), wake: Requeue::Now })
         }
-        (Phase::Failed, _) => rest(Reason::Failed, "failed, and its Node is not there", Wake::Resync),
+        (Phase::Failed, _) => {
+            rest(MachineReason::Failed, "failed, and its Node is not there", Requeue::Resync)
+        }
         (Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed, _) => {
-            let wait = Wait { reason: absence.reason(Reason::NodeMissing), what: gone(), because: &gone() };
+            let wait = NodeWait {
+                reason: absence.reason(MachineReason::NodeMissing),
+                what: gone(),
+                because: &gone(),
+            };
             timed(view, progress, &wait, now)
         }
         (
@@ -100,8 +113,8 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
         ) => {
             let otherwise = format!("the VM is created, Node {name} has not joined yet");
             let message = absence.message(name, is_anothers, otherwise);
-            let wait = Wait {
-                reason: absence.reason(Reason::WaitingForNode),
+            let wait = NodeWait {
+                reason: absence.reason(MachineReason::WaitingForNode),
                 what: message.clone(),
                 because: &message,
             };
@@ -110,11 +123,17 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
     }
 }
 
-/// The Node of another VM has the name of its own, and stays: the VM cannot join, and its replacement will have another name. What stands
-/// in the way is waited for as long as the Machine has time to join, and no longer.
-fn taken(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Option<Step> {
+/// The Node of another VM has the name of this one's, and stays: the VM cannot join, and its replacement will have
+/// another name. The Machine waits for an obstacle only as long as it has time to join.
+fn taken(
+    view: &MachineView,
+    progress: &MachineProgress,
+    absence: Absence<'_>,
+    now: Timestamp,
+) -> Option<MachineStep> {
     let machine = &view.machine;
-    let stays = view.rivals.has_taken_name == Some(Taken::Staying) && !matches!(absence, Absence::Gone);
+    let stays =
+        view.rivals.has_taken_name == Some(NodeNameHolder::Staying) && !matches!(absence, Absence::Gone);
     if machine.phase != Phase::Pending || !stays || !permits(view.gate, EffectKind::FailMachine) {
         return None;
     }
@@ -132,13 +151,13 @@ fn taken(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Tim
         }
     };
     let message = format!("Node {name} is that of {whose}, so that the VM cannot join under that name");
-    match permit::obtained(view, progress, Deed::GiveWay, &message) {
+    match permit::obtained(view, progress, HealthAction::GiveWay, &message) {
         Ok(()) => {}
         Err(obstacle) => match *obstacle {
-            Obstacle::Ask(effect) => return Some(Step::act(effect)),
+            Obstacle::Ask(effect) => return Some(MachineStep::act(effect)),
             Obstacle::Held { message, after, .. } => {
                 let left = elapsed(now, end) + SignedDuration::from_secs(1);
-                return Some(rest(Reason::NodeNameTaken, message, Wake::After(after.min(left))));
+                return Some(rest(MachineReason::NodeNameTaken, message, Requeue::After(after.min(left))));
             }
             Obstacle::Unknown(..) => return None,
         },
@@ -146,10 +165,15 @@ fn taken(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Tim
     let status = StatusChange {
         phase: Some(Phase::Failed),
         timeout_active: Some(false),
-        operation: operation(OperationType::Create, OperationState::Failed, Note::NodeNameTaken),
+        operation: operation(OperationType::Create, OperationState::Failed, OperationNote::NodeNameTaken),
         ..StatusChange::default()
     };
-    Some(Step::Finish(Conclusion { status, reason: Reason::NodeNameTaken, message, wake: Wake::Resync }))
+    Some(MachineStep::Finish(MachineConclusion {
+        status,
+        reason: MachineReason::NodeNameTaken,
+        message,
+        wake: Requeue::Resync,
+    }))
 }
 
 fn node_name(machine: &MachineFact) -> &str {

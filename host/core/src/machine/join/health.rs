@@ -1,25 +1,27 @@
-//! What the health of a Node makes of its Machine.
+//! Decides the phase from the health of the Node.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::health_policy::{Health, Judgement};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
-use super::super::effect::Progress;
+use super::super::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, elapsed,
+};
+use super::super::effect::MachineProgress;
 use super::super::step::operation;
-use super::timers::{Wait, thawed, timed};
+use super::timers::{NodeWait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
-/// What follows from it.
+/// Returns the step that follows from the health of the Node.
 pub(super) fn step(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     match &judgement.health {
         Health::Healthy => healthy(view, node, progress, now),
         Health::Unhealthy { because, action: _ } => without_health(view, node, because, progress, now),
@@ -27,7 +29,7 @@ pub(super) fn step(
     }
 }
 
-/// This pass is the one in which the Machine's Node joins.
+/// Returns whether the Machine's Node joins in this reconcile.
 pub(super) fn joins(view: &MachineView, node: &NodeFact, judgement: &Judgement) -> bool {
     view.machine.phase != Phase::Running
         && joins_for_the_first_time(&view.machine)
@@ -35,7 +37,7 @@ pub(super) fn joins(view: &MachineView, node: &NodeFact, judgement: &Judgement) 
         && !is_held(&view.machine, node)
 }
 
-/// Pods that every Node needs are not there yet.
+/// Returns whether pods that every Node needs are still missing.
 fn is_held(machine: &MachineFact, node: &NodeFact) -> bool {
     machine.phase == Phase::Pending && node.has_critical_taint
 }
@@ -46,30 +48,30 @@ fn joins_for_the_first_time(machine: &MachineFact) -> bool {
         .is_none_or(|last| last.kind == OperationType::Create && last.state != OperationState::Successful)
 }
 
-/// The Machine stays as it is, and no clock of it strikes.
-fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> Step {
-    Step::Finish(Conclusion {
+/// The Machine stays as it is, and no timeout ends.
+fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> MachineStep {
+    MachineStep::Finish(MachineConclusion {
         status: copied_conditions(&view.machine, node),
-        reason: Reason::NodeUnhealthy,
+        reason: MachineReason::NodeUnhealthy,
         message: format!("it is not decided whether the Node is healthy: {because}"),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
+fn healthy(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     if machine.phase == Phase::Running {
-        return Step::Finish(Conclusion {
+        return MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::NodeHealthy,
+            reason: MachineReason::NodeHealthy,
             message: "the Node is healthy".into(),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         });
     }
     if is_held(machine, node) {
         let because = "the Node is healthy and still carries the taint critical-components-not-ready";
-        let wait = Wait { reason: Reason::WaitingForNode, what: because.to_owned(), because };
+        let wait = NodeWait { reason: MachineReason::WaitingForNode, what: because.to_owned(), because };
         return with_conditions(status.copies_conditions, timed(view, progress, &wait, now));
     }
     let is_first = joins_for_the_first_time(machine);
@@ -77,19 +79,19 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
     status.timeout_active = Some(false);
     status.operation = if is_first {
         let took = node_joined_after(machine, node);
-        operation(OperationType::Create, OperationState::Successful, Note::Joined { took })
+        operation(OperationType::Create, OperationState::Successful, OperationNote::Joined { took })
     } else {
-        operation(OperationType::HealthCheck, OperationState::Successful, Note::Rejoined)
+        operation(OperationType::HealthCheck, OperationState::Successful, OperationNote::Rejoined)
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::NodeHealthy,
+        reason: MachineReason::NodeHealthy,
         message: "the Node is healthy".into(),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-/// By the time at which the Node became Ready, which is exact however late this pass is.
+/// Returns the time until the Node became Ready, which is exact however late this reconcile is.
 fn node_joined_after(machine: &MachineFact, node: &NodeFact) -> SignedDuration {
     node.ready_since.map_or(SignedDuration::ZERO, |ready| elapsed(machine.created, ready))
 }
@@ -98,9 +100,9 @@ fn without_health(
     view: &MachineView,
     node: &NodeFact,
     because: &str,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     let copies_conditions = status.copies_conditions;
@@ -112,27 +114,36 @@ fn without_health(
         Phase::Running | Phase::InPlaceUpdateSuccessful => {
             status.phase = Some(Phase::Unknown);
             status.timeout_active = Some(true);
-            let note = Note::Unhealthy { because: because.to_owned() };
+            let note = OperationNote::Unhealthy { because: because.to_owned() };
             status.operation = operation(OperationType::HealthCheck, OperationState::Processing, note);
-            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Now })
+            MachineStep::Finish(MachineConclusion {
+                status,
+                reason: MachineReason::NodeUnhealthy,
+                message,
+                wake: Requeue::Now,
+            })
         }
         Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => {
             let message = format!("the Node is not ready yet: {because}");
-            let wait = Wait { reason: Reason::NodeNotReady, what: message.clone(), because: &message };
+            let wait =
+                NodeWait { reason: MachineReason::NodeNotReady, what: message.clone(), because: &message };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
         Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed => {
-            let wait = Wait { reason: Reason::NodeUnhealthy, what: message, because };
+            let wait = NodeWait { reason: MachineReason::NodeUnhealthy, what: message, because };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
-        Phase::Failed => Step::Finish(Conclusion {
+        Phase::Failed => MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::Failed,
+            reason: MachineReason::Failed,
             message: format!("failed: {because}"),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         }),
-        Phase::Terminating => {
-            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Resync })
-        }
+        Phase::Terminating => MachineStep::Finish(MachineConclusion {
+            status,
+            reason: MachineReason::NodeUnhealthy,
+            message,
+            wake: Requeue::Resync,
+        }),
     }
 }

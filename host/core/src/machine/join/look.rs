@@ -1,92 +1,92 @@
-//! A look at the VM of a Machine in service, from time to time: what it does, its addresses, and whether it is there.
+//! Queries the VM of a Machine in service from time to time: its state, its addresses, and whether it exists.
 //!
-//! What it finds is told, and what its driver has left to do is done. The Node decides what becomes of the Machine: a
-//! healthy one is not failed because a cloud says that it has
-//! no VM, and one whose VM is gone is not healthy for long.
+//! The result is reported, and steps that the driver has left are done. The Node decides about the Machine: a healthy
+//! one does not fail because a cloud says that it has no VM, and one without a VM is not healthy for long.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::error::{CallError, Code};
 use crate::driver::{Address, Vm, is_not_found};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
-use crate::scheduling::looks::{LookFact, SECOND_LOOK, VM_FOUND};
+use crate::scheduling::looks::{SECOND_LOOK, VM_FOUND, VmCheckFact};
 use crate::value::addresses;
 use crate::value::id::ProviderId;
 use crate::value::phase::Phase;
 
-use super::super::conclusion::{ConditionKind, OwnCondition, VmReport, Wake};
-use super::super::effect::{Effect, Progress};
-use super::remark::{Remark, Turn, wake_at};
+use super::super::conclusion::{MachineCondition, MachineConditionKind, Requeue, VmReport};
+use super::super::effect::{MachineEffect, MachineProgress};
+use super::remark::{ConclusionPart, TaskResult, wake_at};
 use crate::machine::creation::create::found_in;
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::ownership::unproven;
 
-/// Looks when it is time.
-pub(super) fn turn(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
-    let Some((look, second)) = due(view) else { return Turn::nothing() };
+/// Queries the VM when it is time.
+pub(super) fn turn(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> TaskResult {
+    let Some((look, second)) = due(view) else { return TaskResult::nothing() };
     let at = look
         .missed
         .and_then(|missed| missed.checked_add(second).ok())
         .map_or(look.next, |at| at.min(look.next));
     if now < at {
-        return Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() });
+        return TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() });
     }
     let next = look.next.max(now).checked_add(look.interval).unwrap_or(Timestamp::MAX);
     let wake = Some(wake_at(next, now));
     match &progress.probe {
-        None => Turn::act(Effect::ProbeVm),
-        Some(Ok(vm)) => Turn::Say(Remark { wake, ..found(view, vm, look) }),
+        None => TaskResult::act(MachineEffect::ProbeVm),
+        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, look) }),
         Some(Err(error)) if is_not_found(error) => match look.missed {
-            Some(missed) if now.duration_since(missed) >= second => {
-                Turn::Say(Remark { wake, condition: Some(gone(view, second)), ..Remark::default() })
-            }
+            Some(missed) if now.duration_since(missed) >= second => TaskResult::Say(ConclusionPart {
+                wake,
+                condition: Some(gone(view, second)),
+                ..ConclusionPart::default()
+            }),
             Some(missed) => {
                 let at = missed.checked_add(second).unwrap_or(Timestamp::MAX);
-                Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() })
+                TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() })
             }
             None => {
                 let at = now.checked_add(second).unwrap_or(Timestamp::MAX);
-                Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() })
+                TaskResult::Say(ConclusionPart { wake: Some(wake_at(at, now)), ..ConclusionPart::default() })
             }
         },
         Some(Err(error)) if error.code() == Code::Uninitialized => {
             unfinished(view, progress, error, look, wake)
         }
-        // Of any other error the next look will tell.
+        // The next query shows any other error.
         Some(Err(error)) => {
             let condition = unproven::refusal(error).map(unproven::condition);
-            Turn::Say(Remark { wake, condition, ..Remark::default() })
+            TaskResult::Say(ConclusionPart { wake, condition, ..ConclusionPart::default() })
         }
     }
 }
 
-/// A VM in service that its driver has something left to do for, such as to mark one that it adopts. It gets no
-/// bootstrap token: it has joined.
+/// Initializes a VM in service, such as an adopted one that gets its mark. It gets no bootstrap token: it has joined.
 fn unfinished(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     error: &CallError,
-    look: &LookFact,
-    wake: Option<Wake>,
-) -> Turn {
+    look: &VmCheckFact,
+    wake: Option<Requeue>,
+) -> TaskResult {
     let can = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.initialize);
     let is_own = found_in(error).is_some_and(|found| is_own(view, &found.provider_id));
     match &progress.initialize {
         None if can && is_own && permits(view.gate, EffectKind::Initialize) => {
-            Turn::act(Effect::InitializeVm)
+            TaskResult::act(MachineEffect::InitializeVm)
         }
-        Some(Ok(vm)) => Turn::Say(Remark { wake, ..found(view, vm, look) }),
+        Some(Ok(vm)) => TaskResult::Say(ConclusionPart { wake, ..found(view, vm, look) }),
         Some(Err(error)) if error.code() != Code::Unimplemented => {
-            let condition = OwnCondition {
-                kind: ConditionKind::VmPresent,
-                status: Status::True,
+            let condition = MachineCondition {
+                kind: MachineConditionKind::VmPresent,
+                status: ConditionStatus::True,
                 reason: "InitializationFailed",
                 message: error.to_string(),
             };
-            Turn::Say(Remark { wake, condition: Some(condition), ..Remark::default() })
+            TaskResult::Say(ConclusionPart { wake, condition: Some(condition), ..ConclusionPart::default() })
         }
-        None | Some(Err(_)) => Turn::Say(Remark { wake, ..Remark::default() }),
+        None | Some(Err(_)) => TaskResult::Say(ConclusionPart { wake, ..ConclusionPart::default() }),
     }
 }
 
@@ -94,8 +94,8 @@ fn is_own(view: &MachineView, id: &ProviderId) -> bool {
     view.machine.provider_id.as_ref().is_some_and(|own| id.names_same_vm(own))
 }
 
-/// When to look, and how long after a look that finds nothing to look again; `None` when the Machine is not one that is looked at.
-fn due(view: &MachineView) -> Option<(&LookFact, SignedDuration)> {
+/// Returns when to query, and the pause after a query that finds nothing; `None` when the Machine's VM is not queried.
+fn due(view: &MachineView) -> Option<(&VmCheckFact, SignedDuration)> {
     let machine = &view.machine;
     let DriverFact::Ready(driver) = &view.driver else { return None };
     let is_looked_at = matches!(machine.phase, Phase::Running | Phase::Available)
@@ -106,25 +106,25 @@ fn due(view: &MachineView) -> Option<(&LookFact, SignedDuration)> {
     Some((look, SECOND_LOOK.max(driver.consistency_window)))
 }
 
-fn found(view: &MachineView, vm: &Vm, look: &LookFact) -> Remark {
+fn found(view: &MachineView, vm: &Vm, look: &VmCheckFact) -> ConclusionPart {
     if !is_own(view, &vm.provider_id) {
-        return Remark::default();
+        return ConclusionPart::default();
     }
-    let back = OwnCondition {
-        kind: ConditionKind::VmPresent,
-        status: Status::True,
+    let back = MachineCondition {
+        kind: MachineConditionKind::VmPresent,
+        status: ConditionStatus::True,
         reason: VM_FOUND,
         message: "the cloud shows the VM".to_owned(),
     };
-    Remark {
+    ConclusionPart {
         condition: look.is_doubted.then_some(back),
         vm: Some(VmReport::of(vm)),
         addresses: current_addresses(view, vm),
-        ..Remark::default()
+        ..ConclusionPart::default()
     }
 }
 
-/// What the cloud tells takes the place of what is stored; a cloud that tells none says nothing.
+/// Returns the cloud's addresses, which replace the stored ones; an empty list changes nothing.
 fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
     if vm.addresses.is_empty() {
         return None;
@@ -135,12 +135,12 @@ fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
     Some(told).filter(|told| *told != view.machine.addresses)
 }
 
-fn gone(view: &MachineView, second: SignedDuration) -> OwnCondition {
+fn gone(view: &MachineView, second: SignedDuration) -> MachineCondition {
     let vm = view.machine.provider_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
     let apart = crate::value::duration::format(second);
-    OwnCondition {
-        kind: ConditionKind::VmPresent,
-        status: Status::False,
+    MachineCondition {
+        kind: MachineConditionKind::VmPresent,
+        status: ConditionStatus::False,
         reason: "VmGone",
         message: format!(
             "two looks, {apart} apart, have not found VM{vm} in the cloud: the Machine fails when its Node is not healthy any more"

@@ -1,6 +1,6 @@
 //! The life of a Machine whose VM exists: its Node joins, gets its metadata, and is healthy or not.
 //!
-//! Each module answers one question. `health` decides the phase; the remarks of the others are added to its conclusion.
+//! Each module does one task. `health` decides the phase; the results of the others are added to its conclusion.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -41,16 +41,16 @@ use crate::machine::node::health::NodeConditionFact;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::phase::Phase;
 
-use super::conclusion::{Reason, StatusChange, Step, Wake};
-use super::effect::{Effect, Progress};
+use super::conclusion::{MachineReason, MachineStep, Requeue, StatusChange};
+use super::effect::{MachineEffect, MachineProgress};
 use super::facts::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
 use super::step::{PREREQUISITE, rest, write_failed};
 
 use absent::Absence;
-use remark::{Remark, Turn};
+use remark::{ConclusionPart, TaskResult};
 pub(super) use timers::waiting_for_node;
 
-pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+pub(super) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     match &view.target {
         TargetFact::None => without_target(view, progress, now),
         TargetFact::Cluster(_) if view.machine.provider_id.is_none() => without_vm(view, progress, now),
@@ -66,24 +66,29 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     }
 }
 
-fn without_target(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+fn without_target(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let step = if view.machine.phase == Phase::Failed {
-        rest(Reason::Failed, "failed, and there is no cluster to recover in", Wake::Resync)
+        rest(MachineReason::Failed, "failed, and there is no cluster to recover in", Requeue::Resync)
     } else {
-        rest(Reason::VmCreated, "the VM is created, and there is no cluster to join", Wake::Resync)
+        rest(MachineReason::VmCreated, "the VM is created, and there is no cluster to join", Requeue::Resync)
     };
     let turns = vec![upkeep::machine(view, None, progress, now), look::turn(view, progress, now)];
     concluded(view, None, None, step, turns, now)
 }
 
 /// Only a failed Machine comes here without a VM: all others are being created.
-fn without_vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+fn without_vm(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let message = "creation failed for good: delete the Machine to try anew";
-    let step = rest(Reason::Failed, message, Wake::Resync);
+    let step = rest(MachineReason::Failed, message, Requeue::Resync);
     concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
 }
 
-fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
+fn without_node(
+    view: &MachineView,
+    progress: &MachineProgress,
+    absence: Absence<'_>,
+    now: Timestamp,
+) -> MachineStep {
     let mut turns = vec![upkeep::token(view, progress, now), upkeep::machine(view, None, progress, now)];
     if let Some(step) = first_act(&turns) {
         return step;
@@ -92,42 +97,46 @@ fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, n
         return step;
     }
     if let Some(result) = &progress.record {
-        turns.push(Turn::written("store the name of the Machine's Node", result));
+        turns.push(TaskResult::written("store the name of the Machine's Node", result));
     }
     let step = absent::step(view, progress, absence, now);
     let judgement = policies::judgement(view, progress);
     concluded(view, None, Some(&judgement), step, turns, now)
 }
 
-/// Whoever deletes a Node means its machine. Our finalizer on the Node keeps it until that is gone.
-fn leaving(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
+/// Deletes the Machine of a Node that is being deleted. Our finalizer keeps the Node until the Machine is gone.
+fn leaving(view: &MachineView, node: &NodeFact, progress: &MachineProgress) -> MachineStep {
     let name = &node.name;
     match &progress.delete_machine {
-        None if permits(view.gate, EffectKind::SetDelete) => Step::act(Effect::DeleteMachine),
+        None if permits(view.gate, EffectKind::SetDelete) => MachineStep::act(MachineEffect::DeleteMachine),
         None => {
-            let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-            rest(Reason::Frozen, format!("Node {name} is being deleted; deleting its Machine is held"), wake)
+            let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
+            rest(
+                MachineReason::Frozen,
+                format!("Node {name} is being deleted; deleting its Machine is held"),
+                wake,
+            )
         }
         Some(Ok(())) => {
             let message = format!("Node {name} is being deleted, and so is its Machine");
-            // The deletion is seen within moments; this is for when that is missed.
-            rest(Reason::NodeDeleting, message, Wake::After(SignedDuration::from_mins(1)))
+            // The deletion is seen within moments; the timer is for a missed event.
+            rest(MachineReason::NodeDeleting, message, Requeue::After(SignedDuration::from_mins(1)))
         }
         Some(Err(error)) => {
-            write_failed(Reason::WriteFailed, &format!("delete the Machine of Node {name}"), error)
+            write_failed(MachineReason::WriteFailed, &format!("delete the Machine of Node {name}"), error)
         }
     }
 }
 
-fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
+fn with_node(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let judgement = policies::judgement(view, progress);
     let kept = preserve::node(view, node, progress, now);
-    // Of two conditions of the Node one is written in a pass.
+    // A reconcile writes one of the two conditions of the Node.
     let may_say = !preserve::says(view, node, now);
     let turns = vec![
         upkeep::node(view, node, &judgement, progress, now),
         if health::joins(view, node, &judgement) {
-            Turn::nothing()
+            TaskResult::nothing()
         } else {
             upkeep::token(view, progress, now)
         },
@@ -135,8 +144,12 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Time
         kept,
         in_place::node(view, node, progress, may_say, now),
         upkeep::forget_token(view, node, &judgement, progress, now),
-        // Nothing waits for a cloud that is to say more than that the Node is healthy.
-        if judgement.health == Health::Healthy { look::turn(view, progress, now) } else { Turn::nothing() },
+        // No query delays anything: the Node is healthy.
+        if judgement.health == Health::Healthy {
+            look::turn(view, progress, now)
+        } else {
+            TaskResult::nothing()
+        },
     ];
     if let Some(step) = first_act(&turns) {
         return step;
@@ -148,63 +161,64 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Time
     concluded(view, Some(node), Some(&judgement), step, turns, now)
 }
 
-/// The first question that has something to do. The others come to their turn when its outcome is known.
-fn first_act(turns: &[Turn]) -> Option<Step> {
+/// Returns the effects of the first task that has any. The others follow when its outcome is known.
+fn first_act(turns: &[TaskResult]) -> Option<MachineStep> {
     turns.iter().find_map(|turn| match turn {
-        Turn::Act(effects) => Some(Step::Act(effects.clone())),
-        Turn::Say(_) => None,
+        TaskResult::Act(effects) => Some(MachineStep::Act(effects.clone())),
+        TaskResult::Say(_) => None,
     })
 }
 
-/// The conclusion with what all questions have to say. `judgement`: on the Node or on its absence; `None` where no Node is
-/// expected.
+/// Adds the results of all tasks to the conclusion. `judgement` is about the Node or its absence; `None` where no Node
+/// is expected.
 fn concluded(
     view: &MachineView,
     node: Option<&NodeFact>,
     judgement: Option<&Judgement>,
-    step: Step,
-    turns: Vec<Turn>,
+    step: MachineStep,
+    turns: Vec<TaskResult>,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     if let Some(step) = first_act(&turns) {
         return step;
     }
-    let Step::Finish(conclusion) = step else { return step };
+    let MachineStep::Finish(conclusion) = step else { return step };
     let conclusion = match judgement {
         Some(judgement) => tell::healthy(view, node.is_some(), judgement, conclusion, now),
         None => conclusion,
     };
-    let remarks: Vec<Remark> = turns
+    let remarks: Vec<ConclusionPart> = turns
         .into_iter()
         .filter_map(|turn| match turn {
-            Turn::Say(remark) => Some(remark),
-            Turn::Act(_) => None,
+            TaskResult::Say(remark) => Some(remark),
+            TaskResult::Act(_) => None,
         })
         .collect();
     let is_written = remarks.iter().all(|remark| remark.trouble.is_none());
     let conclusion = remarks.into_iter().fold(conclusion, |conclusion, remark| remark.add_to(conclusion));
-    Step::Finish(preserve::conclude(view, node, conclusion, is_written, now))
+    MachineStep::Finish(preserve::conclude(view, node, conclusion, is_written, now))
 }
 
-/// True when a type came or went or a status changed. Heartbeats and the order of the list do not count.
+/// Returns true when a type was added or removed, or a status changed. Heartbeats and the order of the list do not
+/// count.
 pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact]) -> bool {
     let set = |conditions: &[NodeConditionFact]| conditions.iter().cloned().collect::<BTreeSet<_>>();
     set(one) != set(other)
 }
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
-    // Who updates Nodes in place reads the reason of that condition from the Machine.
+    // Programs that update Nodes in place read the reason of that condition from the Machine.
     let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|told| &told.reason);
     let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }
 }
 
-fn with_conditions(copies_conditions: bool, step: Step) -> Step {
+fn with_conditions(copies_conditions: bool, step: MachineStep) -> MachineStep {
     match step {
-        Step::Finish(mut conclusion) => {
+        MachineStep::Finish(mut conclusion) => {
             conclusion.status.copies_conditions = copies_conditions;
-            Step::Finish(conclusion)
+            MachineStep::Finish(conclusion)
         }
-        act @ Step::Act(_) => act,
+        act @ MachineStep::Act(_) => act,
     }
 }

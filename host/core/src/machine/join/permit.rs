@@ -1,43 +1,42 @@
-//! Before a Machine is failed or started anew because of its health: are enough of the others there, and is its zone to be
-//! believed?
+//! Asks before a Machine is failed or rebooted because of its health: are enough others there, and is its zone silent?
 
 use jiff::SignedDuration;
 
 use crate::driver::error::Code;
 use crate::driver::write_error::ActError;
 use crate::driver::{DriverFacts, VmState, is_not_found};
-use crate::safety::meltdown::{Limit, Permit, Question, ZoneState};
+use crate::safety::meltdown::{Permit, PermitRequest, ReplacementLimit, ZoneState};
 
-use super::super::conclusion::{Reason, Step, Wake};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineReason, MachineStep, Requeue};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{rest, write_failed};
 use crate::machine::facts::{DriverFact, MachineView};
 
-/// How long to wait for another Machine's replacement. Its end wakes those who wait; this is for when that is missed.
+/// How long to wait for another Machine's replacement. Its end requeues those that wait; the timer is for a missed
+/// event.
 const TURN: SignedDuration = SignedDuration::from_mins(1);
 
-/// How long to leave a silent zone alone before its cloud is asked again.
+/// The pause before the cloud is asked again about a silent zone.
 const ZONE: SignedDuration = SignedDuration::from_mins(2);
 
-/// What is to be done to a Machine because it is not healthy. Both take it away from its deployment, so that both are limited.
+/// The action on an unhealthy Machine. All take it away from its deployment, so that all are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Deed {
-    /// It is to fail, and so to be replaced.
+pub(in crate::machine) enum HealthAction {
+    /// Fail it, so that it is replaced.
     Fail,
-    /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
-    /// turn; but a replacement in a zone that cannot be reached would not join either.
+    /// Fail one that never joined. It takes nothing from its deployment, so that it needs no permit of its group; but a
+    /// replacement in an unreachable zone would not join either.
     GiveUp,
-    /// The same for one whose Node cannot join, since its name is taken.
+    /// Fail one whose Node cannot join, since its name is taken.
     GiveWay,
-    /// Its VM is to be started anew.
     Reboot,
 }
 
-impl Deed {
-    fn held(self) -> Reason {
+impl HealthAction {
+    fn held(self) -> MachineReason {
         match self {
-            Self::Fail | Self::GiveUp | Self::GiveWay => Reason::ReplacementHeld,
-            Self::Reboot => Reason::RebootHeld,
+            Self::Fail | Self::GiveUp | Self::GiveWay => MachineReason::ReplacementHeld,
+            Self::Reboot => MachineReason::RebootHeld,
         }
     }
 
@@ -56,54 +55,50 @@ impl Deed {
     }
 
     /// What is asked first.
-    fn asks(self, limit: Limit) -> Question {
+    fn asks(self, limit: ReplacementLimit) -> PermitRequest {
         match self {
-            Self::Fail | Self::Reboot => Question::Turn(limit),
-            Self::GiveUp => Question::ZoneOnly,
-            Self::GiveWay => Question::NameTaken,
+            Self::Fail | Self::Reboot => PermitRequest::Turn(limit),
+            Self::GiveUp => PermitRequest::ZoneOnly,
+            Self::GiveWay => PermitRequest::NameTaken,
         }
     }
 }
 
-/// What stands in the way.
+/// An obstacle to the action.
 #[derive(Clone, Debug)]
 pub(in crate::machine) enum Obstacle {
-    /// This is to be found out first.
-    Ask(Effect),
-    /// It is not its turn, or its zone is not to be believed.
+    /// This effect must come first.
+    Ask(MachineEffect),
+    /// It has no permit, or its zone is silent.
     Held {
-        /// Which of both.
-        reason: Reason,
-        /// For people.
+        reason: MachineReason,
         message: String,
-        /// When to look again.
         after: SignedDuration,
     },
-    /// It could not be found out.
-    Unknown(ActError, Deed),
+    Unknown(ActError, HealthAction),
 }
 
 impl Obstacle {
-    /// The end of a pass that has nothing else to say.
-    pub(in crate::machine) fn into_step(self) -> Step {
+    /// Ends a reconcile that has nothing else to report.
+    pub(in crate::machine) fn into_step(self) -> MachineStep {
         match self {
-            Self::Ask(effect) => Step::act(effect),
-            Self::Held { reason, message, after } => rest(reason, message, Wake::After(after)),
+            Self::Ask(effect) => MachineStep::act(effect),
+            Self::Held { reason, message, after } => rest(reason, message, Requeue::After(after)),
             Self::Unknown(error, deed) => write_failed(deed.held(), deed.question(), &error),
         }
     }
 }
 
-/// `Ok` when it may be done, else what is to be done or said instead. `message` says what is wrong with the Machine.
+/// Returns `Ok` when the action is permitted, else the obstacle. `message` is the Machine's problem.
 pub(in crate::machine) fn obtained(
     view: &MachineView,
-    progress: &Progress,
-    deed: Deed,
+    progress: &MachineProgress,
+    deed: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let stop = |obstacle| Err(Box::new(obstacle));
     match &progress.permit {
-        None => stop(Obstacle::Ask(Effect::AskPermit(deed.asks(view.settings.replacement_limit)))),
+        None => stop(Obstacle::Ask(MachineEffect::AskPermit(deed.asks(view.settings.replacement_limit)))),
         Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
         Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
         Some(Ok(Permit::Later { after })) => stop(Obstacle::Held {
@@ -119,13 +114,13 @@ pub(in crate::machine) fn obtained(
     }
 }
 
-fn busy(view: &MachineView, limit: Limit, deed: Deed, message: &str) -> Obstacle {
+fn busy(view: &MachineView, limit: ReplacementLimit, deed: HealthAction, message: &str) -> Obstacle {
     let is_not_done = deed.is_not_done();
     let why = match limit {
-        Limit::Machines(0) | Limit::Percent(0) => {
+        ReplacementLimit::Machines(0) | ReplacementLimit::Percent(0) => {
             format!("{is_not_done}: by its limit none of its deployment is replaced or started anew")
         }
-        Limit::Machines(_) | Limit::Percent(_) => {
+        ReplacementLimit::Machines(_) | ReplacementLimit::Percent(_) => {
             format!(
                 "{is_not_done} yet: others of its deployment are being replaced or started anew, and {limit} may be at a time"
             )
@@ -136,20 +131,20 @@ fn busy(view: &MachineView, limit: Limit, deed: Deed, message: &str) -> Obstacle
     Obstacle::Held { reason: deed.held(), message: format!("{message}; {why}{bad}"), after: TURN }
 }
 
-/// A cloud is asked before a second Machine of a zone is failed or started anew, and before one is whose zone has gone silent.
-/// While the VM is alive, a silent zone is a broken network: new Machines in it would be as silent, and so would those be that were
-/// started anew, whose pods work at the moment.
+/// Asks the cloud before a second Machine of a zone is failed or rebooted, and before one in a silent zone is. While
+/// the VM is alive, a silent zone is a broken network: new Machines in it would be silent too, and a reboot would stop
+/// pods that work.
 fn zone_agrees(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     zone: &ZoneState,
-    deed: Deed,
+    deed: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let name = &zone.name;
     let held = |why: String| {
         let message = format!("{message}; {}: {why}", deed.is_not_done());
-        Err(Box::new(Obstacle::Held { reason: Reason::ZoneHeld, message, after: ZONE }))
+        Err(Box::new(Obstacle::Held { reason: MachineReason::ZoneHeld, message, after: ZONE }))
     };
     let Some(driver) = driver(view) else {
         return held(format!(
@@ -160,7 +155,7 @@ fn zone_agrees(
         return Ok(());
     }
     match &progress.probe {
-        None => Err(Box::new(Obstacle::Ask(Effect::ProbeVm))),
+        None => Err(Box::new(Obstacle::Ask(MachineEffect::ProbeVm))),
         Some(Ok(vm)) => match vm.state {
             VmState::Stopping | VmState::Stopped => Ok(()),
             VmState::Pending | VmState::Running | VmState::Unknown => is_alive(zone).or_else(held),
@@ -173,7 +168,7 @@ fn zone_agrees(
     }
 }
 
-/// What follows for a VM that is alive.
+/// Returns the decision for a VM that is alive.
 fn is_alive(zone: &ZoneState) -> Result<(), String> {
     if !zone.is_silent {
         return Ok(());

@@ -1,38 +1,40 @@
-//! What policies make of a Machine that has joined: who has to be asked, what one that holds or reboots changes, and what those
-//! that only observe would have done.
+//! Applies the opinions of health policies to a Machine that has joined, and reports the decisions that observing
+//! policies would have made.
 //!
-//! The phases and their clocks are those of `join`, whoever calls a Machine sick.
+//! The phases and their timeouts are those of `join`, with any policy.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::health_policy::{Action, Health, Judge, Judgement, Mode, Opinion, judge};
-use crate::machine::node::health::{self, Cause, READY, Status};
+use crate::machine::node::health::{self, ConditionStatus, READY, UnhealthyCondition};
 use crate::value::phase::Phase;
 
 use super::reboot;
-use crate::machine::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake, elapsed};
-use crate::machine::effect::{Effect, Progress};
+use crate::machine::conclusion::{
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue, elapsed,
+};
+use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{MachineView, TargetFact};
 use crate::machine::join;
 use crate::machine::step::{rest, retry_write};
 
-/// How soon policies are asked again about a Machine that has failed, however short their answers hold. A change of its Node wakes
-/// it at once.
+/// The shortest pause before policies are asked again about a failed Machine, however short their answers are valid. A
+/// change of its Node requeues it at once.
 const OF_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
-/// The life of a Machine with a VM, as policies see it.
-pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+/// Returns the next step for a Machine with a VM, with the opinions of policies.
+pub(crate) fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     if !view.policies.is_any() || !is_asked_about(view) {
         return told_no_more(view, join::step(view, progress, now));
     }
     if !view.policies.to_ask.is_empty() {
         match &progress.opinions {
-            None => return Step::act(Effect::AskPolicies),
+            None => return MachineStep::act(MachineEffect::AskPolicies),
             Some(Ok(_)) => {}
-            // Nothing is concluded from a silence that is ours.
+            // A policy that could not be asked decides nothing.
             Some(Err(error)) => {
                 let message = format!("failed to ask the policies: {error}");
-                return rest(Reason::PolicyUnheard, message, retry_write(error));
+                return rest(MachineReason::PolicyUnheard, message, retry_write(error));
             }
         }
     }
@@ -41,8 +43,8 @@ pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     observed(view, &judgement, progress, held_until(view, step, &judgement, now))
 }
 
-/// What was said about the Machine: answers that still hold, and those of this pass.
-pub(crate) fn opinions(view: &MachineView, progress: &Progress) -> Vec<Opinion> {
+/// Returns the opinions about the Machine: valid answers, and those of this reconcile.
+pub(crate) fn opinions(view: &MachineView, progress: &MachineProgress) -> Vec<Opinion> {
     if !is_asked_about(view) {
         return Vec::new();
     }
@@ -50,7 +52,7 @@ pub(crate) fn opinions(view: &MachineView, progress: &Progress) -> Vec<Opinion> 
     view.policies.opinions.iter().chain(fresh).cloned().collect()
 }
 
-/// Machines that have joined. Before that their creation is what is watched, later their end or their update.
+/// Returns whether policies are asked about the Machine: after it has joined, and before its deletion or update.
 fn is_asked_about(view: &MachineView) -> bool {
     let has_joined = match view.machine.phase {
         Phase::Running | Phase::Unknown => true,
@@ -67,19 +69,26 @@ fn is_asked_about(view: &MachineView) -> bool {
     has_joined && matches!(view.target, TargetFact::Cluster(_))
 }
 
-/// What is thought of the Machine: of its Node, or of there being none.
-pub(crate) fn judgement(view: &MachineView, progress: &Progress) -> Judgement {
+/// Returns the judgement of the Machine, by its Node or its absence.
+pub(crate) fn judgement(view: &MachineView, progress: &MachineProgress) -> Judgement {
     let built_in = match view.node() {
         Some(node) => health::verdict(&node.conditions, &view.settings.must_be_false),
-        None => health::Verdict::Unhealthy { because: vec![Cause { kind: READY.to_owned(), status: None }] },
+        None => health::NodeHealth::Unhealthy {
+            because: vec![UnhealthyCondition { kind: READY.to_owned(), status: None }],
+        },
     };
     judge(&built_in, &opinions(view, progress))
 }
 
-fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: Timestamp) -> Step {
+fn judged(
+    view: &MachineView,
+    judgement: &Judgement,
+    progress: &MachineProgress,
+    now: Timestamp,
+) -> MachineStep {
     let Judge::Policy(policy) = &judgement.judge else { return join::step(view, progress, now) };
     match &judgement.health {
-        // A Node that is gone is nobody's idea of healthy; a policy that says so holds.
+        // A policy that calls a Machine without a Node healthy keeps it in its phase.
         Health::Healthy if view.node().is_none() => {
             let because = format!("policy {policy} says healthy, though the Node is gone");
             undecided(view, &because, progress, now)
@@ -89,11 +98,11 @@ fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: T
             undecided(view, &format!("policy {policy} holds: {because}"), progress, now)
         }
         Health::Unhealthy { because, action } => match (action, view.machine.phase) {
-            // The phase comes first: what is done about a Machine is done while it is known to be unhealthy.
+            // The phase is written first: an action follows while the Machine is known to be unhealthy.
             (Action::Replace, _) | (Action::None | Action::Reboot, Phase::Running) => {
                 join::step(view, progress, now)
             }
-            // Whoever has failed is to be replaced, or is kept as it is to be looked at.
+            // A failed Machine is replaced, or preserved for inspection.
             (Action::None, Phase::Failed) => {
                 too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
             }
@@ -103,7 +112,7 @@ fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: T
             }
             (Action::None, _) => {
                 let message = format!("policy {policy} waits: {because}");
-                instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
+                instead(without_clock(view, progress, now), MachineReason::PolicyHolds, message)
             }
             (Action::Reboot, _) => reboot::step(view, &format!("policy {policy}: {because}"), progress, now),
         },
@@ -111,45 +120,47 @@ fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: T
 }
 
 /// The Machine keeps its phase.
-fn undecided(view: &MachineView, because: &str, progress: &Progress, now: Timestamp) -> Step {
+fn undecided(view: &MachineView, because: &str, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     if view.machine.phase == Phase::Failed {
         return too_late(join::step(view, progress, now), because);
     }
     let message =
         format!("it is not decided whether the Machine is healthy, and it is not failed: {because}");
     if view.machine.phase == Phase::Running && view.node().is_none() {
-        return rest(Reason::PolicyHolds, message, Wake::Resync);
+        return rest(MachineReason::PolicyHolds, message, Requeue::Resync);
     }
-    instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
+    instead(without_clock(view, progress, now), MachineReason::PolicyHolds, message)
 }
 
-/// The end of a pass over a Machine that has failed, about which a policy would have something else done than replacing it.
-fn too_late(step: Step, wish: &str) -> Step {
-    let Step::Finish(mut conclusion) = step else { return step };
+/// Ends a reconcile of a failed Machine for which a policy wants another action than a replacement.
+fn too_late(step: MachineStep, wish: &str) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
     if conclusion.status.phase.is_none() {
-        conclusion.reason = Reason::Failed;
+        conclusion.reason = MachineReason::Failed;
         conclusion.message =
             format!("failed, and stays so until it is replaced or recovers, although {wish}");
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-/// As if the Machine could be unhealthy for ever: everything else goes on.
-pub(crate) fn without_clock(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+/// Returns the step without the health timeout: everything else continues.
+pub(crate) fn without_clock(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let mut patient = view.clone();
     patient.settings.health_timeout = None;
     join::step(&patient, progress, now)
 }
 
-/// The same end with other words, unless something else is worth more words.
-pub(crate) fn instead(step: Step, reason: Reason, message: String) -> Step {
-    let Step::Finish(mut conclusion) = step else { return step };
-    let is_about_health =
-        matches!(conclusion.reason, Reason::NodeUnhealthy | Reason::NodeMissing | Reason::NodeHealthy);
+/// Replaces reason and message of the end, unless the end reports something more important.
+pub(crate) fn instead(step: MachineStep, reason: MachineReason, message: String) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
+    let is_about_health = matches!(
+        conclusion.reason,
+        MachineReason::NodeUnhealthy | MachineReason::NodeMissing | MachineReason::NodeHealthy
+    );
     if conclusion.status.phase.is_none() && is_about_health {
-        // What `join` says of the time-out is not so: it was asked as if there were none.
-        let health = |condition: &&mut OwnCondition| {
-            condition.kind == ConditionKind::Healthy && condition.status != Status::True
+        // The text of `join` ignores the timeout: it was called without one.
+        let health = |condition: &&mut MachineCondition| {
+            condition.kind == MachineConditionKind::Healthy && condition.status != ConditionStatus::True
         };
         for condition in conclusion.status.conditions.iter_mut().filter(health) {
             condition.message.clone_from(&message);
@@ -157,13 +168,13 @@ pub(crate) fn instead(step: Step, reason: Reason, message: String) -> Step {
         conclusion.reason = reason;
         conclusion.message = message;
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-/// Back when the first opinion ends. What is said of a Machine that has failed changes little, and is asked for seldom.
-fn held_until(view: &MachineView, step: Step, judgement: &Judgement, now: Timestamp) -> Step {
+/// Requeues when the first opinion expires. Opinions about a failed Machine change little, and are asked for seldom.
+fn held_until(view: &MachineView, step: MachineStep, judgement: &Judgement, now: Timestamp) -> MachineStep {
     let Some(until) = judgement.holds_until else { return step };
-    // One second more, so that it has ended when the pass comes.
+    // One second more, so that it has expired when the reconcile comes.
     let after = elapsed(now, until) + SignedDuration::from_secs(1);
     match view.machine.phase {
         Phase::Failed => sooner(step, after.max(OF_FAILED)),
@@ -180,45 +191,52 @@ fn held_until(view: &MachineView, step: Step, judgement: &Judgement, now: Timest
     }
 }
 
-pub(crate) fn sooner(step: Step, after: SignedDuration) -> Step {
-    let Step::Finish(mut conclusion) = step else { return step };
+pub(crate) fn sooner(step: MachineStep, after: SignedDuration) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
     conclusion.wake = match conclusion.wake {
-        Wake::Resync => Wake::After(after),
-        Wake::After(own) => Wake::After(own.min(after)),
-        other @ (Wake::Now | Wake::Look(_) | Wake::Retry { .. } | Wake::Gone) => other,
+        Requeue::Resync => Requeue::After(after),
+        Requeue::After(own) => Requeue::After(own.min(after)),
+        other @ (Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Gone) => other,
     };
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-/// Tells what policies that only observe would have done.
-fn observed(view: &MachineView, judgement: &Judgement, progress: &Progress, step: Step) -> Step {
+/// Reports the decisions that observing policies would have made.
+fn observed(
+    view: &MachineView,
+    judgement: &Judgement,
+    progress: &MachineProgress,
+    step: MachineStep,
+) -> MachineStep {
     let observe = opinions(view, progress).iter().any(|opinion| opinion.mode == Mode::Observe);
     if !observe {
         return told_no_more(view, step);
     }
     let says = |finding: &crate::health_policy::Finding| {
         let action = match finding.verdict {
-            crate::health_policy::Verdict::Unhealthy { .. } => format!(", {}", finding.action),
-            crate::health_policy::Verdict::Healthy | crate::health_policy::Verdict::Unknown => String::new(),
+            crate::health_policy::PolicyVerdict::Unhealthy { .. } => format!(", {}", finding.action),
+            crate::health_policy::PolicyVerdict::Healthy | crate::health_policy::PolicyVerdict::Unknown => {
+                String::new()
+            }
         };
         format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
     };
     if judgement.observed.is_empty() && !view.policies.is_told {
-        // Nothing to take back: that policies agree is not worth a write on each Machine.
+        // Agreement of policies is not worth a write on each Machine.
         return step;
     }
     let condition = if judgement.observed.is_empty() {
-        OwnCondition {
-            kind: ConditionKind::PolicyObserved,
-            status: Status::False,
+        MachineCondition {
+            kind: MachineConditionKind::PolicyObserved,
+            status: ConditionStatus::False,
             reason: "PolicyAgrees",
             message: "the policies that observe would have decided the same".into(),
         }
     } else {
         let all: Vec<String> = judgement.observed.iter().map(says).collect();
-        OwnCondition {
-            kind: ConditionKind::PolicyObserved,
-            status: Status::True,
+        MachineCondition {
+            kind: MachineConditionKind::PolicyObserved,
+            status: ConditionStatus::True,
             reason: "PolicyWouldDiffer",
             message: format!("nothing was done for it: {}", all.join("; ")),
         }
@@ -226,30 +244,30 @@ fn observed(view: &MachineView, judgement: &Judgement, progress: &Progress, step
     with_condition(step, condition)
 }
 
-/// What was told of policies that are not there any more is taken back.
-fn told_no_more(view: &MachineView, step: Step) -> Step {
+/// Clears the report about policies that no longer exist.
+fn told_no_more(view: &MachineView, step: MachineStep) -> MachineStep {
     if !view.policies.is_told {
         return step;
     }
     with_condition(
         step,
-        OwnCondition {
-            kind: ConditionKind::PolicyObserved,
-            status: Status::False,
+        MachineCondition {
+            kind: MachineConditionKind::PolicyObserved,
+            status: ConditionStatus::False,
             reason: "NoPolicy",
             message: "no policy observes this Machine at the moment".into(),
         },
     )
 }
 
-fn with_condition(step: Step, condition: OwnCondition) -> Step {
+fn with_condition(step: MachineStep, condition: MachineCondition) -> MachineStep {
     match step {
-        Step::Finish(conclusion) => Step::Finish(adding(conclusion, condition)),
-        act @ Step::Act(_) => act,
+        MachineStep::Finish(conclusion) => MachineStep::Finish(adding(conclusion, condition)),
+        act @ MachineStep::Act(_) => act,
     }
 }
 
-fn adding(mut conclusion: Conclusion, condition: OwnCondition) -> Conclusion {
+fn adding(mut conclusion: MachineConclusion, condition: MachineCondition) -> MachineConclusion {
     conclusion.status.conditions.push(condition);
     conclusion
 }

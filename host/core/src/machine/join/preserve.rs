@@ -1,25 +1,28 @@
-//! Machines that are kept although they fail, so that somebody can look at them.
+//! Preserves failed Machines, so that somebody can look at them.
 //!
-//! The wish stands as an annotation on the Machine or its Node. While it is heeded the status says until when; that is written
-//! first and cleared last, so that whatever happens in between is found and finished.
+//! The request is an annotation on the Machine or its Node. While it is applied, the status has the end of the
+//! preservation; that is written first and cleared last, so that an interrupted change is completed.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::drain::{End, Report};
-use crate::machine::node::health::Status;
+use crate::drain::{DrainEnd, DrainReport};
+use crate::machine::node::health::ConditionStatus;
 use crate::machine::node::preservation::{self, AUTO_PRESERVED, NEVER};
-use crate::machine::node::sync::{Own, TaintFact};
+use crate::machine::node::sync::{ControllerNodeMeta, TaintFact};
 use crate::safety::thaw;
 use crate::scheduling::gate::{EffectKind, FreezeReason, Gate, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Step, Wake};
-use super::super::effect::{Effect, NodeConditionWrite, Progress};
+use super::super::conclusion::{
+    LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineStep, OperationNote,
+    Requeue,
+};
+use super::super::effect::{MachineEffect, MachineProgress, NodeConditionWrite};
 use super::super::step::operation;
-use super::emptying::{Emptying, empty};
-use super::remark::{Remark, Turn, wake_at};
+use super::emptying::{DrainState, empty};
+use super::remark::{ConclusionPart, TaskResult, wake_at};
 use crate::machine::delete::drain_progress::told;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineView, NodeFact};
@@ -28,11 +31,10 @@ use crate::machine::facts::{MachineView, NodeFact};
 pub mod words {
     /// Type of the condition.
     pub const CONDITION: &str = "Preserved";
-    /// Preserved because the set of the Machine has room for it.
+    /// Preserved because the limit of the set allows it.
     pub const BY_CONTROLLER: &str = "Preserved by MCM.";
     /// Preserved because somebody asked for it.
     pub const BY_USER: &str = "Preserved by user.";
-    /// Preserved no more.
     pub const STOPPED: &str = "Preservation stopped.";
 }
 
@@ -42,23 +44,24 @@ pub const DRAINED: &str = "PreservedAndDrained";
 /// Reason of our condition while the Node of a failed Machine is being drained.
 pub const DRAINING: &str = "Draining";
 
-/// Begins what the condition of the Node says from then on, as others read it.
+/// The beginning of the Node's condition message from then on, as others read it.
 const DRAINED_TEXT: &str = "Preserved node drained successfully.";
 
-/// What is wished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish<'a> {
-    /// Nothing, and nothing is left of an earlier wish.
+enum PreserveRequest<'a> {
+    /// No request, and no trace of an earlier one.
     None,
-    /// Something that nobody understands: everything stays as it is.
+    /// An invalid request: everything stays as it is.
     Unreadable(&'a str),
-    /// To be kept.
-    Keep { reason: &'static str },
-    /// Not to be kept any more.
-    Stop { forgets: bool },
+    Keep {
+        reason: &'static str,
+    },
+    /// No longer to be preserved.
+    Stop {
+        forgets: bool,
+    },
 }
 
-/// Which annotation counts.
 fn value<'a>(view: &'a MachineView, node: Option<&'a NodeFact>) -> Result<&'a str, &'a str> {
     let keeping = &view.machine.keeping;
     let of_node = node.map(|node| node_wish(view, node));
@@ -73,35 +76,44 @@ fn node_decides(view: &MachineView, node: &NodeFact) -> bool {
     preservation::node_decides(Some(node_wish(view, node)), view.machine.keeping.node_wish_heeded.as_deref())
 }
 
-fn wish<'a>(view: &'a MachineView, node: Option<&'a NodeFact>, phase: Phase, now: Timestamp) -> Wish<'a> {
+fn wish<'a>(
+    view: &'a MachineView,
+    node: Option<&'a NodeFact>,
+    phase: Phase,
+    now: Timestamp,
+) -> PreserveRequest<'a> {
     let keeping = &view.machine.keeping;
     let value = match value(view, node) {
         Ok(value) => value,
-        Err(unreadable) => return Wish::Unreadable(unreadable),
+        Err(unreadable) => return PreserveRequest::Unreadable(unreadable),
     };
     let is_over = keeping.until.is_some_and(|until| until <= now);
     let has_failed = phase == Phase::Failed;
     let heeded = keeping.node_wish_heeded.as_deref().unwrap_or_default();
     match value {
-        "" if keeping.until.is_none() && heeded.is_empty() => Wish::None,
-        "now" | "when-failed" | "auto-preserved" if is_over => Wish::Stop { forgets: true },
-        "auto-preserved" if has_failed => Wish::Keep { reason: words::BY_CONTROLLER },
-        "auto-preserved" => Wish::Stop { forgets: true },
-        "now" => Wish::Keep { reason: words::BY_USER },
-        "when-failed" if has_failed => Wish::Keep { reason: words::BY_USER },
-        _ => Wish::Stop { forgets: false },
+        "" if keeping.until.is_none() && heeded.is_empty() => PreserveRequest::None,
+        "now" | "when-failed" | "auto-preserved" if is_over => PreserveRequest::Stop { forgets: true },
+        "auto-preserved" if has_failed => PreserveRequest::Keep { reason: words::BY_CONTROLLER },
+        "auto-preserved" => PreserveRequest::Stop { forgets: true },
+        "now" => PreserveRequest::Keep { reason: words::BY_USER },
+        "when-failed" if has_failed => PreserveRequest::Keep { reason: words::BY_USER },
+        _ => PreserveRequest::Stop { forgets: false },
     }
 }
 
-/// The wish for the Machine as it is, when it is the time to act on it.
-fn acted_on<'a>(view: &'a MachineView, node: Option<&'a NodeFact>, now: Timestamp) -> Option<Wish<'a>> {
+/// Returns the request for the Machine, when it is time to act on it.
+fn acted_on<'a>(
+    view: &'a MachineView,
+    node: Option<&'a NodeFact>,
+    now: Timestamp,
+) -> Option<PreserveRequest<'a>> {
     view.machine.keeping.until.map(|_| wish(view, node, view.machine.phase, now))
 }
 
-/// What the Node is to carry, or not any more.
-pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Own {
+/// Returns the annotations and taints that the Node gets or loses.
+pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> ControllerNodeMeta {
     let names = view.names;
-    let mut own = Own::default();
+    let mut own = ControllerNodeMeta::default();
     let has = |name: &str| node.meta.annotations.contains_key(name);
     let taint = |value: &str| TaintFact {
         key: names.preserved_taint.to_owned(),
@@ -113,9 +125,9 @@ pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Ow
         own.annotations.insert(name.to_owned(), value.map(str::to_owned));
     };
     match acted_on(view, Some(node), now) {
-        None | Some(Wish::None | Wish::Unreadable(_)) => {}
-        Some(Wish::Keep { .. }) => {
-            // Whoever has set it himself keeps it when the preservation ends.
+        None | Some(PreserveRequest::None | PreserveRequest::Unreadable(_)) => {}
+        Some(PreserveRequest::Keep { .. }) => {
+            // An annotation that others have set stays when the preservation ends.
             if has(names.scale_down_disabled_by_us) || !has(names.scale_down_disabled) {
                 set(names.scale_down_disabled, Some("true"));
                 set(names.scale_down_disabled_by_us, Some("true"));
@@ -126,7 +138,7 @@ pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Ow
                 own.taints_off.push(taint(""));
             }
         }
-        Some(Wish::Stop { forgets }) => {
+        Some(PreserveRequest::Stop { forgets }) => {
             if has(names.scale_down_disabled_by_us) {
                 set(names.scale_down_disabled, None);
                 set(names.scale_down_disabled_by_us, None);
@@ -140,7 +152,7 @@ pub(super) fn on_node(view: &MachineView, node: &NodeFact, now: Timestamp) -> Ow
     own
 }
 
-/// Annotations of the Machine that differ from what they should be.
+/// Returns the annotations of the Machine to change.
 pub(super) fn on_machine(
     view: &MachineView,
     node: Option<&NodeFact>,
@@ -150,12 +162,15 @@ pub(super) fn on_machine(
     let names = view.names;
     let mut changes = BTreeMap::new();
     let forgets = match acted_on(view, node, now) {
-        Some(Wish::Stop { forgets }) => forgets,
-        None | Some(Wish::None | Wish::Unreadable(_) | Wish::Keep { .. }) => false,
+        Some(PreserveRequest::Stop { forgets }) => forgets,
+        None
+        | Some(PreserveRequest::None | PreserveRequest::Unreadable(_) | PreserveRequest::Keep { .. }) => {
+            false
+        }
     };
     let deciding = node.filter(|node| node_decides(view, node) && value(view, Some(*node)).is_ok());
     if keeping.wish.is_some() && (forgets || deciding.is_some()) {
-        // A set would soon ask for the same again.
+        // A set would soon request the same again.
         let was_asked_by_set =
             view.machine.phase == Phase::Failed && keeping.wish.as_deref() == Some(AUTO_PRESERVED);
         let instead = (was_asked_by_set && forgets).then(|| NEVER.to_owned());
@@ -173,45 +188,52 @@ pub(super) fn on_machine(
     changes
 }
 
-/// Empties the Node of a failed Machine and says on the Node that it is kept.
-pub(super) fn node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Turn {
-    let Some(until) = view.machine.keeping.until else { return Turn::nothing() };
+/// Drains the Node of a failed Machine and writes on the Node that it is preserved.
+pub(super) fn node(
+    view: &MachineView,
+    node: &NodeFact,
+    progress: &MachineProgress,
+    now: Timestamp,
+) -> TaskResult {
+    let Some(until) = view.machine.keeping.until else { return TaskResult::nothing() };
     let has_failed = view.machine.phase == Phase::Failed;
     match acted_on(view, Some(node), now) {
-        None | Some(Wish::None | Wish::Unreadable(_)) => Turn::nothing(),
-        Some(Wish::Keep { reason }) if has_failed && !is_drained(view, node) => {
+        None | Some(PreserveRequest::None | PreserveRequest::Unreadable(_)) => TaskResult::nothing(),
+        Some(PreserveRequest::Keep { reason }) if has_failed && !is_drained(view, node) => {
             emptied(view, node, reason, until, progress, now)
         }
-        Some(Wish::Keep { reason }) => {
+        Some(PreserveRequest::Keep { reason }) => {
             let message = if has_failed {
                 drained_until(until)
             } else {
                 format!("Machine preserved until {}.", whole_seconds(until))
             };
-            said(node, Status::True, reason, message, progress)
+            said(node, ConditionStatus::True, reason, message, progress)
         }
-        Some(Wish::Stop { .. }) => match &node.preserved {
-            Some(_) => said(node, Status::False, words::STOPPED, words::STOPPED.to_owned(), progress),
-            None => Turn::nothing(),
+        Some(PreserveRequest::Stop { .. }) => match &node.preserved {
+            Some(_) => {
+                said(node, ConditionStatus::False, words::STOPPED, words::STOPPED.to_owned(), progress)
+            }
+            None => TaskResult::nothing(),
         },
     }
 }
 
-/// An earlier pass, or another controller, has drained the Node since its Machine failed.
+/// Returns whether an earlier reconcile, or another controller, has drained the Node since its Machine failed.
 fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
     let is_said = node
         .preserved
         .as_ref()
-        .is_some_and(|said| said.status == Status::True && said.message.starts_with(DRAINED_TEXT));
+        .is_some_and(|said| said.status == ConditionStatus::True && said.message.starts_with(DRAINED_TEXT));
     view.machine.keeping.is_drained || is_said
 }
 
-/// The condition of the Node is for this question to write, in this pass or until it is written.
+/// Returns whether this task writes the condition of the Node in this reconcile.
 pub(super) fn says(view: &MachineView, node: &NodeFact, now: Timestamp) -> bool {
-    let none = Progress::default();
+    let none = MachineProgress::default();
     let is_act = |turn| match turn {
-        Turn::Act(effects) => matches!(effects.as_slice(), [Effect::SetNodeCondition { .. }]),
-        Turn::Say(_) => false,
+        TaskResult::Act(effects) => matches!(effects.as_slice(), [MachineEffect::SetNodeCondition { .. }]),
+        TaskResult::Say(_) => false,
     };
     is_act(self::node(view, node, &none, now))
 }
@@ -221,177 +243,204 @@ fn emptied(
     node: &NodeFact,
     reason: &'static str,
     until: Timestamp,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     if let Gate::Frozen { reason: frozen, .. } = view.gate
         && !permits(view.gate, EffectKind::EmptyNode)
     {
-        return Turn::Say(drain_held(until, frozen));
+        return TaskResult::Say(drain_held(until, frozen));
     }
     let since = thaw::counts_from(view.machine.phase_since.unwrap_or(now), view.thawed_at);
     match empty(view, node, since, progress, now) {
-        Emptying::Act(effects) => Turn::Act(effects),
-        Emptying::Waits(report, wake) => {
-            let remark = Remark { wake: Some(wake), ..leaving(view, &report, until, now) };
-            let has_failed = report.end == Some(End::ForcedInPart) || !report.failures.is_empty();
+        DrainState::Act(effects) => TaskResult::Act(effects),
+        DrainState::Waits(report, wake) => {
+            let remark = ConclusionPart { wake: Some(wake), ..leaving(view, &report, until, now) };
+            let has_failed = report.end == Some(DrainEnd::ForcedInPart) || !report.failures.is_empty();
             if !has_failed {
-                return Turn::Say(remark);
+                return TaskResult::Say(remark);
             }
             let message = format!(
                 "Preserved node could not be drained. Machine preserved until {}.",
                 whole_seconds(until)
             );
-            match said(node, Status::False, reason, message, progress) {
-                Turn::Act(effects) => Turn::Act(effects),
-                Turn::Say(written) => Turn::Say(Remark { trouble: written.trouble, ..remark }),
+            match said(node, ConditionStatus::False, reason, message, progress) {
+                TaskResult::Act(effects) => TaskResult::Act(effects),
+                TaskResult::Say(written) => {
+                    TaskResult::Say(ConclusionPart { trouble: written.trouble, ..remark })
+                }
             }
         }
-        Emptying::Done(report) => {
+        DrainState::Done(report) => {
             let message = drained_until(until);
-            match said(node, Status::True, reason, message, progress) {
-                Turn::Act(effects) => Turn::Act(effects),
-                Turn::Say(written) if written.trouble.is_some() => Turn::Say(written),
-                Turn::Say(_) => Turn::Say(Remark {
-                    condition: Some(OwnCondition {
-                        kind: ConditionKind::Preserved,
-                        status: Status::True,
+            match said(node, ConditionStatus::True, reason, message, progress) {
+                TaskResult::Act(effects) => TaskResult::Act(effects),
+                TaskResult::Say(written) if written.trouble.is_some() => TaskResult::Say(written),
+                TaskResult::Say(_) => TaskResult::Say(ConclusionPart {
+                    condition: Some(MachineCondition {
+                        kind: MachineConditionKind::Preserved,
+                        status: ConditionStatus::True,
                         reason: DRAINED,
                         message: format!("{}; kept until {}", report.message, whole_seconds(until)),
                     }),
                     operation: over(view),
                     drain_memory: Some(report.memory),
-                    ..Remark::default()
+                    ..ConclusionPart::default()
                 }),
             }
         }
     }
 }
 
-fn drain_held(until: Timestamp, frozen: FreezeReason) -> Remark {
+fn drain_held(until: Timestamp, frozen: FreezeReason) -> ConclusionPart {
     let until = whole_seconds(until);
     let message = format!("kept until {until}; draining the Node is held: {}", frozen.sentence());
-    let condition =
-        OwnCondition { kind: ConditionKind::Preserved, status: Status::True, reason: "DrainHeld", message };
-    Remark { condition: Some(condition), ..Remark::default() }
+    let condition = MachineCondition {
+        kind: MachineConditionKind::Preserved,
+        status: ConditionStatus::True,
+        reason: "DrainHeld",
+        message,
+    };
+    ConclusionPart { condition: Some(condition), ..ConclusionPart::default() }
 }
 
 fn drained_until(until: Timestamp) -> String {
     format!("{DRAINED_TEXT} Machine preserved until {}.", whole_seconds(until))
 }
 
-/// A failure of the drain that is told is over.
-fn over(view: &MachineView) -> Option<Operation> {
+/// A reported failure of the drain is over.
+fn over(view: &MachineView) -> Option<LastOperation> {
     let last = view.machine.operation?;
     let has_failed = (last.kind, last.state) == (OperationType::DrainNode, OperationState::Failed);
     has_failed
-        .then(|| operation(OperationType::DrainNode, OperationState::Successful, Note::Drained))
+        .then(|| operation(OperationType::DrainNode, OperationState::Successful, OperationNote::Drained))
         .flatten()
 }
 
-fn leaving(view: &MachineView, report: &Report, until: Timestamp, now: Timestamp) -> Remark {
+fn leaving(view: &MachineView, report: &DrainReport, until: Timestamp, now: Timestamp) -> ConclusionPart {
     let failed = report.error().map(|error| {
-        operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error })
+        operation(OperationType::DrainNode, OperationState::Failed, OperationNote::DrainFailed { error })
     });
-    let condition = OwnCondition {
-        kind: ConditionKind::Preserved,
-        status: Status::True,
+    let condition = MachineCondition {
+        kind: MachineConditionKind::Preserved,
+        status: ConditionStatus::True,
         reason: DRAINING,
         message: format!("kept until {}; draining the Node: {}", whole_seconds(until), report.message),
     };
-    Remark {
+    ConclusionPart {
         condition: Some(told(view.machine.keeping.told_of_preservation.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then(|| report.memory.clone()),
-        ..Remark::default()
+        ..ConclusionPart::default()
     }
 }
 
 /// Writes the condition of the Node, unless it says so.
-fn said(node: &NodeFact, status: Status, reason: &str, message: String, progress: &Progress) -> Turn {
+fn said(
+    node: &NodeFact,
+    status: ConditionStatus,
+    reason: &str,
+    message: String,
+    progress: &MachineProgress,
+) -> TaskResult {
     let is_said = node.preserved.as_ref().is_some_and(|said| {
         (said.status, said.reason.as_str(), said.message.as_str()) == (status, reason, message.as_str())
     });
     match &progress.node_condition {
-        _ if is_said => Turn::nothing(),
+        _ if is_said => TaskResult::nothing(),
         None => {
             let condition =
                 NodeConditionWrite { kind: words::CONDITION.into(), status, reason: reason.into(), message };
-            Turn::act(Effect::SetNodeCondition { node: node.name.clone(), condition })
+            TaskResult::act(MachineEffect::SetNodeCondition { node: node.name.clone(), condition })
         }
-        Some(result) => Turn::written("say on the Node that it is preserved", result),
+        Some(result) => TaskResult::written("say on the Node that it is preserved", result),
     }
 }
 
-/// The same for a Machine that is being created and has no Node. Annotations are put right once it is not created any more; what
-/// is over and would begin anew by its annotation stays until then.
-pub(in crate::machine) fn in_creation(view: &MachineView, step: Step, now: Timestamp) -> Step {
+/// Applies preservation to a Machine that is being created and has no Node. Annotations are corrected after its
+/// creation; a preservation that is over and would start again by its annotation stays until then.
+pub(in crate::machine) fn in_creation(view: &MachineView, step: MachineStep, now: Timestamp) -> MachineStep {
     let is_written = on_machine(view, None, now).is_empty();
     match step {
-        Step::Finish(conclusion) => Step::Finish(conclude(view, None, conclusion, is_written, now)),
-        act @ Step::Act(_) => act,
+        MachineStep::Finish(conclusion) => {
+            MachineStep::Finish(conclude(view, None, conclusion, is_written, now))
+        }
+        act @ MachineStep::Act(_) => act,
     }
 }
 
-/// Begins and ends the preservation in the status, in the same write as the phase that it is about.
+/// Begins and ends the preservation in the status, in the same write as the phase.
 pub(super) fn conclude(
     view: &MachineView,
     node: Option<&NodeFact>,
-    mut conclusion: Conclusion,
+    mut conclusion: MachineConclusion,
     is_written: bool,
     now: Timestamp,
-) -> Conclusion {
+) -> MachineConclusion {
     let until = view.machine.keeping.until;
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
-    let condition =
-        |status, reason, message| OwnCondition { kind: ConditionKind::Preserved, status, reason, message };
+    let condition = |status, reason, message| MachineCondition {
+        kind: MachineConditionKind::Preserved,
+        status,
+        reason,
+        message,
+    };
     if until.is_some() && phase != view.machine.phase {
-        // What it means for the Node is done by the pass that sees this phase.
-        if !matches!(conclusion.wake, Wake::Retry { .. }) {
-            conclusion.wake = Wake::Now;
+        // The reconcile that sees this phase updates the Node.
+        if !matches!(conclusion.wake, Requeue::Retry { .. }) {
+            conclusion.wake = Requeue::Now;
         }
         return conclusion;
     }
     match (wish(view, node, phase, now), until) {
-        (Wish::None, _) | (Wish::Stop { .. }, None) => {}
-        (Wish::Unreadable(text), _) => {
+        (PreserveRequest::None, _) | (PreserveRequest::Stop { .. }, None) => {}
+        (PreserveRequest::Unreadable(text), _) => {
             let text: String = text.chars().take(40).collect();
             let message = format!(
                 "the Node's annotation {} says {text:?}, which is none of now, when-failed, auto-preserved and false: it \
                  is not heeded",
                 view.names.preserve
             );
-            conclusion.status.conditions.push(condition(Status::Unknown, "UnknownWish", message));
+            conclusion.status.conditions.push(condition(ConditionStatus::Unknown, "UnknownWish", message));
         }
-        (Wish::Keep { reason }, None) => {
+        (PreserveRequest::Keep { reason }, None) => {
             let until = now.checked_add(view.settings.preserve_timeout).unwrap_or(Timestamp::MAX);
             let until = whole_seconds(until);
             conclusion.status.preserve_until = Some(Some(until));
-            conclusion.status.conditions.push(condition(Status::True, "Preserved", kept(reason, until)));
-            if !matches!(conclusion.wake, Wake::Retry { .. }) {
-                conclusion.wake = Wake::Now;
+            conclusion.status.conditions.push(condition(
+                ConditionStatus::True,
+                "Preserved",
+                kept(reason, until),
+            ));
+            if !matches!(conclusion.wake, Requeue::Retry { .. }) {
+                conclusion.wake = Requeue::Now;
             }
         }
-        (Wish::Keep { reason }, Some(until)) => {
-            let is_told = conclusion.status.conditions.iter().any(|own| own.kind == ConditionKind::Preserved);
+        (PreserveRequest::Keep { reason }, Some(until)) => {
+            let is_told =
+                conclusion.status.conditions.iter().any(|own| own.kind == MachineConditionKind::Preserved);
             let has_failed = phase == Phase::Failed;
             let is_drained = has_failed && view.machine.keeping.is_drained;
             if !is_told && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
             {
                 let message = format!("{DRAINED_TEXT} {}", kept(reason, until));
-                conclusion.status.conditions.push(condition(Status::True, DRAINED, message));
+                conclusion.status.conditions.push(condition(ConditionStatus::True, DRAINED, message));
             } else if !is_told && !is_drained {
-                conclusion.status.conditions.push(condition(Status::True, "Preserved", kept(reason, until)));
+                conclusion.status.conditions.push(condition(
+                    ConditionStatus::True,
+                    "Preserved",
+                    kept(reason, until),
+                ));
             }
-            let due = Remark { wake: Some(wake_at(until, now)), ..Remark::default() };
+            let due = ConclusionPart { wake: Some(wake_at(until, now)), ..ConclusionPart::default() };
             conclusion = due.add_to(conclusion);
         }
-        (Wish::Stop { .. }, Some(_)) if is_written => {
+        (PreserveRequest::Stop { .. }, Some(_)) if is_written => {
             conclusion.status.preserve_until = Some(None);
             let message = "it is not to be kept any more, or was kept for as long as it was to be".to_owned();
-            conclusion.status.conditions.push(condition(Status::False, "Stopped", message));
+            conclusion.status.conditions.push(condition(ConditionStatus::False, "Stopped", message));
         }
-        (Wish::Stop { .. }, Some(_)) => {}
+        (PreserveRequest::Stop { .. }, Some(_)) => {}
     }
     conclusion
 }

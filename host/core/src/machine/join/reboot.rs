@@ -1,57 +1,74 @@
-//! A VM is started anew because a policy asks for it: when that may be, and what is said meanwhile.
+//! Reboots a VM because a policy requests it, and reports while that must wait.
 //!
-//! The order is gate, driver, time since the last one, permit, note, call. What stands in the way is said, and everything else
-//! about the Machine goes on, but for the clock after which it would fail.
+//! The order is gate, driver, time since the last reboot, permit, note, call. An obstacle is reported, and everything
+//! else about the Machine continues, except the health timeout.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::health_policy::{RebootStep, Reboots};
 use crate::scheduling::gate::{EffectKind, permits};
 
-use super::permit::{self, Deed, Obstacle};
+use super::permit::{self, HealthAction, Obstacle};
 use super::policies::{instead, sooner, without_clock};
-use crate::machine::conclusion::{Reason, Step, elapsed};
-use crate::machine::effect::{Effect, Progress};
+use crate::machine::conclusion::{MachineReason, MachineStep, elapsed};
+use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::step::write_failed;
 
-/// What becomes of it. `because` names the policy and its reason.
-pub(crate) fn step(view: &MachineView, because: &str, progress: &Progress, now: Timestamp) -> Step {
+/// Returns the next step. `because` names the policy and its reason.
+pub(crate) fn step(
+    view: &MachineView,
+    because: &str,
+    progress: &MachineProgress,
+    now: Timestamp,
+) -> MachineStep {
     let wish = format!("the VM is to be started anew ({because})");
     let ends = |reason, message| instead(without_clock(view, progress, now), reason, message);
     if !permits(view.gate, EffectKind::Reboot) {
-        return ends(Reason::PolicyHolds, format!("{wish}, and that is held while the host is frozen"));
+        return ends(
+            MachineReason::PolicyHolds,
+            format!("{wish}, and that is held while the host is frozen"),
+        );
     }
     if !can_reboot(view) {
-        return ends(Reason::PolicyHolds, format!("{wish}, and its driver cannot do that"));
+        return ends(MachineReason::PolicyHolds, format!("{wish}, and its driver cannot do that"));
     }
     match &progress.note_reboot {
         None => match view.policies.reboots.next(now) {
             RebootStep::NotBefore(time) => {
                 let at = time.round(jiff::Unit::Second).unwrap_or(time);
                 let message = format!("{wish}, and was started anew not long ago: not again before {at}");
-                sooner(ends(Reason::PolicyHolds, message), elapsed(now, time) + SignedDuration::from_secs(1))
+                sooner(
+                    ends(MachineReason::PolicyHolds, message),
+                    elapsed(now, time) + SignedDuration::from_secs(1),
+                )
             }
             RebootStep::Reboot(reboots) => noted(view, reboots, &wish, progress, now),
         },
         Some(Err(error)) => {
-            write_failed(Reason::RebootFailed, "write down that the VM is started anew", error)
+            write_failed(MachineReason::RebootFailed, "write down that the VM is started anew", error)
         }
         Some(Ok(())) => match &progress.reboot {
-            None => Step::act(Effect::RebootVm),
-            Some(Ok(())) => ends(Reason::VmRebooted, format!("the VM was started anew: {because}")),
+            None => MachineStep::act(MachineEffect::RebootVm),
+            Some(Ok(())) => ends(MachineReason::VmRebooted, format!("the VM was started anew: {because}")),
             Some(Err(error)) => {
                 let message = format!("failed to start the VM anew ({because}): {error}");
-                ends(Reason::RebootFailed, message)
+                ends(MachineReason::RebootFailed, message)
             }
         },
     }
 }
 
-/// It is written down, once it is the Machine's turn.
-fn noted(view: &MachineView, reboots: Reboots, wish: &str, progress: &Progress, now: Timestamp) -> Step {
-    let Err(obstacle) = permit::obtained(view, progress, Deed::Reboot, wish) else {
-        return Step::act(Effect::NoteReboot(reboots));
+/// Writes the reboot on the Machine, once it has a permit.
+fn noted(
+    view: &MachineView,
+    reboots: Reboots,
+    wish: &str,
+    progress: &MachineProgress,
+    now: Timestamp,
+) -> MachineStep {
+    let Err(obstacle) = permit::obtained(view, progress, HealthAction::Reboot, wish) else {
+        return MachineStep::act(MachineEffect::NoteReboot(reboots));
     };
     match *obstacle {
         Obstacle::Held { reason, message, after } => {
@@ -61,7 +78,7 @@ fn noted(view: &MachineView, reboots: Reboots, wish: &str, progress: &Progress, 
     }
 }
 
-/// Whether the driver that serves can start VMs anew.
+/// Returns whether the driver can reboot VMs.
 fn can_reboot(view: &MachineView) -> bool {
     match &view.driver {
         DriverFact::Ready(facts) => facts.capabilities.reboot,

@@ -1,4 +1,4 @@
-//! What questions beside health have to say of a pass.
+//! The results of tasks beside health, which are added to the conclusion.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,66 +7,67 @@ use crate::driver::Address;
 use crate::driver::write_error::ActError;
 use crate::scheduling::retry::RetryPolicy;
 
-use super::super::conclusion::{Conclusion, Operation, OwnCondition, Reason, VmReport, Wake};
-use super::super::effect::Effect;
+use super::super::conclusion::{
+    LastOperation, MachineConclusion, MachineCondition, MachineReason, Requeue, VmReport,
+};
+use super::super::effect::MachineEffect;
 use super::super::step::retry_write;
 
-/// A question's answer.
+/// The result of a task.
 #[expect(clippy::large_enum_variant, reason = "a few a pass, none of them kept")]
-pub(super) enum Turn {
-    /// Do these first.
-    Act(Vec<Effect>),
-    /// Nothing is left to do in this pass.
-    Say(Remark),
+pub(super) enum TaskResult {
+    Act(Vec<MachineEffect>),
+    /// Nothing is left to do in this reconcile.
+    Say(ConclusionPart),
 }
 
-impl Turn {
-    pub(super) fn act(effect: Effect) -> Self {
+impl TaskResult {
+    pub(super) fn act(effect: MachineEffect) -> Self {
         Self::Act(vec![effect])
     }
 
     pub(super) fn nothing() -> Self {
-        Self::Say(Remark::default())
+        Self::Say(ConclusionPart::default())
     }
 
-    /// Nothing to say unless a write has failed.
+    /// Returns a result that only reports a failed write.
     pub(super) fn written(what: &'static str, result: &Result<(), ActError>) -> Self {
-        let trouble = result.as_ref().err().map(|error| Trouble { what, error: error.clone() });
-        Self::Say(Remark { trouble, ..Remark::default() })
+        let trouble = result.as_ref().err().map(|error| WriteFailure { what, error: error.clone() });
+        Self::Say(ConclusionPart { trouble, ..ConclusionPart::default() })
     }
 
-    /// The same for what the Machine can do without. It is tried again seldom, not at all where this account has no right to it, and does
-    /// not change what is said of the Machine.
+    /// The same for an optional write. It is retried seldom, not at all where this account lacks the right, and does
+    /// not change the report of the Machine.
     pub(super) fn beside(result: &Result<(), ActError>) -> Self {
         let slight = result.as_ref().err().cloned();
-        Self::Say(Remark { slight, ..Remark::default() })
+        Self::Say(ConclusionPart { slight, ..ConclusionPart::default() })
     }
 }
 
-/// What is added to the conclusion.
+/// An addition to the conclusion.
 #[derive(Default)]
-pub(super) struct Remark {
-    pub(super) condition: Option<OwnCondition>,
-    pub(super) trouble: Option<Trouble>,
-    /// Of a write that the Machine can do without.
+pub(super) struct ConclusionPart {
+    pub(super) condition: Option<MachineCondition>,
+    pub(super) trouble: Option<WriteFailure>,
+    /// The failure of an optional write.
     pub(super) slight: Option<ActError>,
-    pub(super) operation: Option<Operation>,
-    pub(super) drain_memory: Option<drain::Memory>,
-    pub(super) wake: Option<Wake>,
+    pub(super) operation: Option<LastOperation>,
+    pub(super) drain_memory: Option<drain::DrainMemory>,
+    pub(super) wake: Option<Requeue>,
     pub(super) vm: Option<VmReport>,
     pub(super) addresses: Option<Vec<Address>>,
 }
 
 /// A write that failed.
-pub(super) struct Trouble {
+pub(super) struct WriteFailure {
     pub(super) what: &'static str,
     pub(super) error: ActError,
 }
 
-impl Remark {
-    /// A Machine is judged also when something beside its health could not be written, or a label that the API server refuses
-    /// would keep it from ever joining and from ever failing. Only the writing is tried again sooner.
-    pub(super) fn add_to(self, mut conclusion: Conclusion) -> Conclusion {
+impl ConclusionPart {
+    /// Adds itself to the conclusion. A failed write does not stop the health check, or a label that the API server
+    /// refuses would keep a Machine from ever joining and from ever failing. Only the write is retried sooner.
+    pub(super) fn add_to(self, mut conclusion: MachineConclusion) -> MachineConclusion {
         conclusion.status.conditions.extend(self.condition);
         if conclusion.status.operation.is_none() {
             conclusion.status.operation = self.operation;
@@ -86,30 +87,30 @@ impl Remark {
         if let Some(error) = self.slight {
             conclusion = beside(&error, conclusion);
         }
-        let Some(Trouble { what, error }) = self.trouble else { return conclusion };
-        if conclusion.wake == Wake::Now {
+        let Some(WriteFailure { what, error }) = self.trouble else { return conclusion };
+        if conclusion.wake == Requeue::Now {
             return conclusion;
         }
         conclusion.wake = retry_write(&error);
         let is_news =
             conclusion.status.phase.is_none() && !matches!(error, ActError::Conflict | ActError::Gone);
         if is_news {
-            conclusion.reason = Reason::WriteFailed;
+            conclusion.reason = MachineReason::WriteFailed;
             conclusion.message = format!("{}; failed to {what}: {error}", conclusion.message);
         }
         conclusion
     }
 }
 
-/// Tried again at growing intervals, and not later than the pass would come anyway.
-fn beside(error: &ActError, mut conclusion: Conclusion) -> Conclusion {
+/// Retries at growing intervals, and not later than the next reconcile.
+fn beside(error: &ActError, mut conclusion: MachineConclusion) -> MachineConclusion {
     let longest = match conclusion.wake {
-        Wake::After(after) => after.min(RetryPolicy::LONG.cap),
-        Wake::Resync => RetryPolicy::LONG.cap,
-        Wake::Now | Wake::Look(_) | Wake::Retry { .. } | Wake::Gone => return conclusion,
+        Requeue::After(after) => after.min(RetryPolicy::LONG.cap),
+        Requeue::Resync => RetryPolicy::LONG.cap,
+        Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. } | Requeue::Gone => return conclusion,
     };
     match error {
-        // Somebody would have to change what this account may do, and an Event says so.
+        // The permissions of this account must change, and an Event says so.
         ActError::Denied { .. } | ActError::Invalid { .. } => {}
         ActError::Conflict
         | ActError::Gone
@@ -118,22 +119,22 @@ fn beside(error: &ActError, mut conclusion: Conclusion) -> Conclusion {
         | ActError::Ambiguous { .. }
         | ActError::Forbidden { .. } => {
             let policy = RetryPolicy { cap: longest, ..RetryPolicy::LONG };
-            conclusion.wake = Wake::Retry { policy, hint: error.retry_after() };
+            conclusion.wake = Requeue::Retry { policy, hint: error.retry_after() };
         }
     }
     conclusion
 }
 
-/// The earlier of two; a failure's way of coming back stays.
-fn sooner(one: Wake, other: Wake) -> Wake {
+/// Returns the earlier of two; the requeue of a failure stays.
+fn sooner(one: Requeue, other: Requeue) -> Requeue {
     match (one, other) {
-        (Wake::Gone | Wake::Now | Wake::Look(_) | Wake::Retry { .. }, _) => one,
-        (Wake::After(one), Wake::After(other)) => Wake::After(one.min(other)),
-        (Wake::Resync | Wake::After(_), other) => other,
+        (Requeue::Gone | Requeue::Now | Requeue::Look(_) | Requeue::Retry { .. }, _) => one,
+        (Requeue::After(one), Requeue::After(other)) => Requeue::After(one.min(other)),
+        (Requeue::Resync | Requeue::After(_), other) => other,
     }
 }
 
 /// Shortly after this time.
-pub(super) fn wake_at(at: Timestamp, now: Timestamp) -> Wake {
-    Wake::After(at.duration_since(now).max(SignedDuration::ZERO) + SignedDuration::from_secs(1))
+pub(super) fn wake_at(at: Timestamp, now: Timestamp) -> Requeue {
+    Requeue::After(at.duration_since(now).max(SignedDuration::ZERO) + SignedDuration::from_secs(1))
 }

@@ -1,62 +1,64 @@
-//! Condition `Healthy`: since when, why, and what follows when.
+//! Condition `Healthy`: since when, why, and the action that follows.
 
 use jiff::Timestamp;
 
 use crate::health_policy::{Action, Health, Judge, Judgement};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::phase::Phase;
 
-use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason};
+use super::super::conclusion::{MachineConclusion, MachineCondition, MachineConditionKind, MachineReason};
 use super::timers::clock;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
-/// With what is to be said of the Node's health, or of there being none.
+/// Adds condition `Healthy`, by the Node's health or its absence.
 pub(super) fn healthy(
     view: &MachineView,
     has_node: bool,
     judgement: &Judgement,
-    mut conclusion: Conclusion,
+    mut conclusion: MachineConclusion,
     now: Timestamp,
-) -> Conclusion {
+) -> MachineConclusion {
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
     let is_new = phase != view.machine.phase;
     let since = if is_new { now } else { view.machine.phase_since.unwrap_or(now) };
     let health = has_node.then_some(&judgement.health);
     let then = |because: &str| follows(view, because, judgement, (phase, since), &conclusion, now);
     let told = match (phase, health) {
-        // Before a Node has joined there is nothing that could be healthy: Ready says what is awaited.
+        // Before a Node has joined, nothing can be healthy: `Ready` has the awaited change.
         (Phase::New | Phase::CrashLoopBackOff | Phase::Available, _) | (Phase::Pending, None) => None,
         (Phase::InPlaceUpdating, _) => {
             let message = "the Node is being updated in place: its health does not count".to_owned();
-            Some((Status::Unknown, "UpdatingInPlace", message))
+            Some((ConditionStatus::Unknown, "UpdatingInPlace", message))
         }
-        (_, Some(Health::Healthy)) => Some((Status::True, "NodeHealthy", "the Node is healthy".to_owned())),
+        (_, Some(Health::Healthy)) => {
+            Some((ConditionStatus::True, "NodeHealthy", "the Node is healthy".to_owned()))
+        }
         (_, Some(Health::Undecided { because })) => {
-            Some((Status::Unknown, "Undecided", format!("{because}: the Machine stays as it is")))
+            Some((ConditionStatus::Unknown, "Undecided", format!("{because}: the Machine stays as it is")))
         }
         (_, Some(Health::Unhealthy { because, action: _ })) => {
-            Some((Status::False, "NodeUnhealthy", then(because)))
+            Some((ConditionStatus::False, "NodeUnhealthy", then(because)))
         }
         (_, None) => {
             let because = absent(&conclusion, &view.machine);
             let (status, reason) = match conclusion.reason {
-                Reason::NodeContested => (Status::Unknown, "NodeContested"),
-                _ => (Status::False, "NodeMissing"),
+                MachineReason::NodeContested => (ConditionStatus::Unknown, "NodeContested"),
+                _ => (ConditionStatus::False, "NodeMissing"),
             };
             Some((status, reason, then(&because)))
         }
     };
     if let Some((status, reason, message)) = told {
-        let condition = OwnCondition { kind: ConditionKind::Healthy, status, reason, message };
+        let condition = MachineCondition { kind: MachineConditionKind::Healthy, status, reason, message };
         conclusion.status.conditions.push(condition);
     }
     conclusion
 }
 
-fn absent(conclusion: &Conclusion, machine: &MachineFact) -> String {
+fn absent(conclusion: &MachineConclusion, machine: &MachineFact) -> String {
     match conclusion.reason {
-        Reason::NodeNameTaken | Reason::NodeContested => conclusion.message.clone(),
+        MachineReason::NodeNameTaken | MachineReason::NodeContested => conclusion.message.clone(),
         _ => {
             let name = machine.node_name.as_ref().map_or("(no name yet)", |name| name.as_str());
             format!("Node {name} is not there")
@@ -64,7 +66,7 @@ fn absent(conclusion: &Conclusion, machine: &MachineFact) -> String {
     }
 }
 
-/// What a policy has in store for a Machine that is not healthy, as long as that is not that it fails in time.
+/// Returns the action that a policy wants for an unhealthy Machine, unless it is to fail in time.
 fn policy_wants(judgement: &Judgement) -> Option<String> {
     let Judge::Policy(policy) = &judgement.judge else { return None };
     match &judgement.health {
@@ -75,25 +77,28 @@ fn policy_wants(judgement: &Judgement) -> Option<String> {
         Health::Unhealthy { action: Action::None, .. } => {
             Some(format!("policy {policy} waits before anything is done"))
         }
-        // Of a Node that is gone: there is nothing else that a policy could hold.
+        // The Node is gone: a policy can only block the failure.
         Health::Healthy | Health::Undecided { .. } => {
             Some(format!("policy {policy} holds, and the Machine is not failed meanwhile"))
         }
     }
 }
 
-/// It would have failed in this pass.
-fn is_held(conclusion: &Conclusion) -> bool {
-    matches!(conclusion.reason, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen)
+/// Returns whether it would have failed in this reconcile.
+fn is_held(conclusion: &MachineConclusion) -> bool {
+    matches!(
+        conclusion.reason,
+        MachineReason::ReplacementHeld | MachineReason::ZoneHeld | MachineReason::Frozen
+    )
 }
 
-/// What is wrong, since when, and when the Machine fails because of it.
+/// Returns the problem, since when, and when the Machine fails because of it.
 fn follows(
     view: &MachineView,
     because: &str,
     judgement: &Judgement,
     (phase, since): (Phase, Timestamp),
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
 ) -> String {
     let since_then = whole_seconds(since);

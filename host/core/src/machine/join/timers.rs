@@ -6,14 +6,15 @@ use crate::safety::thaw;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
-use super::super::effect::Progress;
+use super::super::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed,
+};
+use super::super::effect::MachineProgress;
 use super::super::step::{PREREQUISITE, operation, rest};
-use super::permit::{self, Deed};
+use super::permit::{self, HealthAction};
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
-/// A clock that runs, and how long it may.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     since: Timestamp,
@@ -21,14 +22,13 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// When it strikes.
     pub(super) fn end(self) -> Timestamp {
         whole_seconds(self.since.checked_add(self.limit).unwrap_or(Timestamp::MAX))
     }
 }
 
-/// The clock of a Machine in its phase; `None` where there is none or it is switched off. What an outage of an API server takes
-/// of the time is given back, since Nodes could not report.
+/// Returns the timeout of a Machine in its phase; `None` where there is none or it is switched off. The time of an
+/// outage of an API server does not count, since Nodes could not report.
 pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
     let machine = &view.machine;
     let of_phase = machine.phase_since.unwrap_or(now);
@@ -48,12 +48,13 @@ pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
     Some(Clock { since: thaw::counts_from(since, view.thawed_at), limit: limit? })
 }
 
-/// Until when a Node has time to join. Creation says the same as the pass that follows it, which then has nothing to write.
+/// Returns the text with the end of the time to join. Creation reports the same as the next reconcile, which then has
+/// nothing to write.
 pub(in crate::machine) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
     with_end(view, &format!("the VM is created, Node {name} has not joined yet"), now)
 }
 
-/// What is awaited, and until when. Condition `Healthy` says it for Unknown.
+/// Returns the awaited change, and until when. Condition `Healthy` has it for Unknown.
 fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
     let end = clock(view, now).map(Clock::end);
     match (view.machine.phase, end) {
@@ -81,28 +82,32 @@ fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
     }
 }
 
-/// With what the waiting is about, in words that stand alone.
-pub(super) struct Wait<'a> {
-    pub(super) reason: Reason,
-    /// What is awaited.
+/// A wait for the Node, with texts that read on their own.
+pub(super) struct NodeWait<'a> {
+    pub(super) reason: MachineReason,
     pub(super) what: String,
-    /// What speaks against the Node.
+    /// The problem of the Node.
     pub(super) because: &'a str,
 }
 
-/// Says until when it waits, and ends the phase of the Machine when the time is over.
-pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, now: Timestamp) -> Step {
+/// Reports until when the Machine waits, and ends its phase when the time is over.
+pub(super) fn timed(
+    view: &MachineView,
+    progress: &MachineProgress,
+    wait: &NodeWait<'_>,
+    now: Timestamp,
+) -> MachineStep {
     let Some(clock) = clock(view, now) else {
-        return rest(wait.reason, with_end(view, &wait.what, now), Wake::Resync);
+        return rest(wait.reason, with_end(view, &wait.what, now), Requeue::Resync);
     };
     let waited = elapsed(clock.since, now);
     if waited <= clock.limit {
-        // One second more, so that the clock has passed the limit when the pass comes.
-        let wake = Wake::After(clock.limit - waited + SignedDuration::from_secs(1));
+        // One second more, so that the limit has passed when the reconcile comes.
+        let wake = Requeue::After(clock.limit - waited + SignedDuration::from_secs(1));
         return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
     if !permits(view.gate, EffectKind::FailMachine) {
-        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
         let held = match view.machine.phase {
             Phase::InPlaceUpdating => "its time is over, and saying that it has failed is held",
             Phase::New
@@ -116,24 +121,24 @@ pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, no
             | Phase::InPlaceUpdateSuccessful
             | Phase::InPlaceUpdateFailed => "failing it is held",
         };
-        return rest(Reason::Frozen, format!("{}; {held}", wait.what), wake);
+        return rest(MachineReason::Frozen, format!("{}; {held}", wait.what), wake);
     }
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);
     }
-    let deed = if view.machine.phase == Phase::Pending { Deed::GiveUp } else { Deed::Fail };
+    let deed = if view.machine.phase == Phase::Pending { HealthAction::GiveUp } else { HealthAction::Fail };
     if let Err(obstacle) = permit::obtained(view, progress, deed, &wait.what) {
         return obstacle.into_step();
     }
     time_over(&view.machine, clock.limit, wait)
 }
 
-fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> Step {
+fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
     let (reason, kind, note) = if machine.phase == Phase::Pending {
-        (Reason::JoinTimedOut, OperationType::Create, Note::JoinTimedOut { limit })
+        (MachineReason::JoinTimedOut, OperationType::Create, OperationNote::JoinTimedOut { limit })
     } else {
-        let note = Note::HealthTimedOut { limit, because: wait.because.to_owned() };
-        (Reason::HealthTimedOut, OperationType::HealthCheck, note)
+        let note = OperationNote::HealthTimedOut { limit, because: wait.because.to_owned() };
+        (MachineReason::HealthTimedOut, OperationType::HealthCheck, note)
     };
     let status = StatusChange {
         phase: Some(Phase::Failed),
@@ -141,32 +146,32 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> S
         operation: operation(kind, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
         reason,
         message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-fn update_timed_out(limit: SignedDuration, wait: &Wait<'_>) -> Step {
-    let note = Note::InPlaceUpdateTimedOut { limit };
+fn update_timed_out(limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
+    let note = OperationNote::InPlaceUpdateTimedOut { limit };
     let status = StatusChange {
         phase: Some(Phase::InPlaceUpdateFailed),
         timeout_active: Some(true),
         operation: operation(OperationType::InPlaceUpdate, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::InPlaceUpdateFailed,
+        reason: MachineReason::InPlaceUpdateFailed,
         message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Wake::Now,
+        wake: Requeue::Now,
     })
 }
 
-/// An outage is over: the time that the Machine may be unhealthy counts anew. `None`: nothing of the kind.
-pub(super) fn thawed(view: &MachineView) -> Option<Step> {
+/// Restarts the health timeout after an outage. `None`: there was none.
+pub(super) fn thawed(view: &MachineView) -> Option<MachineStep> {
     let machine = &view.machine;
     if !thaw::returns_to_running(machine.phase, machine.phase_since, view.gate, view.thawed_at) {
         return None;
@@ -177,15 +182,15 @@ pub(super) fn thawed(view: &MachineView) -> Option<Step> {
         operation: operation(
             OperationType::HealthCheck,
             OperationState::Successful,
-            Note::HealthTimeoutReset,
+            OperationNote::HealthTimeoutReset,
         ),
         ..StatusChange::default()
     };
     let message = "an outage of an API server is over: the time that the Node may be unhealthy counts anew";
-    Some(Step::Finish(Conclusion {
+    Some(MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::HealthTimeoutReset,
+        reason: MachineReason::HealthTimeoutReset,
         message: message.into(),
-        wake: Wake::Now,
+        wake: Requeue::Now,
     }))
 }

@@ -1,103 +1,104 @@
-//! What a Node is to carry because it is its Machine's.
+//! Writes the labels, annotations and taints that Node and Machine must have.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::driver::virtual_capacity::{self, Plan};
+use crate::driver::virtual_capacity::{self, CapacityPlan};
 use crate::health_policy::Judgement;
-use crate::machine::node::sync::{self, NodeChange, Wanted};
+use crate::machine::node::sync::{self, NodeChange, WantedNodeMeta};
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Wake, elapsed};
-use super::super::effect::{Effect, MetaChange, Progress};
-use super::remark::{Remark, Turn, wake_at};
+use super::super::conclusion::{Requeue, elapsed};
+use super::super::effect::{MachineEffect, MachineProgress, MetaChange};
+use super::remark::{ConclusionPart, TaskResult, wake_at};
 use super::{health, preserve, timers};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
-/// When the time that a Node took to join is noted on its Machine: within a minute, after the writes that bring it there, and not
-/// years later for Machines that another controller made.
+/// When the time that a Node took to join is noted on its Machine: within a minute, after the writes of joining, and
+/// not years later for Machines of another controller.
 const JOIN_IS_NOTED: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(45), SignedDuration::from_hours(1));
 
-/// A token is valid a little longer than its Machine has time, so that a Node that comes at the last moment still joins.
+/// A token is valid a little longer than its Machine has time, so that a Node still joins at the last moment.
 const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// Brings the Node in line: metadata, taints and finalizer in one write, then its capacity.
+/// Updates the Node: metadata, taints and finalizer in one write, then its capacity.
 pub(super) fn node(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     if !permits(view.gate, EffectKind::NodeWrite) {
-        return Turn::nothing();
+        return TaskResult::nothing();
     }
     let plan = capacity(view, node);
     let change = difference(view, node, &plan, now);
     let what = "bring the Node in line";
     match (&progress.sync_node, change.is_empty()) {
         (None, false) => {
-            let sync = Effect::SyncNode { node: node.name.clone(), change };
-            // The token is of no use once the Node has joined, so it goes together with the Node's first write.
+            let sync = MachineEffect::SyncNode { node: node.name.clone(), change };
+            // The token is useless once the Node has joined, so it is deleted with the Node's first write.
             let joins = health::joins(view, node, judgement) && progress.forget_token.is_none();
-            return Turn::Act(if joins { vec![sync, Effect::ForgetToken] } else { vec![sync] });
+            return TaskResult::Act(if joins { vec![sync, MachineEffect::ForgetToken] } else { vec![sync] });
         }
-        (Some(Err(error)), false) => return Turn::written(what, &Err(error.clone())),
+        (Some(Err(error)), false) => return TaskResult::written(what, &Err(error.clone())),
         (Some(_), _) | (None, true) => {}
     }
     match (&progress.capacity, plan.resources.is_empty()) {
-        (None, false) => {
-            Turn::act(Effect::WriteCapacity { node: node.name.clone(), resources: plan.resources })
-        }
-        (Some(result), false) => Turn::written("write the Node's virtual capacity", result),
-        (_, true) => Turn::nothing(),
+        (None, false) => TaskResult::act(MachineEffect::WriteCapacity {
+            node: node.name.clone(),
+            resources: plan.resources,
+        }),
+        (Some(result), false) => TaskResult::written("write the Node's virtual capacity", result),
+        (_, true) => TaskResult::nothing(),
     }
 }
 
-fn capacity(view: &MachineView, node: &NodeFact) -> Plan {
+fn capacity(view: &MachineView, node: &NodeFact) -> CapacityPlan {
     virtual_capacity::plan(&view.virtual_capacity, &node.capacity, node.last_applied_capacity.as_ref())
 }
 
-/// What the Node is to carry and does not.
-fn difference(view: &MachineView, node: &NodeFact, plan: &Plan, now: Timestamp) -> NodeChange {
+/// Returns the metadata that the Node lacks.
+fn difference(view: &MachineView, node: &NodeFact, plan: &CapacityPlan, now: Timestamp) -> NodeChange {
     let machine = &view.machine;
-    let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
+    let wanted = WantedNodeMeta { template: &machine.template, own_labels: &machine.own_node_labels };
     let change = sync::merge(&node.meta, wanted, node.last_applied.as_ref());
     let change = change.with(&node.meta, &preserve::on_node(view, node, now));
     NodeChange { takes_finalizer: !node.has_finalizer, capacity_note: plan.note.clone(), ..change }
 }
 
 /// Keeps the bootstrap token valid while the Machine still may join. Its value stays, since the VM has it.
-pub(super) fn token(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
-    let Some(until) = token_until(view, now) else { return Turn::nothing() };
+pub(super) fn token(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> TaskResult {
+    let Some(until) = token_until(view, now) else { return TaskResult::nothing() };
     match &progress.extend_token {
-        None => Turn::act(Effect::ExtendToken { until }),
+        None => TaskResult::act(MachineEffect::ExtendToken { until }),
         // The Machine may join with it until it ends.
-        Some(result) => Turn::beside(result),
+        Some(result) => TaskResult::beside(result),
     }
 }
 
-/// Deletes the bootstrap token once the Node has joined, and again after that had failed, as long as it is valid: it ends by itself.
+/// Deletes the bootstrap token once the Node has joined, and again after a failure, as long as the token is valid.
 pub(super) fn forget_token(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     if !health::joins(view, node, judgement) && !may_have_kept_token(view, now) {
-        return Turn::nothing();
+        return TaskResult::nothing();
     }
     match &progress.forget_token {
-        None => Turn::act(Effect::ForgetToken),
-        Some(result) => Turn::beside(result),
+        None => TaskResult::act(MachineEffect::ForgetToken),
+        Some(result) => TaskResult::beside(result),
     }
 }
 
-/// The pass before has failed at something, and the token is valid, if it is there.
+/// Returns whether the previous reconcile failed, and the token is still valid.
 fn may_have_kept_token(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     view.failures > 0
@@ -106,7 +107,7 @@ fn may_have_kept_token(view: &MachineView, now: Timestamp) -> bool {
         && permits(view.gate, EffectKind::TokenDelete)
 }
 
-/// It runs since its Node has joined.
+/// Returns whether it runs since its Node has joined.
 fn has_joined(machine: &MachineFact) -> bool {
     machine.phase == Phase::Running
         && machine.operation.is_some_and(|last| {
@@ -114,7 +115,7 @@ fn has_joined(machine: &MachineFact) -> bool {
         })
 }
 
-/// Until when the token must be valid, if it may not be.
+/// Returns until when the token must be valid, if it may expire before.
 fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
     let machine = &view.machine;
     if machine.phase != Phase::Pending || !view.has_target() || !permits(view.gate, EffectKind::TokenWrite) {
@@ -126,13 +127,13 @@ fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
     is_needed.then(|| end.checked_add(TOKEN_MARGIN).unwrap_or(Timestamp::MAX))
 }
 
-/// Notes on the Machine, in one write, what is to be found there later.
+/// Notes the Node's name and the time to join on the Machine, in one write.
 pub(super) fn machine(
     view: &MachineView,
     node: Option<&NodeFact>,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     let mut annotations = preserve::on_machine(view, node, now);
     let labels = lost_label(view, node);
     let names = view.names;
@@ -140,53 +141,53 @@ pub(super) fn machine(
         annotations.insert(names.token_until.to_owned(), Some(until.to_string()));
     }
     let wake = match join_duration(view, node, now) {
-        Due::Nothing => None,
-        Due::Later(wake) => Some(wake),
-        Due::Noted(took) => {
+        JoinNote::Nothing => None,
+        JoinNote::Later(wake) => Some(wake),
+        JoinNote::Noted(took) => {
             annotations.insert(names.join_duration.to_owned(), Some(took));
             None
         }
     };
     match &progress.write_machine {
         None if annotations.is_empty() && labels.is_empty() => {
-            Turn::Say(Remark { wake, ..Remark::default() })
+            TaskResult::Say(ConclusionPart { wake, ..ConclusionPart::default() })
         }
-        None => Turn::act(Effect::WriteMachine(MetaChange { labels, annotations })),
-        Some(result) => Turn::written("write labels and annotations of the Machine", result),
+        None => TaskResult::act(MachineEffect::WriteMachine(MetaChange { labels, annotations })),
+        Some(result) => TaskResult::written("write labels and annotations of the Machine", result),
     }
 }
 
-/// The Machine's label for its Node, when somebody has taken it off, or the Node has registered under another name than the driver said.
-/// Everybody else finds the Node by it.
+/// Returns the Machine's label for its Node, when it was removed, or the Node has registered under another name than
+/// the driver said. Other programs find the Node by it.
 fn lost_label(view: &MachineView, node: Option<&NodeFact>) -> BTreeMap<String, Option<String>> {
     let lost = node.filter(|node| view.machine.node_name.as_ref() != Some(&node.name));
     lost.map(|node| (view.names.node.to_owned(), Some(node.name.to_string()))).into_iter().collect()
 }
 
-enum Due {
+enum JoinNote {
     Nothing,
-    Later(Wake),
+    Later(Requeue),
     Noted(String),
 }
 
-/// How long the Machine's Node took to join, where that is known and not noted.
-fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> Due {
+/// Returns how long the Machine's Node took to join, if known and not noted.
+fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> JoinNote {
     let machine = &view.machine;
     let ready = node.and_then(|node| node.ready_since);
-    let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return Due::Nothing };
+    let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return JoinNote::Nothing };
     let (from, to) = JOIN_IS_NOTED;
     let running = elapsed(since, now);
-    // A Node that was not ready in between does not tell when it joined.
+    // A Node that was not ready in between does not show when it joined.
     if !has_joined(machine)
         || machine.has_join_duration
         || ready.as_second() > since.as_second()
         || running > to
     {
-        return Due::Nothing;
+        return JoinNote::Nothing;
     }
     if running < from {
-        return Due::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
+        return JoinNote::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
     }
     let took = SignedDuration::from_secs(elapsed(machine.created, ready).as_secs());
-    Due::Noted(crate::value::duration::format(took))
+    JoinNote::Noted(crate::value::duration::format(took))
 }

@@ -12,16 +12,14 @@ pub const READ_ONLY: &str = "ReadonlyFilesystem";
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// `True`.
+pub enum ConditionStatus {
     True,
-    /// `False`.
     False,
     /// `Unknown`, or a text that is none of the three.
     Unknown,
 }
 
-impl Status {
+impl ConditionStatus {
     /// Reads the text of a condition.
     pub fn parse(text: &str) -> Self {
         match text {
@@ -32,7 +30,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ConditionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::True => "True",
@@ -47,29 +45,28 @@ impl fmt::Display for Status {
 pub struct NodeConditionFact {
     /// Its type, such as `Ready`. Case matters.
     pub kind: String,
-    /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
 }
 
 /// Why pods on a Node may not be able to end by themselves. Times are those of the last transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ailment {
+pub struct HealthProblem {
     /// Since when `Ready` is there and not True.
     pub not_ready_since: Option<Timestamp>,
     /// Since when `ReadonlyFilesystem` is there and not False.
     pub read_only_since: Option<Timestamp>,
 }
 
-/// What speaks against a Node. Ordered by the condition's type.
+/// A condition that makes a Node unhealthy. Ordered by the condition's type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cause {
+pub struct UnhealthyCondition {
     /// The type of the condition.
     pub kind: String,
-    /// What it is instead of what it should be; `None`: it is missing.
-    pub status: Option<Status>,
+    /// Its status; `None`: it is missing.
+    pub status: Option<ConditionStatus>,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for UnhealthyCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status {
             Some(status) => write!(f, "{} is {status}", self.kind),
@@ -78,24 +75,22 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Healthy or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum NodeHealth {
     /// `Ready` is True and nothing speaks against it.
     Healthy,
-    /// Something does.
     Unhealthy {
-        /// What, each once, sorted: the same conditions always give the same text. Never empty.
-        because: Vec<Cause>,
+        /// The conditions, each once, sorted: the same conditions always give the same text. Never empty.
+        because: Vec<UnhealthyCondition>,
     },
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for NodeHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Healthy => f.write_str("healthy"),
             Self::Unhealthy { because } => {
-                let causes: Vec<String> = because.iter().map(Cause::to_string).collect();
+                let causes: Vec<String> = because.iter().map(UnhealthyCondition::to_string).collect();
                 f.write_str(&causes.join(", "))
             }
         }
@@ -104,32 +99,33 @@ impl fmt::Display for Verdict {
 
 /// Judges a Node by its conditions.
 ///
-/// Healthy: `Ready` is there and True, and each condition whose type is in `must_be_false` is exactly False. A condition of
-/// that list that the Node does not have is fine, since many come only with an agent that watches for them. All others,
-/// such as `MemoryPressure` when it is not listed, do not count.
+/// Healthy: `Ready` is there and True, and each condition whose type is in `must_be_false` is exactly False. A
+/// condition of that list that the Node does not have is fine, since many come only with an agent that watches for
+/// them. All others, such as `MemoryPressure` when it is not listed, do not count.
 ///
 /// A missing `Ready` is unhealthy: a Node that says nothing of itself has not shown that it works. (In
 /// machine-controller-manager it counts as healthy.)
-pub fn verdict(conditions: &[NodeConditionFact], must_be_false: &[String]) -> Verdict {
+pub fn verdict(conditions: &[NodeConditionFact], must_be_false: &[String]) -> NodeHealth {
     let speaks_against = |condition: &&NodeConditionFact| {
-        let is_not_ready = condition.kind == READY && condition.status != Status::True;
-        is_not_ready || (condition.status != Status::False && must_be_false.contains(&condition.kind))
+        let is_not_ready = condition.kind == READY && condition.status != ConditionStatus::True;
+        is_not_ready
+            || (condition.status != ConditionStatus::False && must_be_false.contains(&condition.kind))
     };
-    let mut because: Vec<Cause> = conditions
+    let mut because: Vec<UnhealthyCondition> = conditions
         .iter()
         .filter(speaks_against)
-        .map(|condition| Cause { kind: condition.kind.clone(), status: Some(condition.status) })
+        .map(|condition| UnhealthyCondition { kind: condition.kind.clone(), status: Some(condition.status) })
         .collect();
     if !conditions.iter().any(|condition| condition.kind == READY) {
-        because.push(Cause { kind: READY.to_owned(), status: None });
+        because.push(UnhealthyCondition { kind: READY.to_owned(), status: None });
     }
     because.sort();
     because.dedup();
-    if because.is_empty() { Verdict::Healthy } else { Verdict::Unhealthy { because } }
+    if because.is_empty() { NodeHealth::Healthy } else { NodeHealth::Unhealthy { because } }
 }
 
-/// Reads a list of condition types as the flag and `spec.nodeConditions` have it: separated by commas, blanks around a type
-/// and empty entries ignored; sorted, each once.
+/// Reads a list of condition types as the flag and `spec.nodeConditions` have it: separated by commas, blanks around a
+/// type and empty entries ignored; sorted, each once.
 pub fn parse_condition_list(text: &str) -> Vec<String> {
     let mut kinds: Vec<String> =
         text.split(',').map(str::trim).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
@@ -149,7 +145,7 @@ mod tests {
         let must_be_false = parse_condition_list("KernelDeadlock, ReadonlyFilesystem,DiskPressure");
         let fact = |text: &str| {
             let (kind, status) = text.split_once('=').unwrap();
-            NodeConditionFact { kind: kind.to_owned(), status: Status::parse(status) }
+            NodeConditionFact { kind: kind.to_owned(), status: ConditionStatus::parse(status) }
         };
         let facts: Vec<NodeConditionFact> = conditions.split_whitespace().map(fact).collect();
         let judged = verdict(&facts, &must_be_false);
@@ -205,7 +201,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_leaves_only_ready() {
-        let facts = [NodeConditionFact { kind: READY.into(), status: Status::True }];
-        assert_eq!(verdict(&facts, &[]), Verdict::Healthy);
+        let facts = [NodeConditionFact { kind: READY.into(), status: ConditionStatus::True }];
+        assert_eq!(verdict(&facts, &[]), NodeHealth::Healthy);
     }
 }

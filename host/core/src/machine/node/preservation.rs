@@ -1,27 +1,26 @@
-//! Which wish to keep a Machine counts: the one on the Machine or the one on its Node.
+//! Decides which preservation request counts: that of the Machine or that of its Node.
 
-/// The wishes that are understood.
+/// The requests that are understood.
 pub const NOW: &str = "now";
 /// Once it has failed.
 pub const WHEN_FAILED: &str = "when-failed";
 /// Set by a controller, once it has failed.
 pub const AUTO_PRESERVED: &str = "auto-preserved";
-/// Not.
 pub const NEVER: &str = "false";
 
-/// Whether a wish is understood. None at all is, too.
+/// Returns whether a request is understood. An absent one is.
 pub fn is_known(wish: &str) -> bool {
     matches!(wish, "" | NOW | WHEN_FAILED | AUTO_PRESERVED | NEVER)
 }
 
-/// The Node's annotation counts once it is there, also when it is taken away. `node` is empty where a Node without a wish is
-/// there, and `None` without a Node.
+/// Returns whether the Node's annotation counts: from its first appearance on, also after its removal. `node` is empty
+/// for a Node without a request, and `None` without a Node.
 pub fn node_decides(node: Option<&str>, heeded: Option<&str>) -> bool {
     node.is_some_and(|wish| !(wish.is_empty() && heeded.unwrap_or_default().is_empty()))
 }
 
-/// The wish that counts, empty for none; `Err` with a text on the Node that nobody understands. Such a text on the Machine counts
-/// as none.
+/// Returns the request that counts, empty for none; `Err` for an invalid text on the Node. An invalid text on the
+/// Machine counts as none.
 pub fn effective<'a>(
     machine: Option<&'a str>,
     node: Option<&'a str>,

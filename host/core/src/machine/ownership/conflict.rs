@@ -1,51 +1,51 @@
-//! Several Machines that claim one VM or one Node: whose it is, and what is held until that is settled.
+//! Ownership conflicts: several Machines name one VM or one Node. Decides the owner, and which effects are blocked
+//! until one gives it up.
 //!
-//! What tells is the provider id, in whatever form, then the label with which its Machine marked the Node. Who is not the owner leaves the
-//! Node alone. A VM whose id is stored on several Machines is not removed, emptied, started anew or failed for any of them while
-//! another one lives on it: drivers remove by id, and nobody here knows whose it is.
+//! The provider id decides, in any form, then the label with which its Machine marked the Node. Machines that are not
+//! the owner leave the Node alone. A VM whose id is stored on several Machines is not deleted, drained, rebooted or
+//! failed for any of them while another one uses it: drivers delete by id, and the owner is unknown.
 
 use jiff::Timestamp;
 
-use crate::drain;
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::{ObjectKey, ProviderId};
 use crate::value::phase::Phase;
-use crate::value::same_vm::Vms;
+use crate::value::same_vm::SameVm;
 
-use crate::machine::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake};
-use crate::machine::effect::Effect;
+use crate::machine::conclusion::{
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
+};
+use crate::machine::effect::EffectTrait;
 use crate::machine::facts::{MachineView, NodePresence, TargetFact};
 use crate::machine::step::rest;
 
-/// Others that claim what a Machine claims.
+/// Other Machines that name the same VM or Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rivals {
-    /// They store its provider id, and nobody deletes them.
+pub struct OwnershipConflict {
+    /// They store its provider id, and are not being deleted.
     pub living_on_vm: Vec<ObjectKey>,
     /// They store its provider id, and are being deleted too.
     pub leaving_vm: Vec<ObjectKey>,
-    /// They name its Node, which is not theirs.
+    /// They name its Node, and do not own it.
     pub of_node: Vec<ObjectKey>,
-    /// The Node that has its Node's name is another's, by what that Node says of itself.
-    pub has_taken_name: Option<Taken>,
-    /// The Machine's status says that there are such.
+    /// The Node with its Node's name belongs to another Machine, by that Node's own metadata.
+    pub has_taken_name: Option<NodeNameHolder>,
+    /// The Machine's status reports a conflict.
     pub is_told: bool,
 }
 
-/// The prospects of a Node whose name a Machine's Node would have.
+/// The state of a Node that has the name of a Machine's Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// It is on its way out, or its Machine is: the name will be free.
+pub enum NodeNameHolder {
+    /// The Node or its Machine is being deleted: the name will be free.
     Leaving,
-    /// Nobody takes it away.
     Staying,
 }
 
-/// A Machine that claims a Node.
+/// A Machine that names a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimant {
-    /// Which.
+pub struct NamingMachine {
     pub key: ObjectKey,
     /// When it was created.
     pub created: Timestamp,
@@ -53,90 +53,90 @@ pub struct Claimant {
     pub provider_id: Option<ProviderId>,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// Its status says that its Node has joined, so that a Node of that name has been its own.
+    /// Its status says that its Node has joined, so that a Node of that name was its own.
     pub has_joined: bool,
 }
 
-/// What a Node tells of its owner.
+/// The facts of a Node about its owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeClaim {
-    /// Its provider id.
+pub struct NodeOwnership {
     pub provider_id: Option<ProviderId>,
     /// The name of the Machine that has marked it.
     pub mark: Option<String>,
 }
 
-impl NodeClaim {
-    /// Whether the Node and this Machine are of one VM, as far as their ids tell.
-    fn vms(&self, claimant: &Claimant) -> Vms {
-        Vms::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
+impl NodeOwnership {
+    /// Compares the VMs of the Node and of this Machine by their ids.
+    fn vms(&self, claimant: &NamingMachine) -> SameVm {
+        SameVm::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
     }
 }
 
-/// Whose a Node is, to one that claims it.
+/// The owner of a Node, as seen by a Machine that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum NodeOwner {
     /// That of another VM, for certain.
     Foreign(ProviderId),
-    /// Another's, or nobody can tell.
+    /// It belongs to another Machine, or the owner is unknown.
     Contested(Vec<ObjectKey>),
-    /// Its own, whatever these others say.
+    /// It belongs to this Machine, although these others name it.
     Own(Vec<ObjectKey>),
 }
 
-/// Whose a Node is that `own` claims, and these others too. Of all that claim it, at most one is told that it is its own.
-pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
-    if let (Some(of_node), Vms::Different) = (&node.provider_id, node.vms(own)) {
-        return Whose::Foreign(of_node.clone());
+/// Returns the owner of a Node that `own` and the others name. At most one of them gets it.
+pub fn whose(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> NodeOwner {
+    if let (Some(of_node), SameVm::Different) = (&node.provider_id, node.vms(own)) {
+        return NodeOwner::Foreign(of_node.clone());
     }
-    let may_be = |claimant: &&Claimant| node.vms(claimant) != Vms::Different;
-    let others: Vec<&Claimant> = others.iter().filter(may_be).collect();
+    let may_be = |claimant: &&NamingMachine| node.vms(claimant) != SameVm::Different;
+    let others: Vec<&NamingMachine> = others.iter().filter(may_be).collect();
     let mut keys: Vec<ObjectKey> = others.iter().map(|other| other.key.clone()).collect();
     keys.sort();
-    let all: Vec<&Claimant> = others.into_iter().chain([own]).collect();
+    let all: Vec<&NamingMachine> = others.into_iter().chain([own]).collect();
     match owner(node, &all) {
-        Some(owner) if owner.key == own.key => Whose::Own(keys),
-        Some(_) => Whose::Contested(keys),
+        Some(owner) if owner.key == own.key => NodeOwner::Own(keys),
+        Some(_) => NodeOwner::Contested(keys),
         None => {
-            // The Machine that its label names has it, be it there or not.
+            // The Machine that its label names owns it, whether that Machine exists or not.
             let marked =
                 node.mark.as_ref().map(|name| ObjectKey::new(own.key.namespace.as_str(), name.as_str()));
             keys.extend(marked.filter(|key| *key != own.key));
             keys.sort();
             keys.dedup();
-            Whose::Contested(keys)
+            NodeOwner::Contested(keys)
         }
     }
 }
 
-/// The Node says that it is another's than `own`: by its provider id, or where that tells nothing by its label, which names a Machine that
-/// claims nothing. A Node of another VM that carries the label of `own` contradicts itself, and says nothing.
-pub fn is_anothers(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> bool {
-    let is_marked = |claimant: &Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
+/// Returns whether the Node belongs to another Machine than `own`: by its provider id, or if that is unclear, by its
+/// label, which names a Machine that does not name the Node. A Node of another VM with the label of `own` contradicts
+/// itself, and proves nothing.
+pub fn is_anothers(node: &NodeOwnership, own: &NamingMachine, others: &[NamingMachine]) -> bool {
+    let is_marked = |claimant: &NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
     match whose(node, own, others) {
-        Whose::Own(_) => false,
-        Whose::Foreign(_) => !is_marked(own),
-        Whose::Contested(_) => {
-            let is_proven = |claimant: &Claimant| node.vms(claimant) == Vms::Same;
+        NodeOwner::Own(_) => false,
+        NodeOwner::Foreign(_) => !is_marked(own),
+        NodeOwner::Contested(_) => {
+            let is_proven = |claimant: &NamingMachine| node.vms(claimant) == SameVm::Same;
             let all = || others.iter().chain([own]);
             node.mark.is_some() && !all().any(is_marked) && !all().any(is_proven)
         }
     }
 }
 
-fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
-    let is_proven = |claimant: &&&Claimant| node.vms(claimant) == Vms::Same;
-    let proven: Vec<&Claimant> = all.iter().filter(is_proven).copied().collect();
+fn owner<'a>(node: &NodeOwnership, all: &[&'a NamingMachine]) -> Option<&'a NamingMachine> {
+    let is_proven = |claimant: &&&NamingMachine| node.vms(claimant) == SameVm::Same;
+    let proven: Vec<&NamingMachine> = all.iter().filter(is_proven).copied().collect();
     if let [only] = proven.as_slice() {
         return Some(only);
     }
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
-    let is_marked = |claimant: &&&Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    let is_marked = |claimant: &&&NamingMachine| node.mark.as_deref() == Some(claimant.key.name.as_str());
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
     }
-    // No id tells, and the label names a Machine that claims nothing: the Node was left behind, or is of somebody else. One that has
-    // joined has marked it then, and does so again.
+    // No id decides, and the label names a Machine that does not name the Node: the Node was left behind, or belongs to
+    // others. A Machine that has joined has marked it then, and does so again.
     let is_of_others = proven.is_empty() && node.mark.is_some();
     if let [only] = candidates {
         return Some(*only).filter(|only| !is_of_others || only.has_joined);
@@ -144,15 +144,15 @@ fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
     if is_of_others && candidates.iter().all(|claimant| !claimant.has_joined) {
         return None;
     }
-    // Nobody lives on it any more, and one of them has to empty it.
+    // All of its Machines are being deleted, and one of them must drain it.
     let all_leave = candidates.iter().all(|claimant| claimant.is_deleting);
     let oldest = candidates.iter().min_by_key(|claimant| (claimant.created, &claimant.key));
     oldest.copied().filter(|_| all_leave)
 }
 
-/// Why nothing may happen to the VM of this Machine and to what runs on it. `None`: no other Machine claims it.
+/// Returns why nothing may be done to this Machine's VM and its pods. `None`: no other Machine names it.
 pub(crate) fn held(view: &MachineView) -> Option<String> {
-    let Rivals { living_on_vm, leaving_vm, .. } = &view.rivals;
+    let OwnershipConflict { living_on_vm, leaving_vm, .. } = &view.rivals;
     let vm = view.machine.provider_id.as_ref()?;
     let is_deleting = view.machine.deletion.is_some();
     if !living_on_vm.is_empty() {
@@ -177,84 +177,54 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
     })
 }
 
-/// What a Machine that is not being deleted would do to a VM that others live on is held.
-pub(crate) fn guarded(view: &MachineView, step: Step) -> Step {
+/// Blocks the effects of a Machine that is not being deleted on a VM that others use.
+pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
-        Step::Act(effects) => effects.iter().any(harms_others),
-        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+        MachineStep::Act(effects) => effects.iter().any(|effect| effect.is(EffectTrait::HarmsOthers)),
+        MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     };
-    if is_harmful { rest(Reason::VmContested, message, Wake::Resync) } else { step }
+    if is_harmful { rest(MachineReason::VmContested, message, Requeue::Resync) } else { step }
 }
 
-/// The end of a pass over a Machine that is being deleted and whose VM is claimed by others.
-pub(crate) fn waiting(message: String) -> Conclusion {
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Conclusion {
+/// Ends a reconcile of a Machine that is being deleted while others name its VM.
+pub(crate) fn waiting(message: String) -> MachineConclusion {
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    MachineConclusion {
         status: crate::machine::conclusion::StatusChange::default(),
-        reason: Reason::VmContested,
+        reason: MachineReason::VmContested,
         message,
         wake,
     }
 }
 
-/// Whoever lives on the same VM would notice.
-pub(crate) fn harms_others(effect: &Effect) -> bool {
-    match effect {
-        Effect::InitializeVm
-        | Effect::CreateVm
-        | Effect::DeleteVm
-        | Effect::DeleteNode { .. }
-        | Effect::ReleaseFinalizer
-        | Effect::DeleteMachine
-        | Effect::Cordon { .. }
-        | Effect::NoteReboot(_)
-        | Effect::RebootVm => true,
-        Effect::Drain(effect) => match effect {
-            drain::Effect::LookAtPods { .. } => false,
-            drain::Effect::Evict(_)
-            | drain::Effect::DeletePod(_)
-            | drain::Effect::DeleteAttachment { .. } => true,
-        },
-        Effect::Claim
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::ProbeVm
-        | Effect::RecordVm { .. }
-        | Effect::SyncNode { .. }
-        | Effect::ForgetToken
-        | Effect::WriteMachine(_)
-        | Effect::SetNodeCondition { .. }
-        | Effect::NoteHooks
-        | Effect::AskPolicies
-        | Effect::AskPermit(_)
-        | Effect::ExtendToken { .. }
-        | Effect::WriteCapacity { .. } => false,
-    }
-}
-
-/// Each of those that claim the same says so, the owner too, and takes it back when that is over.
-pub(crate) fn told(view: &MachineView, step: Step) -> Step {
-    let Step::Finish(mut conclusion) = step else { return step };
-    if conclusion.wake != Wake::Gone {
+/// Adds condition `Contested` to each Machine of a conflict, the owner included, and clears it when the conflict is
+/// over.
+pub(crate) fn told(view: &MachineView, step: MachineStep) -> MachineStep {
+    let MachineStep::Finish(mut conclusion) = step else { return step };
+    if conclusion.wake != Requeue::Gone {
         conclusion.status.conditions.extend(condition(view));
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
-fn condition(view: &MachineView) -> Option<OwnCondition> {
-    let kind = ConditionKind::Contested;
+fn condition(view: &MachineView) -> Option<MachineCondition> {
+    let kind = MachineConditionKind::Contested;
     let rivals = &view.rivals;
     let on_vm: Vec<ObjectKey> = rivals.living_on_vm.iter().chain(&rivals.leaving_vm).cloned().collect();
     if let Some(vm) = view.machine.provider_id.as_ref().filter(|_| !on_vm.is_empty()) {
         let message = held(view).unwrap_or_else(|| {
             format!("VM {vm} is that of {} as well, all of which are being deleted", names(&on_vm))
         });
-        return Some(OwnCondition { kind, status: Status::True, reason: "VmContested", message });
+        return Some(MachineCondition {
+            kind,
+            status: ConditionStatus::True,
+            reason: "VmContested",
+            message,
+        });
     }
     let (others, whose) = match &view.target {
-        // It is another's, which contests nothing.
+        // It belongs to another Machine, which is no conflict.
         TargetFact::Cluster(NodePresence::Contested(_)) if rivals.has_taken_name.is_some() => {
             (&rivals.of_node, "and it is this Machine's")
         }
@@ -266,14 +236,15 @@ fn condition(view: &MachineView) -> Option<OwnCondition> {
     };
     if others.is_empty() {
         let message = "no other Machine claims the VM or the Node".to_owned();
-        let is_over = OwnCondition { kind, status: Status::False, reason: "NotContested", message };
+        let is_over =
+            MachineCondition { kind, status: ConditionStatus::False, reason: "NotContested", message };
         return rivals.is_told.then_some(is_over);
     }
     let message = format!(
         "label node of {} names the Node as well, {whose}: take the label off the Machine that it is not of, or delete that",
         names(others)
     );
-    Some(OwnCondition { kind, status: Status::True, reason: "NodeContested", message })
+    Some(MachineCondition { kind, status: ConditionStatus::True, reason: "NodeContested", message })
 }
 
 fn names(keys: &[ObjectKey]) -> String {

@@ -1,20 +1,20 @@
-//! The cluster's mark as Machine and class have stored it: where it is not this process's, the Machine is held.
+//! The cluster's mark as Machine and class have stored it: nothing is done to a Machine with another mark than this
+//! process's.
 //!
-//! Drivers find VMs by the mark of the process. Under another mark a look says that there is no VM, an order reaches
-//! none, and a create makes a second one. The stored mark moves with the objects, so that a control plane that was
-//! moved or restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
+//! Drivers find VMs by the mark of the process. Under another mark a query finds no VM, a delete request reaches none,
+//! and a create makes a second one. The stored mark moves with the objects, so that a control plane that was moved or
+//! restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
 
 use crate::scheduling::gate::{FreezeReason, Gate, permits};
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
-use super::conflict as contest;
-use crate::machine::conclusion::{Conclusion, Reason, StatusChange, Step, Wake};
-use crate::machine::effect::Effect;
+use crate::machine::conclusion::{MachineConclusion, MachineReason, MachineStep, Requeue, StatusChange};
+use crate::machine::effect::{EffectTrait, MachineEffect};
 use crate::machine::facts::{ClassFact, MachineView};
 use crate::machine::step::rest;
 
-/// The marks that a pass compares.
+/// The marks that a reconcile compares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The mark that this process sends with each call of a driver.
@@ -25,7 +25,7 @@ pub struct Marks {
     pub of_class: Option<String>,
 }
 
-/// Why nothing may happen to the VM of this Machine and to its Node. `None`: no other mark is stored.
+/// Returns why nothing may be done to the VM of this Machine and to its Node. `None`: no other mark is stored.
 pub(crate) fn held(view: &MachineView) -> Option<String> {
     let marks = &view.marks;
     match &marks.of_machine {
@@ -34,7 +34,7 @@ pub(crate) fn held(view: &MachineView) -> Option<String> {
     }
 }
 
-/// Why no VM may be made for this Machine. The class counts as well: VMs of one class carry one mark.
+/// Returns why no VM may be created for this Machine. The class counts as well: VMs of one class carry one mark.
 pub(crate) fn forbids_creation(view: &MachineView) -> Option<String> {
     held(view).or_else(|| other_of_class(view))
 }
@@ -59,44 +59,55 @@ fn message(view: &MachineView, subject: &str, stored: &str) -> String {
     )
 }
 
-/// A Machine that lives: its health is still judged, nothing harmful is done, and `Ready` tells why.
-pub(crate) fn guarded(view: &MachineView, step: Step) -> Step {
+/// Blocks harmful effects on a Machine that is not being deleted: its health is still checked, and `Ready` has the
+/// reason.
+pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
-        Step::Act(effects) => effects.iter().any(is_held),
-        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+        MachineStep::Act(effects) => effects.iter().any(is_held),
+        MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     };
     match step {
-        _ if is_harmful => rest(Reason::ClusterMarkDiffers, message, Wake::Resync),
-        Step::Act(effects) => Step::Act(effects),
-        Step::Finish(conclusion) => {
-            Step::Finish(Conclusion { reason: Reason::ClusterMarkDiffers, message, ..conclusion })
-        }
+        _ if is_harmful => rest(MachineReason::ClusterMarkDiffers, message, Requeue::Resync),
+        MachineStep::Act(effects) => MachineStep::Act(effects),
+        MachineStep::Finish(conclusion) => MachineStep::Finish(MachineConclusion {
+            reason: MachineReason::ClusterMarkDiffers,
+            message,
+            ..conclusion
+        }),
     }
 }
 
-/// While another control plane holds the mark, this Machine may be a copy of that one's: no effect goes out that the
-/// gate forbids, whatever the Machine is at, and `Ready` says why.
-pub(crate) fn held_elsewhere(view: &MachineView, step: Step) -> Step {
+/// While another control plane holds the mark, this Machine may be a copy of that one's: effects that the gate forbids
+/// are blocked, and `Ready` has the reason.
+pub(crate) fn held_elsewhere(view: &MachineView, step: MachineStep) -> MachineStep {
     let Gate::Frozen { reason: reason @ FreezeReason::ClusterMarkHeld, .. } = view.gate else { return step };
     match &step {
-        Step::Act(effects)
+        MachineStep::Act(effects)
             if effects.iter().any(|effect| !permits(view.gate, effect.kind(&view.machine))) =>
         {
-            rest(Reason::Frozen, format!("held: {}", reason.sentence()), Wake::Resync)
+            rest(MachineReason::Frozen, format!("held: {}", reason.sentence()), Requeue::Resync)
         }
-        Step::Act(_) | Step::Finish(_) => step,
+        MachineStep::Act(_) | MachineStep::Finish(_) => step,
     }
 }
 
-/// The end of a pass over a Machine that is being deleted, or created.
-pub(crate) fn waiting(message: String) -> Conclusion {
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Conclusion { status: StatusChange::default(), reason: Reason::ClusterMarkDiffers, message, wake }
+/// Ends a reconcile of a Machine that is being deleted, or created.
+pub(crate) fn waiting(message: String) -> MachineConclusion {
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    MachineConclusion {
+        status: StatusChange::default(),
+        reason: MachineReason::ClusterMarkDiffers,
+        message,
+        wake,
+    }
 }
 
-/// True for what harms the VM or what runs on it, and for what asks the cloud about it by the wrong mark.
-pub(crate) fn is_held(effect: &Effect) -> bool {
-    contest::harms_others(effect)
-        || matches!(effect, Effect::ProbeVm | Effect::RecordVm { .. } | Effect::AskPermit(_))
+/// Returns true for effects that harm the VM or its pods, and for calls to the cloud with the wrong mark.
+pub(crate) fn is_held(effect: &MachineEffect) -> bool {
+    effect.is(EffectTrait::HarmsOthers)
+        || matches!(
+            effect,
+            MachineEffect::ProbeVm | MachineEffect::RecordVm { .. } | MachineEffect::AskPermit(_)
+        )
 }

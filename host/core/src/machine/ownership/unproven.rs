@@ -1,31 +1,33 @@
-//! A VM that the Machine's id names, and of which its driver says that nothing proves it to be the Machine's.
+//! A VM with the Machine's id that the driver cannot prove to be the Machine's.
 //!
-//! It is neither gone nor the Machine's to remove. So nothing is made in its place: the Machine is not failed, which
-//! would have its set replace it, before a look says otherwise.
+//! It is not gone, and the Machine may not delete it. So nothing replaces it: the Machine does not fail, which would
+//! make its set replace it, before a query says otherwise.
 
 use crate::driver::error::{CallError, Code, DriverError};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::scheduling::looks::VM_NOT_PROVEN;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
-use crate::machine::conclusion::{ConditionKind, OwnCondition, Reason, Step, Wake};
-use crate::machine::effect::{Effect, Progress};
+use crate::machine::conclusion::{
+    MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
+};
+use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::step::rest;
 
-/// What a look has to say of it.
-pub(crate) fn condition(error: &DriverError) -> OwnCondition {
-    OwnCondition {
-        kind: ConditionKind::VmPresent,
-        status: Status::Unknown,
+/// Returns the condition after such a query.
+pub(crate) fn condition(error: &DriverError) -> MachineCondition {
+    MachineCondition {
+        kind: MachineConditionKind::VmPresent,
+        status: ConditionStatus::Unknown,
         reason: VM_NOT_PROVEN,
         message: format!("{}; until that is mended, nothing is created, failed or removed", error.message),
     }
 }
 
-/// The driver's answer, where it is that a person must mend something before it can tell what the VM is.
+/// Returns the driver's error, if a person must fix something before the driver can identify the VM.
 pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
     match error {
         CallError::Guest(error) if error.code == Code::FailedPrecondition => Some(error),
@@ -33,10 +35,9 @@ pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
     }
 }
 
-/// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that
-/// the VM is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may
-/// have made it.
-pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> Step {
+/// Fails a Machine only after a query that proves its VM or finds it gone, if its status says that the VM is not
+/// proven, or if nothing ever proved it: no mark is stored with the VM, so that another program may have created it.
+pub(crate) fn guarded(view: &MachineView, progress: &MachineProgress, step: MachineStep) -> MachineStep {
     let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
     let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();
     if !(is_refuted || is_unmarked) || !fails(&step) {
@@ -45,7 +46,7 @@ pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> St
     let can_look = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
         && permits(view.gate, EffectKind::CloudRead);
     match &progress.probe {
-        None if can_look => Step::act(Effect::ProbeVm),
+        None if can_look => MachineStep::act(MachineEffect::ProbeVm),
         None if is_refuted => held("see condition VmPresent"),
         Some(Err(error)) => match refusal(error) {
             Some(error) => held(&error.message),
@@ -56,19 +57,21 @@ pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> St
     }
 }
 
-fn held(why: &str) -> Step {
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    rest(Reason::ReplacementHeld, format!("failing it is held: {why}"), wake)
+fn held(why: &str) -> MachineStep {
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    rest(MachineReason::ReplacementHeld, format!("failing it is held: {why}"), wake)
 }
 
-/// True for an error that tells what the VM is.
+/// Returns true for an error that identifies the VM.
 fn tells(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::Uninitialized | Code::OutOfRange)
 }
 
-fn fails(step: &Step) -> bool {
+fn fails(step: &MachineStep) -> bool {
     match step {
-        Step::Act(effects) => effects.iter().any(|effect| matches!(effect, Effect::AskPermit(_))),
-        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+        MachineStep::Act(effects) => {
+            effects.iter().any(|effect| matches!(effect, MachineEffect::AskPermit(_)))
+        }
+        MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     }
 }

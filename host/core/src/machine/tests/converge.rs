@@ -5,8 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::driver::Creation;
 use crate::driver::error::{CallError, Code};
 use crate::machine::{
-    Conclusion, CreateIntent, DriverFact, Effect, IntendedCall, NodePresence, Note, OperationFact, OrderFact,
-    Outcome, Progress, Step, TargetFact, Wake, step,
+    CreateIntent, DeleteRequestFact, DriverFact, IntendedCall, MachineConclusion, MachineEffect,
+    MachineOutcome, MachineProgress, MachineStep, NodePresence, OperationFact, OperationNote, Requeue,
+    TargetFact, step,
 };
 use crate::value::phase::Phase;
 
@@ -58,80 +59,82 @@ impl World {
     }
 
     /// Does what is asked and shows it to the next pass.
-    fn act(&mut self, effect: &Effect) -> Outcome {
+    fn act(&mut self, effect: &MachineEffect) -> MachineOutcome {
         let not_found = || -> CallError { guest(Code::NotFound) };
         let now = self.case.now;
-        if *effect == Effect::DeleteVm && self.remembers {
-            self.case.view.machine.going.order = Some(OrderFact { first: now, at: now, asked: now });
+        if *effect == MachineEffect::DeleteVm && self.remembers {
+            self.case.view.machine.going.order = Some(DeleteRequestFact { first: now, at: now, asked: now });
         }
         match effect {
-            Effect::Claim => {
+            MachineEffect::Claim => {
                 self.case.view.machine.has_finalizer = true;
                 self.case.view.machine.has_priority = true;
             }
-            Effect::NoteIntent => {
+            MachineEffect::NoteIntent => {
                 self.case.view.machine.create_intent = Some(facts::intent_of(IntendedCall::NotMade));
             }
-            Effect::CloseIntent => self.case.view.machine.create_intent = None,
-            Effect::ProbeVm if self.shows_vm() => return Outcome::ProbeVm(Ok(vm())),
-            Effect::ProbeVm => return Outcome::ProbeVm(Err(not_found())),
-            Effect::CreateVm => {
+            MachineEffect::CloseIntent => self.case.view.machine.create_intent = None,
+            MachineEffect::ProbeVm if self.shows_vm() => return MachineOutcome::ProbeVm(Ok(vm())),
+            MachineEffect::ProbeVm => return MachineOutcome::ProbeVm(Err(not_found())),
+            MachineEffect::CreateVm => {
                 if self.vms.is_empty() || !self.keeps_keys() {
                     self.vms.push(now);
                 }
-                return Outcome::CreateVm(Ok(Creation::Created(vm())));
+                return MachineOutcome::CreateVm(Ok(Creation::Created(vm())));
             }
             // Without an id that is known a VM is removed only when it shows.
-            Effect::DeleteVm if self.shows_vm() => self.vms.clear(),
-            Effect::RecordVm { provider_id, node_name, .. } => {
+            MachineEffect::DeleteVm if self.shows_vm() => self.vms.clear(),
+            MachineEffect::RecordVm { provider_id, node_name, .. } => {
                 self.case.view.machine.provider_id = Some(provider_id.clone());
                 self.case.view.machine.node_name.clone_from(node_name);
                 self.case.view.machine.has_priority = true;
                 self.case.view.machine.create_intent = None;
             }
-            Effect::SyncNode { .. } => {
+            MachineEffect::SyncNode { .. } => {
                 self.case.view.target = TargetFact::Cluster(NodePresence::Present(node()));
             }
-            Effect::DeleteNode { .. } => self.case.view.target = TargetFact::Cluster(NodePresence::Absent),
-            Effect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
-            Effect::EnsureToken
-            | Effect::InitializeVm
-            | Effect::ForgetToken
-            | Effect::DeleteVm
-            | Effect::WriteMachine(_)
-            | Effect::DeleteMachine
-            | Effect::Cordon { .. }
-            | Effect::SetNodeCondition { .. }
-            | Effect::AskPolicies
-            | Effect::NoteReboot(_)
-            | Effect::RebootVm
-            | Effect::AskPermit(_)
-            | Effect::ExtendToken { .. }
-            | Effect::WriteCapacity { .. }
-            | Effect::Drain(_) => {}
-            Effect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
+            MachineEffect::DeleteNode { .. } => {
+                self.case.view.target = TargetFact::Cluster(NodePresence::Absent);
+            }
+            MachineEffect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
+            MachineEffect::EnsureToken
+            | MachineEffect::InitializeVm
+            | MachineEffect::ForgetToken
+            | MachineEffect::DeleteVm
+            | MachineEffect::WriteMachine(_)
+            | MachineEffect::DeleteMachine
+            | MachineEffect::Cordon { .. }
+            | MachineEffect::SetNodeCondition { .. }
+            | MachineEffect::AskPolicies
+            | MachineEffect::NoteReboot(_)
+            | MachineEffect::RebootVm
+            | MachineEffect::AskPermit(_)
+            | MachineEffect::ExtendToken { .. }
+            | MachineEffect::WriteCapacity { .. }
+            | MachineEffect::Drain(_) => {}
+            MachineEffect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
         }
         self.case.answer(effect)
     }
 
     /// One pass: its facts stay as they were at its begin, as they do in a real one.
-    fn pass(&mut self) -> Conclusion {
+    fn pass(&mut self) -> MachineConclusion {
         let view = self.case.view.clone();
-        let mut progress = Progress::default();
+        let mut progress = MachineProgress::default();
         for _ in 0..BATCHES_PER_PASS {
             match step(&view, &progress, self.case.now) {
-                Step::Act(effects) => {
+                MachineStep::Act(effects) => {
                     for effect in &effects {
                         progress.record(self.act(effect));
                     }
                 }
-                Step::Finish(conclusion) => return conclusion,
+                MachineStep::Finish(conclusion) => return conclusion,
             }
         }
         panic!("the pass does not end: {view:#?}");
     }
 
-    fn publish(&mut self, conclusion: &Conclusion) {
+    fn publish(&mut self, conclusion: &MachineConclusion) {
         let status = &conclusion.status;
         let machine = &mut self.case.view.machine;
         if let Some(phase) = status.phase.filter(|phase| *phase != machine.phase) {
@@ -140,7 +143,7 @@ impl World {
         }
         if let Some(operation) = &status.operation {
             machine.operation = Some(OperationFact { kind: operation.kind, state: operation.state });
-            if let Note::Deleting(note) = &operation.note {
+            if let OperationNote::Deleting(note) = &operation.note {
                 machine.going.left_at = Some(note.next());
             }
         }
@@ -174,12 +177,12 @@ impl World {
             assert!(self.vms.len() <= 1, "a second VM: {:#?}", self.case.view);
             self.publish(&conclusion);
             let pause = match conclusion.wake {
-                Wake::Gone => return self,
-                Wake::Resync if !self.boot() => return self,
-                Wake::Resync | Wake::Now => SignedDuration::ZERO,
-                Wake::After(_) if self.boot() => SignedDuration::from_secs(1),
-                Wake::After(pause) | Wake::Look(pause) => pause,
-                Wake::Retry { policy, .. } => policy.cap,
+                Requeue::Gone => return self,
+                Requeue::Resync if !self.boot() => return self,
+                Requeue::Resync | Requeue::Now => SignedDuration::ZERO,
+                Requeue::After(_) if self.boot() => SignedDuration::from_secs(1),
+                Requeue::After(pause) | Requeue::Look(pause) => pause,
+                Requeue::Retry { policy, .. } => policy.cap,
             };
             at_once = if pause.is_zero() { at_once + 1 } else { 0 };
             assert!(at_once < 4, "passes without a pause: {conclusion:?} {:#?}", self.case.view);
@@ -234,7 +237,7 @@ fn a_new_machine_comes_to_run() {
     }
 }
 
-/// What a crash can leave of a creation: before the create, after it, after the id is stored.
+/// The traces of a creation after a crash: before the create, after it, after the id is stored.
 fn crashed() -> Vec<(Case, Option<i64>)> {
     let mut left = Vec::new();
     for phase in [Phase::New, Phase::CrashLoopBackOff, Phase::Pending] {

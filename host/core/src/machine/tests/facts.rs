@@ -2,19 +2,19 @@
 
 use jiff::SignedDuration;
 
-use crate::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use crate::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use crate::driver::secret_rule::{SecretRefusal, WhyRefused};
 use crate::driver::virtual_capacity::Quantities;
 use crate::driver::{Address, Capabilities, DriverFacts, InProgress, Vm, VmState};
 use crate::health_policy::PoliciesFact;
-use crate::machine::node::health::{Ailment, NodeConditionFact, Status};
+use crate::machine::node::health::{ConditionStatus, HealthProblem, NodeConditionFact};
 use crate::machine::node::sync::{NodeMeta, TaintFact};
-use crate::machine::ownership::conflict::Rivals;
+use crate::machine::ownership::conflict::OwnershipConflict;
 use crate::machine::ownership::mark::Marks;
 use crate::machine::{
-    CallEnd, CallResult, ClassFact, CreateIntent, DriverFact, GoingFact, IntendedCall, KeepingFact,
-    MachineFact, MachineSettings, MachineView, Names, NodeFact, NodePresence, OperationFact, SecretFact,
-    TargetFact,
+    CallEnd, CallResult, ClassFact, CreateIntent, DeletionFact, DriverFact, IntendedCall, MachineFact,
+    MachineNames, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact, PreservationFact,
+    SecretFact, TargetFact,
 };
 use crate::safety::meltdown;
 use crate::scheduling::gate::Gate;
@@ -27,8 +27,7 @@ pub(super) const CREATION_TIMEOUT_SECONDS: i64 = 1_200;
 pub(super) const HEALTH_TIMEOUT_SECONDS: i64 = 600;
 pub(super) const WINDOW_SECONDS: i64 = 8;
 
-/// Short ones.
-static NAMES: Names = Names {
+static NAMES: MachineNames = MachineNames {
     cluster_mark: "cluster-mark",
     node: "node",
     join_duration: "join-duration",
@@ -69,8 +68,11 @@ pub(super) fn view() -> MachineView {
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
-        drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
-        rivals: Rivals::default(),
+        drain: crate::drain::DrainFacts {
+            attachments: Some(Vec::new()),
+            ..crate::drain::DrainFacts::default()
+        },
+        rivals: OwnershipConflict::default(),
         marks: Marks { own: "here".into(), of_machine: Some("here".into()), of_class: None },
         policies: PoliciesFact::default(),
         gate: Gate::Open,
@@ -90,7 +92,7 @@ pub(super) fn view() -> MachineView {
             in_place_update_timeout: SignedDuration::from_mins(20),
             preserve_timeout: SignedDuration::from_hours(96),
             deletion_hook_timeout: SignedDuration::from_hours(1),
-            replacement_limit: meltdown::Limit::ONE,
+            replacement_limit: meltdown::ReplacementLimit::ONE,
             bad_replacement_limit: None,
         },
         failures: 0,
@@ -123,13 +125,13 @@ fn machine() -> MachineFact {
         invalid: None,
         slips: Vec::new(),
         has_told_slips: false,
-        keeping: KeepingFact::default(),
+        keeping: PreservationFact::default(),
         has_join_duration: false,
         // Long enough for all of these tests.
         token_until: Some(seconds(100_000)),
         in_place_copied: None,
-        ailment: Ailment::default(),
-        going: GoingFact::default(),
+        ailment: HealthProblem::default(),
+        going: DeletionFact::default(),
     }
 }
 
@@ -200,7 +202,7 @@ pub(super) fn operation(kind: &str, state: &str) -> Option<OperationFact> {
 pub(super) fn conditions(text: &str) -> Vec<NodeConditionFact> {
     let fact = |text: &str| {
         let (kind, status) = text.split_once('=').unwrap();
-        NodeConditionFact { kind: kind.to_owned(), status: Status::parse(status) }
+        NodeConditionFact { kind: kind.to_owned(), status: ConditionStatus::parse(status) }
     };
     text.split_whitespace().map(fact).collect()
 }
@@ -233,7 +235,7 @@ pub(super) fn node() -> NodeFact {
         is_deleting: false,
         meta,
         conditions: conditions("Ready=True DiskPressure=False"),
-        ailment: Ailment::default(),
+        ailment: HealthProblem::default(),
         is_cordoned: false,
         ready_since: Some(seconds(50)),
         last_applied: Some(template),
@@ -286,7 +288,7 @@ pub(super) fn uninitialized(is_named: bool) -> CallError {
 }
 
 pub(super) fn broken() -> CallError {
-    Breakage::Limit { limit: Limit::Deadline, detail: "5m".into() }.into()
+    GuestFailure::Limit { limit: Limit::Deadline, detail: "5m".into() }.into()
 }
 
 /// A create that another process noted, whose calls had ended at this second, which was just before.

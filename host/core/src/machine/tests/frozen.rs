@@ -4,9 +4,10 @@ use expect_test::expect;
 
 use crate::drain;
 use crate::driver::error::Code;
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::machine::{
-    Effect, NodeConditionText, NodeConditionWrite, NodeFact, Outcome, Progress, Step, in_place, step,
+    MachineEffect, MachineOutcome, MachineProgress, MachineStep, NodeConditionText, NodeConditionWrite,
+    NodeFact, in_place, step,
 };
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
@@ -21,7 +22,7 @@ fn updating(stage: &str) -> NodeFact {
     node.meta.labels.insert("selected".into(), "true".into());
     let (reason, message) = (stage.to_owned(), "so it is".to_owned());
     node.in_place =
-        Some(NodeConditionText { status: Status::True, reason, message, since: Some(seconds(100)) });
+        Some(NodeConditionText { status: ConditionStatus::True, reason, message, since: Some(seconds(100)) });
     node
 }
 
@@ -107,12 +108,14 @@ fn a_node_that_is_kept_is_not_drained() {
 
 /// Whether the pass looks at the pods to delete them without asking.
 fn drains_by_force(case: &Case) -> bool {
-    let mut progress = Progress::default();
+    let mut progress = MachineProgress::default();
     for _ in 0..super::BATCHES_PER_PASS {
-        let Step::Act(effects) = step(&case.view, &progress, case.now) else { panic!("nothing is drained") };
+        let MachineStep::Act(effects) = step(&case.view, &progress, case.now) else {
+            panic!("nothing is drained")
+        };
         for effect in &effects {
-            if let Effect::Drain(drain::Effect::LookAtPods { read, .. }) = effect {
-                return *read == drain::Read::WithoutVolumes;
+            if let MachineEffect::Drain(drain::DrainEffect::LookAtPods { read, .. }) = effect {
+                return *read == drain::ReadConsistency::WithoutVolumes;
             }
             progress.record(case.answer(effect));
         }
@@ -161,7 +164,7 @@ fn an_update_in_place_does_not_time_out() {
 #[test]
 fn a_creation_time_out_counts_from_the_end_of_an_outage() {
     let late = CREATION_TIMEOUT_SECONDS + 1;
-    let refused = begun().at(late).on(Outcome::CreateVm(Err(guest(Code::Internal))));
+    let refused = begun().at(late).on(MachineOutcome::CreateVm(Err(guest(Code::Internal))));
     assert!(refused.tell().contains("phase Failed"));
     let after = refused.with(|view| view.thawed_at = Some(seconds(late - 30)));
     check(
@@ -180,19 +183,19 @@ fn a_creation_time_out_counts_from_the_end_of_an_outage() {
 #[test]
 fn the_gate_knows_a_drain_that_somebody_asked_for_from_one_that_nobody_did() {
     let pod = drain::PodRef { key: ObjectKey::new("default", "web"), uid: "web".into() };
-    let says = |kind: &str, reason: &str| Effect::SetNodeCondition {
+    let says = |kind: &str, reason: &str| MachineEffect::SetNodeCondition {
         node: "node-1".into(),
         condition: NodeConditionWrite {
             kind: kind.into(),
-            status: Status::True,
+            status: ConditionStatus::True,
             reason: reason.into(),
             message: "so it is".into(),
         },
     };
     let update = |reason| says(in_place::words::CONDITION, reason);
     let effects = [
-        Effect::Cordon { node: "node-1".into() },
-        Effect::Drain(drain::Effect::Evict(pod)),
+        MachineEffect::Cordon { node: "node-1".into() },
+        MachineEffect::Drain(drain::DrainEffect::Evict(pod)),
         update(in_place::words::CANDIDATE),
         update(in_place::words::SELECTED),
         update(in_place::words::DRAINED),
@@ -200,8 +203,8 @@ fn the_gate_knows_a_drain_that_somebody_asked_for_from_one_that_nobody_did() {
         update(in_place::words::SUCCESSFUL),
         says("Preserved", in_place::words::READY),
     ];
-    let row = |effect: &Effect| {
-        let reason = if let Effect::SetNodeCondition { condition, .. } = effect {
+    let row = |effect: &MachineEffect| {
+        let reason = if let MachineEffect::SetNodeCondition { condition, .. } = effect {
             format!(" {} {}", condition.kind, condition.reason)
         } else {
             String::new()

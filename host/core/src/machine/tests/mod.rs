@@ -29,7 +29,8 @@ use crate::drain;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Creation, Deletion};
 use crate::machine::{
-    DeletionStage, Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact,
+    DeletionStage, MachineEffect, MachineOutcome, MachineProgress, MachineStep, MachineView, NodeFact,
+    NodePresence, TargetFact,
 };
 use crate::machine::{invariants, step};
 use crate::safety::meltdown::Permit;
@@ -42,13 +43,13 @@ use tell::{conclusion_text, effect_text};
 /// No pass needs more. The runtime cuts off later than this.
 const BATCHES_PER_PASS: usize = 12;
 
-/// One pass: what is known, when, and what the world answers. What is not told answers well: writes succeed, looks find
-/// nothing, and the cloud does what it is asked.
+/// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed: writes are
+/// done, queries find nothing, and the cloud does what it is asked.
 #[derive(Clone)]
 pub(super) struct Case {
     view: MachineView,
     now: Timestamp,
-    answers: BTreeMap<&'static str, Outcome>,
+    answers: BTreeMap<&'static str, MachineOutcome>,
 }
 
 /// A Machine that nobody has looked at.
@@ -104,8 +105,8 @@ impl Case {
         self
     }
 
-    /// What the world answers to the effect that the outcome is of.
-    pub(super) fn on(mut self, outcome: Outcome) -> Self {
+    /// The outcome of its effect.
+    pub(super) fn on(mut self, outcome: MachineOutcome) -> Self {
         self.answers.insert(tell::effect_of(&outcome), outcome);
         self
     }
@@ -127,44 +128,46 @@ impl Case {
         self.with(|view| view.gate = Gate::Frozen { since: seconds(0), reason })
     }
 
-    fn answer(&self, effect: &Effect) -> Outcome {
+    fn answer(&self, effect: &MachineEffect) -> MachineOutcome {
         let not_found = CallError::Guest(DriverError::new(Code::NotFound, "no such machine"));
         self.answers.get(effect.name()).cloned().unwrap_or_else(|| match effect {
-            Effect::Claim => Outcome::Claim(Ok(())),
-            Effect::EnsureToken => Outcome::EnsureToken(Ok(())),
-            Effect::NoteIntent => Outcome::NoteIntent(Ok(())),
-            Effect::CloseIntent => Outcome::CloseIntent(Ok(())),
-            Effect::ProbeVm => Outcome::ProbeVm(Err(not_found)),
-            Effect::CreateVm => Outcome::CreateVm(Ok(Creation::Created(vm()))),
-            Effect::InitializeVm => Outcome::InitializeVm(Ok(vm())),
-            Effect::RecordVm { .. } => Outcome::RecordVm(Ok(())),
-            Effect::SyncNode { .. } => Outcome::SyncNode(Ok(())),
-            Effect::ForgetToken => Outcome::ForgetToken(Ok(())),
-            Effect::DeleteVm => Outcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
-            Effect::DeleteNode { .. } => Outcome::DeleteNode(Ok(())),
-            Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Ok(())),
-            Effect::WriteMachine(_) => Outcome::WriteMachine(Ok(())),
-            Effect::DeleteMachine => Outcome::DeleteMachine(Ok(())),
-            Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
-            Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
-            Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
-            Effect::AskPermit(_) => Outcome::AskPermit(Ok(Permit::Granted { zone: None })),
-            Effect::ExtendToken { .. } => Outcome::ExtendToken(Ok(())),
-            Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Ok(())),
-            Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
-            Effect::AskPolicies => Outcome::AskPolicies(Ok(Vec::new())),
-            Effect::NoteReboot(_) => Outcome::NoteReboot(Ok(())),
-            Effect::RebootVm => Outcome::RebootVm(Ok(())),
+            MachineEffect::Claim => MachineOutcome::Claim(Ok(())),
+            MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Ok(())),
+            MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Ok(())),
+            MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Ok(())),
+            MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(not_found)),
+            MachineEffect::CreateVm => MachineOutcome::CreateVm(Ok(Creation::Created(vm()))),
+            MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Ok(vm())),
+            MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Ok(())),
+            MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Ok(())),
+            MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Ok(())),
+            MachineEffect::DeleteVm => {
+                MachineOutcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None }))
+            }
+            MachineEffect::DeleteNode { .. } => MachineOutcome::DeleteNode(Ok(())),
+            MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Ok(())),
+            MachineEffect::WriteMachine(_) => MachineOutcome::WriteMachine(Ok(())),
+            MachineEffect::DeleteMachine => MachineOutcome::DeleteMachine(Ok(())),
+            MachineEffect::Cordon { .. } => MachineOutcome::Cordon(Ok(())),
+            MachineEffect::SetNodeCondition { .. } => MachineOutcome::SetNodeCondition(Ok(())),
+            MachineEffect::NoteHooks => MachineOutcome::NoteHooks(Ok(())),
+            MachineEffect::AskPermit(_) => MachineOutcome::AskPermit(Ok(Permit::Granted { zone: None })),
+            MachineEffect::ExtendToken { .. } => MachineOutcome::ExtendToken(Ok(())),
+            MachineEffect::WriteCapacity { .. } => MachineOutcome::WriteCapacity(Ok(())),
+            MachineEffect::Drain(effect) => MachineOutcome::Drain(empty_drain(effect)),
+            MachineEffect::AskPolicies => MachineOutcome::AskPolicies(Ok(Vec::new())),
+            MachineEffect::NoteReboot(_) => MachineOutcome::NoteReboot(Ok(())),
+            MachineEffect::RebootVm => MachineOutcome::RebootVm(Ok(())),
         })
     }
 
     /// Runs the pass to its end and tells it. The invariants hold at every step.
     fn tell(&self) -> String {
-        let mut progress = Progress::default();
+        let mut progress = MachineProgress::default();
         let mut text = String::new();
         for _ in 0..BATCHES_PER_PASS {
             match step(&self.view, &progress, self.now) {
-                Step::Act(effects) => {
+                MachineStep::Act(effects) => {
                     assert_eq!(
                         invariants::batch(&self.view, &progress, &effects, self.now),
                         Ok(()),
@@ -176,7 +179,7 @@ impl Case {
                         progress.record(self.answer(effect));
                     }
                 }
-                Step::Finish(conclusion) => {
+                MachineStep::Finish(conclusion) => {
                     let verdict = invariants::conclusion(&self.view, &progress, &conclusion);
                     assert_eq!(verdict, Ok(()), "{text}{conclusion:?}");
                     return text + &conclusion_text(&conclusion);
@@ -188,15 +191,17 @@ impl Case {
 }
 
 /// No pods, and what is asked to go goes.
-pub(super) fn empty_drain(effect: &drain::Effect) -> drain::Outcome {
+pub(super) fn empty_drain(effect: &drain::DrainEffect) -> drain::DrainOutcome {
     match effect {
-        drain::Effect::LookAtPods { read, .. } => {
-            drain::Outcome::Pods(Ok(drain::Look { read: *read, pods: Vec::new() }))
+        drain::DrainEffect::LookAtPods { read, .. } => {
+            drain::DrainOutcome::Pods(Ok(drain::PodListing { read: *read, pods: Vec::new() }))
         }
-        drain::Effect::Evict(pod) => drain::Outcome::Evict { pod: pod.clone(), result: Ok(()) },
-        drain::Effect::DeletePod(pod) => drain::Outcome::DeletePod { pod: pod.clone(), result: Ok(()) },
-        drain::Effect::DeleteAttachment { name, .. } => {
-            drain::Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
+        drain::DrainEffect::Evict(pod) => drain::DrainOutcome::Evict { pod: pod.clone(), result: Ok(()) },
+        drain::DrainEffect::DeletePod(pod) => {
+            drain::DrainOutcome::DeletePod { pod: pod.clone(), result: Ok(()) }
+        }
+        drain::DrainEffect::DeleteAttachment { name, .. } => {
+            drain::DrainOutcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
         }
     }
 }

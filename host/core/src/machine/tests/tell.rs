@@ -2,91 +2,95 @@
 
 use crate::drain;
 use crate::machine::node::sync::NodeChange;
-use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
-use crate::safety::meltdown::Question;
+use crate::machine::{MachineConclusion, MachineEffect, MachineOutcome, Requeue, StatusChange};
+use crate::safety::meltdown::PermitRequest;
 use crate::value::duration;
 
 /// The name of the effect that an outcome is of.
-pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
+pub(super) fn effect_of(outcome: &MachineOutcome) -> &'static str {
     match outcome {
-        Outcome::Claim(_) => "claim",
-        Outcome::EnsureToken(_) => "ensure-token",
-        Outcome::NoteIntent(_) => "note-intent",
-        Outcome::CloseIntent(_) => "close-intent",
-        Outcome::ProbeVm(_) => "probe-vm",
-        Outcome::CreateVm(_) => "create-vm",
-        Outcome::InitializeVm(_) => "initialize-vm",
-        Outcome::RecordVm(_) => "record-vm",
-        Outcome::SyncNode(_) => "sync-node",
-        Outcome::ForgetToken(_) => "forget-token",
-        Outcome::DeleteVm(_) => "delete-vm",
-        Outcome::DeleteNode(_) => "delete-node",
-        Outcome::ReleaseFinalizer(_) => "release-finalizer",
-        Outcome::WriteMachine(_) => "write-machine",
-        Outcome::DeleteMachine(_) => "delete-machine",
-        Outcome::Cordon(_) => "cordon",
-        Outcome::SetNodeCondition(_) => "set-node-condition",
-        Outcome::NoteHooks(_) => "note-hooks",
-        Outcome::AskPermit(_) => "ask-permit",
-        Outcome::ExtendToken(_) => "extend-token",
-        Outcome::WriteCapacity(_) => "write-capacity",
-        Outcome::Drain(drain::Outcome::Pods(_)) => "look-at-pods",
-        Outcome::Drain(drain::Outcome::Evict { .. }) => "evict",
-        Outcome::Drain(drain::Outcome::DeletePod { .. }) => "delete-pod",
-        Outcome::Drain(drain::Outcome::DeleteAttachment { .. }) => "delete-attachment",
-        Outcome::AskPolicies(_) => "ask-policies",
-        Outcome::NoteReboot(_) => "note-reboot",
-        Outcome::RebootVm(_) => "reboot-vm",
+        MachineOutcome::Claim(_) => "claim",
+        MachineOutcome::EnsureToken(_) => "ensure-token",
+        MachineOutcome::NoteIntent(_) => "note-intent",
+        MachineOutcome::CloseIntent(_) => "close-intent",
+        MachineOutcome::ProbeVm(_) => "probe-vm",
+        MachineOutcome::CreateVm(_) => "create-vm",
+        MachineOutcome::InitializeVm(_) => "initialize-vm",
+        MachineOutcome::RecordVm(_) => "record-vm",
+        MachineOutcome::SyncNode(_) => "sync-node",
+        MachineOutcome::ForgetToken(_) => "forget-token",
+        MachineOutcome::DeleteVm(_) => "delete-vm",
+        MachineOutcome::DeleteNode(_) => "delete-node",
+        MachineOutcome::ReleaseFinalizer(_) => "release-finalizer",
+        MachineOutcome::WriteMachine(_) => "write-machine",
+        MachineOutcome::DeleteMachine(_) => "delete-machine",
+        MachineOutcome::Cordon(_) => "cordon",
+        MachineOutcome::SetNodeCondition(_) => "set-node-condition",
+        MachineOutcome::NoteHooks(_) => "note-hooks",
+        MachineOutcome::AskPermit(_) => "ask-permit",
+        MachineOutcome::ExtendToken(_) => "extend-token",
+        MachineOutcome::WriteCapacity(_) => "write-capacity",
+        MachineOutcome::Drain(drain::DrainOutcome::Pods(_)) => "look-at-pods",
+        MachineOutcome::Drain(drain::DrainOutcome::Evict { .. }) => "evict",
+        MachineOutcome::Drain(drain::DrainOutcome::DeletePod { .. }) => "delete-pod",
+        MachineOutcome::Drain(drain::DrainOutcome::DeleteAttachment { .. }) => "delete-attachment",
+        MachineOutcome::AskPolicies(_) => "ask-policies",
+        MachineOutcome::NoteReboot(_) => "note-reboot",
+        MachineOutcome::RebootVm(_) => "reboot-vm",
     }
 }
 
-pub(super) fn effect_text(effect: &Effect) -> String {
+pub(super) fn effect_text(effect: &MachineEffect) -> String {
     let name = effect.name();
     match effect {
-        Effect::RecordVm { provider_id, node_name: Some(node), .. } => format!("{name} {provider_id} {node}"),
-        Effect::RecordVm { provider_id, node_name: None, .. } => format!("{name} {provider_id}"),
-        Effect::SyncNode { node, change } => format!("{name} {node}{}", change_text(change)),
-        Effect::DeleteNode { node, uid } => format!("{name} {node} {uid}"),
-        Effect::Claim
-        | Effect::EnsureToken
-        | Effect::NoteIntent
-        | Effect::CloseIntent
-        | Effect::ProbeVm
-        | Effect::CreateVm
-        | Effect::InitializeVm
-        | Effect::ForgetToken
-        | Effect::DeleteVm
-        | Effect::ReleaseFinalizer
-        | Effect::DeleteMachine
-        | Effect::NoteHooks
-        | Effect::AskPolicies
-        | Effect::RebootVm => name.to_owned(),
-        Effect::NoteReboot(reboots) => format!("{name} {} in all", reboots.times().len()),
-        Effect::Drain(drain::Effect::LookAtPods { node, .. }) => format!("{name} {node}"),
-        Effect::Drain(drain::Effect::Evict(pod) | drain::Effect::DeletePod(pod)) => format!("{name} {pod}"),
-        Effect::Drain(drain::Effect::DeleteAttachment { name: attachment, .. }) => {
+        MachineEffect::RecordVm { provider_id, node_name: Some(node), .. } => {
+            format!("{name} {provider_id} {node}")
+        }
+        MachineEffect::RecordVm { provider_id, node_name: None, .. } => format!("{name} {provider_id}"),
+        MachineEffect::SyncNode { node, change } => format!("{name} {node}{}", change_text(change)),
+        MachineEffect::DeleteNode { node, uid } => format!("{name} {node} {uid}"),
+        MachineEffect::Claim
+        | MachineEffect::EnsureToken
+        | MachineEffect::NoteIntent
+        | MachineEffect::CloseIntent
+        | MachineEffect::ProbeVm
+        | MachineEffect::CreateVm
+        | MachineEffect::InitializeVm
+        | MachineEffect::ForgetToken
+        | MachineEffect::DeleteVm
+        | MachineEffect::ReleaseFinalizer
+        | MachineEffect::DeleteMachine
+        | MachineEffect::NoteHooks
+        | MachineEffect::AskPolicies
+        | MachineEffect::RebootVm => name.to_owned(),
+        MachineEffect::NoteReboot(reboots) => format!("{name} {} in all", reboots.times().len()),
+        MachineEffect::Drain(drain::DrainEffect::LookAtPods { node, .. }) => format!("{name} {node}"),
+        MachineEffect::Drain(drain::DrainEffect::Evict(pod) | drain::DrainEffect::DeletePod(pod)) => {
+            format!("{name} {pod}")
+        }
+        MachineEffect::Drain(drain::DrainEffect::DeleteAttachment { name: attachment, .. }) => {
             format!("{name} {attachment}")
         }
-        Effect::WriteMachine(change) => {
+        MachineEffect::WriteMachine(change) => {
             let mut text = name.to_owned();
             for (key, value) in change.labels.iter().chain(&change.annotations) {
                 text.push_str(&format!(" {key}={}", value.as_deref().unwrap_or("(none)")));
             }
             text
         }
-        Effect::Cordon { node } => format!("{name} {node}"),
-        Effect::AskPermit(Question::Turn(limit)) => format!("{name} {limit}"),
-        Effect::AskPermit(Question::ZoneOnly) => format!("{name} of the zone"),
-        Effect::AskPermit(Question::NameTaken) => format!("{name} of the name"),
-        Effect::ExtendToken { until } => format!("{name} {until}"),
-        Effect::WriteCapacity { node, resources } => {
+        MachineEffect::Cordon { node } => format!("{name} {node}"),
+        MachineEffect::AskPermit(PermitRequest::Turn(limit)) => format!("{name} {limit}"),
+        MachineEffect::AskPermit(PermitRequest::ZoneOnly) => format!("{name} of the zone"),
+        MachineEffect::AskPermit(PermitRequest::NameTaken) => format!("{name} of the name"),
+        MachineEffect::ExtendToken { until } => format!("{name} {until}"),
+        MachineEffect::WriteCapacity { node, resources } => {
             let mut text = format!("{name} {node}");
             for (key, value) in resources {
                 text.push_str(&format!(" {key}={}", value.as_deref().unwrap_or("(none)")));
             }
             text
         }
-        Effect::SetNodeCondition { node, condition } => {
+        MachineEffect::SetNodeCondition { node, condition } => {
             format!("{name} {node} {}={} {}", condition.kind, condition.status, condition.reason)
         }
     }
@@ -120,8 +124,8 @@ fn change_text(change: &NodeChange) -> String {
     text
 }
 
-pub(super) fn conclusion_text(conclusion: &Conclusion) -> String {
-    let Conclusion { status, reason, message, wake } = conclusion;
+pub(super) fn conclusion_text(conclusion: &MachineConclusion) -> String {
+    let MachineConclusion { status, reason, message, wake } = conclusion;
     format!("{}: {message}\n{}{}\n", reason.as_str(), status_text(status), wake_text(*wake))
 }
 
@@ -158,17 +162,17 @@ fn status_text(status: &StatusChange) -> String {
     if words.is_empty() { String::new() } else { format!("status: {}\n", words.join(", ")) }
 }
 
-fn wake_text(wake: Wake) -> String {
+fn wake_text(wake: Requeue) -> String {
     match wake {
-        Wake::Resync => "again at the next resync".into(),
-        Wake::Now => "again at once".into(),
-        Wake::After(after) => format!("again after {}", duration::format(after)),
-        Wake::Look(after) => format!("looks after {}", duration::format(after)),
-        Wake::Retry { policy, hint } => {
+        Requeue::Resync => "again at the next resync".into(),
+        Requeue::Now => "again at once".into(),
+        Requeue::After(after) => format!("again after {}", duration::format(after)),
+        Requeue::Look(after) => format!("looks after {}", duration::format(after)),
+        Requeue::Retry { policy, hint } => {
             let hint = hint.map(|hint| format!(", not before {}", duration::format(hint)));
             let (base, cap) = (duration::format(policy.base), duration::format(policy.cap));
             format!("retry from {base} to {cap}{}", hint.unwrap_or_default())
         }
-        Wake::Gone => "never again".into(),
+        Requeue::Gone => "never again".into(),
     }
 }

@@ -6,37 +6,38 @@ use crate::disruption::maintenance::left;
 use crate::disruption::node_age::{self, Aged};
 
 use super::ledger::Ledger;
-use super::{Care, is_marked, listed};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use super::{DisruptionPlan, is_marked, listed};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::rollout::window;
 use crate::machine_deployment::sets::group::{Tally, size};
 
-fn aged(machine: &MachineFact) -> Aged {
+fn aged(machine: &OwnedMachineFact) -> Aged {
     Aged { name: machine.name.clone(), uid: machine.uid.clone(), created: machine.created }
 }
 
-pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &MachineFact, now: Timestamp) -> bool {
+pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &OwnedMachineFact, now: Timestamp) -> bool {
     !machine.is_preserved(now)
         && ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
 }
 
-/// Those that are too old, and neither being replaced nor preserved, who expired first at the front. Tells when the next one will be.
+/// Returns the Machines that are too old, and neither being replaced nor preserved, the first expired first. Sets when
+/// the next one expires.
 fn expired<'a>(
     new: &Tally<'a>,
     ledger: &Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
-) -> Vec<&'a MachineFact> {
+) -> Vec<&'a OwnedMachineFact> {
     let Some(age) = ledger.wishes.max_age else { return Vec::new() };
-    let machines: Vec<&MachineFact> = new
+    let machines: Vec<&OwnedMachineFact> = new
         .set
         .machines
         .iter()
         .filter(|machine| {
             crate::machine_deployment::sets::group::is_available(machine) && !ledger.is_replacing(machine)
         })
-        // Others would go in its place.
+        // Other Machines would be deleted instead.
         .filter(|machine| !machine.is_preserved(now) && !machine.is_unreadable)
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
@@ -46,8 +47,13 @@ fn expired<'a>(
     expiry.expired.iter().filter_map(of).collect()
 }
 
-/// Nothing else is under way, and nothing holds what can wait.
-fn may_begin(view: &DeploymentView, expired: &[&MachineFact], care: &mut Care, now: Timestamp) -> bool {
+/// Returns whether a replacement may begin: nothing else is under way, and neither window nor budget blocks it.
+fn may_begin(
+    view: &DeploymentView,
+    expired: &[&OwnedMachineFact],
+    care: &mut DisruptionPlan,
+    now: Timestamp,
+) -> bool {
     if expired.is_empty() || view.deployment.spec.is_paused || care.told.is_some() {
         return false;
     }
@@ -61,25 +67,25 @@ fn may_begin(view: &DeploymentView, expired: &[&MachineFact], care: &mut Care, n
     false
 }
 
-/// A replacement is made first where there may be one Machine more.
-fn comes_first(bounds: Bounds, ledger: &Ledger<'_>) -> bool {
+/// Returns whether the replacement is created first: one Machine more is allowed.
+fn comes_first(bounds: RolloutBounds, ledger: &Ledger<'_>) -> bool {
     bounds.surge > 0 || ledger.wishes.replace_first.is_some()
 }
 
-/// Begins to replace those that are too old, as many at a time as there is room for.
+/// Begins to replace Machines that are too old, as many at a time as the bounds allow.
 pub(super) fn begin(
     view: &DeploymentView,
     new: &Tally<'_>,
-    (bounds, room): (Bounds, u32),
+    (bounds, room): (RolloutBounds, u32),
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) {
     let expired = expired(new, ledger, care, now);
     if !comes_first(bounds, ledger) || !may_begin(view, &expired, care, now) {
         return;
     }
-    // Whoever is there has to be of use first: what is missing is made before anybody is taken away.
+    // Missing Machines must be available before another one is removed.
     let on_the_way = ledger.replacing().len();
     let is_whole = new.available >= bounds.desired.min(new.wanted);
     let places = if is_whole { size(room).saturating_sub(on_the_way) } else { 0 };
@@ -93,14 +99,14 @@ pub(super) fn begin(
     }
 }
 
-/// Where there may not be one more, those that are too old go first and are replaced then, as many at a time as may be missing.
-/// Says how many fewer are wanted for it.
+/// Deletes Machines that are too old first and replaces them then, where no surge is allowed: as many at a time as may
+/// be unavailable. Returns how many fewer are wanted for it.
 pub(super) fn take_at_once(
     view: &DeploymentView,
     new: &Tally<'_>,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) -> u32 {
     if comes_first(bounds, ledger) || new.wanted != bounds.desired {

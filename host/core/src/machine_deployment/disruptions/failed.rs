@@ -1,44 +1,44 @@
-//! Failed Machines that nobody wishes to keep: their sets replace them when they are let go.
+//! Failed Machines that are not to be preserved: their sets replace them when the deployment permits it.
 
 use jiff::Timestamp;
 
 use crate::disruption::maintenance::{Opening, left};
 use crate::value::phase::Phase;
 
-use super::super::conclusion::Reason;
+use super::super::conclusion::DeploymentReason;
 use super::ledger::Ledger;
-use super::{Care, is_in_use, listed};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact, WindowsFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
-use crate::machine_deployment::sets::group::Group;
+use super::{DisruptionPlan, is_in_use, listed};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact, WindowsFact};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
+use crate::machine_deployment::sets::group::SetGroup;
 
-/// It has failed, and nobody wishes to keep it, or not any longer.
-pub(super) fn is_given_up(machine: &MachineFact, now: Timestamp) -> bool {
+/// Returns whether it has failed and is not, or no longer, to be preserved.
+pub(super) fn is_given_up(machine: &OwnedMachineFact, now: Timestamp) -> bool {
     let is_kept = machine.preserved.map_or(machine.is_wished, |preserved| preserved.until > now);
     machine.phase == Phase::Failed && !machine.is_deleting && !machine.is_unreadable && !is_kept
 }
 
-/// Lets them go, or begins to replace them, as far as windows and budget allow.
+/// Permits their deletion, or begins to replace them, as far as windows and budget allow.
 pub(super) fn let_go(
     view: &DeploymentView,
-    group: &Group<'_>,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    bounds: RolloutBounds,
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) {
     if !ledger.wishes.needs_permits() {
         return;
     }
     let machines = group.staying().flat_map(|tally| &tally.set.machines);
-    let mut failed: Vec<&MachineFact> =
+    let mut failed: Vec<&OwnedMachineFact> =
         machines.filter(|machine| is_given_up(machine, now) && is_in_use(machine)).collect();
     failed.retain(|machine| !ledger.is_replacing(machine) && !ledger.is_noted(machine));
     failed.sort_by_key(|machine| (machine.created, machine.name.clone()));
     if failed.is_empty() {
         return;
     }
-    let names = |machines: &[&MachineFact]| listed(machines.iter().map(|machine| &machine.name));
+    let names = |machines: &[&OwnedMachineFact]| listed(machines.iter().map(|machine| &machine.name));
     if ledger.wishes.remediates_in_windows
         && let WindowsFact::Given(windows) = &view.deployment.spec.windows
         && let Opening::Closed { until } = windows.opening(now)
@@ -47,18 +47,18 @@ pub(super) fn let_go(
             "failed Machines wait for the maintenance window, which opens at {until}: {}",
             names(&failed)
         );
-        care.tell(Some(Reason::WaitingForWindow), &message);
+        care.tell(Some(DeploymentReason::WaitingForWindow), &message);
         care.look_after(Some(left(until, now)));
         return;
     }
     let comes_first = ledger.wishes.replace_first.is_some() && group.has_only_new() && bounds.desired > 0;
-    let is_refused = |machine: &&MachineFact| {
+    let is_refused = |machine: &&OwnedMachineFact| {
         let is_let_go = if comes_first { ledger.replace(machine) } else { ledger.take(machine) };
         !is_let_go
     };
-    let refused: Vec<&MachineFact> = failed.into_iter().filter(is_refused).collect();
+    let refused: Vec<&OwnedMachineFact> = failed.into_iter().filter(is_refused).collect();
     if !refused.is_empty() {
         let what = format!("failed Machines wait: {}", names(&refused));
-        ledger.tell_budget(view, &what, Some(Reason::WaitingForBudget), care);
+        ledger.tell_budget(view, &what, Some(DeploymentReason::WaitingForBudget), care);
     }
 }

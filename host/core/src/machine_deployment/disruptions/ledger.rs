@@ -1,52 +1,53 @@
-//! What is noted on a deployment: who may go or has gone, and whose replacement is awaited.
+//! The note on a deployment: Machines that may be or were deleted, and Machines whose replacement is awaited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::disruption::budget::{Allowance, Past, Room};
+use crate::disruption::budget::{Allowance, BudgetRoom, DisruptionHistory};
 use crate::disruption::maintenance::left;
-use crate::disruption::requests::Wishes;
+use crate::disruption::requests::DisruptionRequests;
 use crate::value::id::Name;
 
-use super::super::conclusion::Reason;
+use super::super::conclusion::DeploymentReason;
 use super::super::effect::DeploymentChange;
-use super::{Care, failed};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::sets::group::Group;
+use super::{DisruptionPlan, failed};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::sets::group::SetGroup;
 
-/// It, while it is decided on.
+/// The note, while a reconcile decides.
 pub(in crate::machine_deployment) struct Ledger<'a> {
-    pub wishes: Wishes,
-    /// Machines that are there and not on their way out.
-    living: BTreeMap<&'a Name, &'a MachineFact>,
-    taken: Past,
-    replacing: Past,
-    /// Noted before this pass.
-    taken_before: Past,
-    /// So many more may be taken; `None` for any number.
+    pub wishes: DisruptionRequests,
+    /// Machines that are not being deleted.
+    living: BTreeMap<&'a Name, &'a OwnedMachineFact>,
+    taken: DisruptionHistory,
+    replacing: DisruptionHistory,
+    /// Noted before this reconcile.
+    taken_before: DisruptionHistory,
+    /// The number that may still be deleted; `None` for no limit.
     left: Option<u32>,
-    /// None may before.
+    /// No deletion before this time.
     until: Option<Timestamp>,
     now: Timestamp,
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn read(view: &DeploymentView, group: &Group<'a>, now: Timestamp) -> Self {
+    pub(super) fn read(view: &DeploymentView, group: &SetGroup<'a>, now: Timestamp) -> Self {
         let annotations = &view.deployment.annotations;
         let names = view.names.disruption;
-        let list = |name: &str| Past::parse(annotations.get(name).map_or("", String::as_str));
-        let wishes = Wishes::read(annotations, names);
+        let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
+        let wishes = DisruptionRequests::read(annotations, names);
         let machines = group.all().flat_map(|tally| &tally.set.machines);
-        let living: BTreeMap<&Name, &MachineFact> =
+        let living: BTreeMap<&Name, &OwnedMachineFact> =
             machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
         replacing.retain(|name, _| living.contains_key(name));
         taken.retain(|name, at| {
             let counts = wishes.budget.is_some_and(|budget| budget.counts(*at, now));
-            // Who was let go and is still there goes at any moment, so it counts as if it went at this one.
+            // A Machine that may be deleted and still exists can be deleted at any moment, so it counts as deleted at
+            // this one.
             let is_open = || living.get(name).is_some_and(|machine| failed::is_given_up(machine, now));
-            // Without a budget it is noted all the same who goes when the replacement is there.
+            // Without a budget, Machines that are deleted after their replacement are noted too.
             let is_replaced = || replacing.get(name).is_some();
             let is_kept = counts || is_replaced() || (wishes.needs_permits() && is_open());
             if is_kept && !counts && wishes.budget.is_some() {
@@ -65,28 +66,28 @@ impl<'a> Ledger<'a> {
         Self { wishes, living, taken_before: taken.clone(), taken, replacing, left, until, now }
     }
 
-    /// It is noted that it may go, and was before this pass; or nobody counts.
-    pub(super) fn was_taken(&self, machine: &MachineFact) -> bool {
+    /// Returns whether its deletion was noted before this reconcile, or there is no budget.
+    pub(super) fn was_taken(&self, machine: &OwnedMachineFact) -> bool {
         self.wishes.budget.is_none() || self.taken_before.get(&machine.name).is_some()
     }
 
-    /// It is noted that it may go.
-    pub(super) fn is_noted(&self, machine: &MachineFact) -> bool {
+    /// Returns whether its deletion is noted.
+    pub(super) fn is_noted(&self, machine: &OwnedMachineFact) -> bool {
         self.taken.get(&machine.name).is_some()
     }
 
-    pub(super) fn is_replacing(&self, machine: &MachineFact) -> bool {
+    pub(super) fn is_replacing(&self, machine: &OwnedMachineFact) -> bool {
         self.replacing.get(&machine.name).is_some()
     }
 
-    /// Those whose replacement is awaited, who was noted first at the front.
-    pub(super) fn replacing(&self) -> Vec<(&'a MachineFact, Timestamp)> {
+    /// Returns the Machines whose replacement is awaited, the first noted first.
+    pub(super) fn replacing(&self) -> Vec<(&'a OwnedMachineFact, Timestamp)> {
         let machine = |(name, at): (&Name, Timestamp)| Some((*self.living.get(name)?, at));
         self.replacing.in_order().into_iter().filter_map(machine).collect()
     }
 
-    /// Lets one go, if the budget does.
-    pub(super) fn take(&mut self, machine: &MachineFact) -> bool {
+    /// Permits a deletion, if the budget does.
+    pub(super) fn take(&mut self, machine: &OwnedMachineFact) -> bool {
         if self.taken.get(&machine.name).is_some() {
             return true;
         }
@@ -98,9 +99,9 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// Lets one go whose replacement was awaited: its place in the budget is kept for it. Returns false where the list
-    /// is full: it goes later.
-    pub(super) fn take_replaced(&mut self, machine: &MachineFact) -> bool {
+    /// Permits the deletion of one whose replacement was awaited: its share of the budget is reserved. Returns false if
+    /// the list is full: it is deleted later.
+    pub(super) fn take_replaced(&mut self, machine: &OwnedMachineFact) -> bool {
         let is_noted = self.taken.get(&machine.name).is_some();
         if !is_noted && !self.taken.is_full() {
             self.taken.note(&machine.name, self.now);
@@ -109,19 +110,19 @@ impl<'a> Ledger<'a> {
         is_noted
     }
 
-    /// Who was noted before this pass.
+    /// Returns the Machines noted before this reconcile.
     pub(super) fn taken_before(&self) -> BTreeSet<Name> {
         self.taken_before.names().cloned().collect()
     }
 
-    fn note(&mut self, machine: &MachineFact) {
+    fn note(&mut self, machine: &OwnedMachineFact) {
         if self.wishes.budget.is_some() || self.wishes.needs_permits() {
             self.taken.note(&machine.name, self.now);
         }
     }
 
-    /// Begins to replace one, if the budget lets it go then.
-    pub(super) fn replace(&mut self, machine: &MachineFact) -> bool {
+    /// Begins to replace one, if the budget permits its deletion then.
+    pub(super) fn replace(&mut self, machine: &OwnedMachineFact) -> bool {
         let is_taken = self.taken.get(&machine.name).is_some();
         if (self.left == Some(0) && !is_taken) || self.replacing.is_full() {
             return false;
@@ -133,42 +134,47 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// Its replacement is not awaited, or not any longer.
-    pub(super) fn ends_replacing_of(&mut self, machine: &MachineFact) {
+    /// Ends the wait for its replacement.
+    pub(super) fn ends_replacing_of(&mut self, machine: &OwnedMachineFact) {
         self.replacing.retain(|name, _| *name != machine.name);
     }
 
-    /// No replacement is awaited: a rollout replaces all.
+    /// Ends all waits for replacements: a rollout replaces all.
     pub(super) fn ends_replacing(&mut self) {
         let reserved = self.replacing.names().filter(|name| self.taken.get(name).is_none()).count();
         let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
         if self.until.is_none() {
             self.left = self.left.map(|left| left.saturating_add(reserved));
         }
-        self.replacing = Past::default();
+        self.replacing = DisruptionHistory::default();
     }
 
-    /// All of these may go.
-    pub(super) fn has_room_for(&self, machines: &[&MachineFact]) -> bool {
+    /// Returns whether all of these may be deleted.
+    pub(super) fn has_room_for(&self, machines: &[&OwnedMachineFact]) -> bool {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         self.left.is_none_or(|left| usize::try_from(left).is_ok_and(|left| new <= left))
     }
 
-    /// Says when all of these may go at once, if ever.
-    pub(super) fn tell_room_for(&self, view: &DeploymentView, machines: &[&MachineFact], care: &mut Care) {
+    /// Reports when all of these may be deleted at once, if ever.
+    pub(super) fn tell_room_for(
+        &self,
+        view: &DeploymentView,
+        machines: &[&OwnedMachineFact],
+        care: &mut DisruptionPlan,
+    ) {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         let what = format!("the rollout waits until all {} Machines may go at once", machines.len());
-        let room = self.wishes.budget.map_or(Room::Now, |budget| {
+        let room = self.wishes.budget.map_or(BudgetRoom::Now, |budget| {
             budget.room_for(u32::try_from(new).unwrap_or(u32::MAX), &self.taken, self.now)
         });
         let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
         match room {
-            Room::Now => self.tell_budget(view, &what, None, care),
-            Room::Later(until) => {
+            BudgetRoom::Now => self.tell_budget(view, &what, None, care),
+            BudgetRoom::Later(until) => {
                 care.tell(None, &format!("{what}; the disruption budget of {budget} allows that at {until}"));
                 care.look_after(Some(left(until, self.now)));
             }
-            Room::Never => care.tell(
+            BudgetRoom::Never => care.tell(
                 None,
                 &format!(
                     "{what}, and the disruption budget of {budget} never allows so many: raise it or remove it"
@@ -177,7 +183,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// When the budget allows the next one, where that is known.
+    /// Returns when the budget allows the next one, if known.
     pub(super) fn until(&self) -> Option<Timestamp> {
         let later = |budget: crate::disruption::budget::Budget| match budget.allowance(&self.taken, self.now)
         {
@@ -187,20 +193,20 @@ impl<'a> Ledger<'a> {
         self.until.or_else(|| self.wishes.budget.and_then(later))
     }
 
-    /// Says what waits for the budget.
+    /// Reports the work that waits for the budget.
     pub(super) fn tell_budget(
         &self,
         view: &DeploymentView,
         what: &str,
-        reason: Option<Reason>,
-        care: &mut Care,
+        reason: Option<DeploymentReason>,
+        care: &mut DisruptionPlan,
     ) {
         let Some(budget) = view.deployment.annotations.get(view.names.disruption.budget) else {
             care.tell(reason, &format!("{what}; as many others as are noted at a time go first"));
             return;
         };
         let until = self.until();
-        // Where none is used up, it is kept for Machines whose replacement is awaited.
+        // If none is used up, it is reserved for Machines whose replacement is awaited.
         let next = match until {
             Some(until) => format!("allows the next one at {until}"),
             None => "is kept for Machines whose replacements are awaited".to_owned(),
@@ -209,7 +215,7 @@ impl<'a> Ledger<'a> {
         care.look_after(until.map(|until| left(until, self.now)));
     }
 
-    /// What differs from what is noted.
+    /// Writes the changed notes.
     pub(super) fn write(&self, view: &DeploymentView, change: &mut DeploymentChange) {
         let names = view.names.disruption;
         for (name, list) in [(names.taken, &self.taken), (names.replacing, &self.replacing)] {

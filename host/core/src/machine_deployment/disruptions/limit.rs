@@ -1,23 +1,23 @@
-//! A rollout takes away no more than the budget allows.
+//! Limits a rollout to the budget.
 
 use jiff::Timestamp;
 
 use super::ledger::Ledger;
-use super::{Care, Numbers, is_in_use};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use super::{DisruptionPlan, RolloutNumbers, is_in_use};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::strategy::Strategy;
 use crate::machine_deployment::sets::deletion_order as leaving;
-use crate::machine_deployment::sets::group::{Group, Tally, count, size};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
-/// Takes from the numbers what the budget does not allow.
+/// Reduces the numbers to those that the budget allows.
 ///
-/// Which Machines go follows from the order of removal. Those that have no Node cost nothing.
+/// The order of removal decides which Machines are deleted. Machines without a Node cost nothing.
 pub(super) fn limit<'a>(
     view: &DeploymentView,
-    (group, strategy): (&Group<'a>, Strategy),
-    numbers: &mut Numbers<'a, '_>,
+    (group, strategy): (&SetGroup<'a>, Strategy),
+    numbers: &mut RolloutNumbers<'a, '_>,
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) {
     if ledger.wishes.budget.is_none() {
@@ -41,7 +41,8 @@ pub(super) fn limit<'a>(
     }
     let old = || group.old.iter().flat_map(|tally| &tally.set.machines);
     numbers.selected.retain(|node| {
-        let is_its = |machine: &&MachineFact| machine.node.as_ref().is_some_and(|own| own.name == node.name);
+        let is_its =
+            |machine: &&OwnedMachineFact| machine.node.as_ref().is_some_and(|own| own.name == node.name);
         let may_go = old().find(is_its).is_none_or(|machine| ledger.take(machine));
         is_short |= !may_go;
         may_go
@@ -52,22 +53,22 @@ pub(super) fn limit<'a>(
     }
 }
 
-/// Those who go when so many are wanted, and would stay as things are.
-fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a MachineFact> {
+/// Returns the Machines that this target deletes and that would stay otherwise.
+fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a OwnedMachineFact> {
     let in_order = leaving::in_order(&old.set.machines, now);
     let (gone, all) =
         (in_order.len().saturating_sub(size(old.wanted)), in_order.len().saturating_sub(size(target)));
     in_order.into_iter().take(all).skip(gone).collect()
 }
 
-/// Recreate takes all at once, or it is none: then those who wait for that.
+/// Deletes all at once, as Recreate does, or none: returns those that wait.
 fn all_or_none<'a>(
-    group: &Group<'a>,
-    numbers: &mut Numbers<'_, '_>,
+    group: &SetGroup<'a>,
+    numbers: &mut RolloutNumbers<'_, '_>,
     ledger: &mut Ledger<'_>,
     now: Timestamp,
-) -> Result<(), Vec<&'a MachineFact>> {
-    let machines: Vec<&MachineFact> = group
+) -> Result<(), Vec<&'a OwnedMachineFact>> {
+    let machines: Vec<&OwnedMachineFact> = group
         .old
         .iter()
         .flat_map(|old| going(old, numbers.targets.get(old), now))

@@ -2,9 +2,9 @@
 //! that it takes away, rollouts included.
 //!
 //! Each replacement is noted on the deployment before it happens ([`ledger`]). A set deletes a failed Machine once the
-//! note names it. Where the replacement comes first, the deployment wants one Machine more than its owner asks for, and
-//! one less when the replacement is there; the Machine to be replaced has the mark of those that are deleted first. The
-//! bounds of rollouts hold here too: never above replicas plus surge (or plus one, without a surge). Sets know nothing
+//! note names it. If the replacement comes first, the deployment wants one Machine more than its replicas, and one less
+//! when the replacement is available; the Machine to be replaced has the mark of those that are deleted first. The
+//! bounds of rollouts apply here too: never above replicas plus surge (or plus one, without a surge). Sets know nothing
 //! of this.
 //!
 //! | module | what it does |
@@ -25,71 +25,73 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 
-use super::conclusion::Reason;
-use super::effect::{DeploymentChange, Effect, MachineChange};
-use super::facts::{DeploymentView, MachineFact, NodeFact};
-use super::rollout::strategy::{Bounds, Strategy};
+use super::conclusion::DeploymentReason;
+use super::effect::{DeploymentChange, DeploymentEffect, MachineChange};
+use super::facts::{DeploymentView, OwnedMachineFact, RolloutNodeFact};
+use super::rollout::strategy::{RolloutBounds, Strategy};
 use super::rollout::targets::Targets;
-use super::sets::group::{Group, Tally};
+use super::sets::group::{SetGroup, Tally};
 
 pub(super) use ledger::Ledger;
 
-/// What is decided about numbers, as far as it can be changed here.
-pub(super) struct Numbers<'a, 'b> {
+/// The numbers of a rollout that may be changed here.
+pub(super) struct RolloutNumbers<'a, 'b> {
     pub targets: &'b mut Targets,
-    pub selected: &'b mut Vec<&'a NodeFact>,
-    /// They are a step of a rollout, and not what somebody has asked for.
+    pub selected: &'b mut Vec<&'a RolloutNodeFact>,
+    /// They are a step of a rollout, and no request of a user.
     pub are_a_rollout: bool,
-    /// Machines that were updated in place are being counted, which ends before anything else begins.
+    /// Machines that were updated in place are being counted, which must end before anything else begins.
     pub are_settling: bool,
 }
 
-/// What comes of it.
+/// The decision about disruptions.
 #[derive(Default)]
-pub(super) struct Care {
-    /// Marks of those that go first. The numbers wait until they are seen.
-    pub marks: Vec<Effect>,
-    /// What is waited for, where it concerns somebody.
-    pub told: Option<Reason>,
+pub(super) struct DisruptionPlan {
+    /// Marks of Machines that are deleted first. The numbers wait until the cache shows them.
+    pub marks: Vec<DeploymentEffect>,
+    /// The reason to wait, if it is worth reporting.
+    pub told: Option<DeploymentReason>,
     /// The same for people; empty for nothing.
     pub message: String,
-    /// When to look again.
     pub left: Option<SignedDuration>,
-    /// A rollout goes on when the budget allows it.
+    /// A rollout waits for the budget.
     pub holds_rollout: bool,
 }
 
-impl Care {
+impl DisruptionPlan {
     fn look_after(&mut self, left: Option<SignedDuration>) {
         self.left = self.left.min(left).or(self.left).or(left);
     }
 
-    /// Says something. What is said first has the reason.
-    fn tell(&mut self, reason: Option<Reason>, message: &str) {
+    /// Adds a text. The first one decides the reason.
+    fn tell(&mut self, reason: Option<DeploymentReason>, message: &str) {
         self.told = self.told.or(reason);
         let separator = if self.message.is_empty() { "" } else { "; " };
         self.message.push_str(separator);
         self.message.push_str(message);
     }
 
-    fn mark(&mut self, machine: &MachineFact, now: Timestamp) {
+    fn mark(&mut self, machine: &OwnedMachineFact, now: Timestamp) {
         let at = machine.marked_at.is_none().then(|| Timestamp::from_second(now.as_second()).unwrap_or(now));
-        self.marks.push(Effect::WriteMachine { machine: machine.into(), change: MachineChange::Mark { at } });
+        self.marks.push(DeploymentEffect::WriteMachine {
+            machine: machine.into(),
+            change: MachineChange::Mark { at },
+        });
     }
 }
 
-/// Decides who goes, changes the numbers accordingly, and what is noted on the deployment.
+/// Decides which Machines are deleted, and changes the numbers and the note on the deployment accordingly.
 pub(super) fn decide<'a>(
     view: &DeploymentView,
-    group: &Group<'a>,
-    (strategy, bounds): (Strategy, Bounds),
-    numbers: &mut Numbers<'a, '_>,
+    group: &SetGroup<'a>,
+    (strategy, bounds): (Strategy, RolloutBounds),
+    numbers: &mut RolloutNumbers<'a, '_>,
     change: &mut DeploymentChange,
     now: Timestamp,
-) -> Care {
-    let mut care = Care::default();
+) -> DisruptionPlan {
+    let mut care = DisruptionPlan::default();
     let mut ledger = Ledger::read(view, group, now);
-    // Who cares for one that failed comes before who cares for one that runs.
+    // Failed Machines come before running ones.
     failed::let_go(view, group, bounds, &mut ledger, &mut care, now);
     match group.new.as_ref().filter(|_| group.has_only_new()) {
         _ if numbers.are_settling => {}
@@ -109,28 +111,29 @@ pub(super) fn decide<'a>(
     care
 }
 
-/// Pods may run on it: it has a Node, or there is no cluster that Nodes join and it is of use.
-fn is_in_use(machine: &MachineFact) -> bool {
+/// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
+fn is_in_use(machine: &OwnedMachineFact) -> bool {
     machine.node.is_some() || machine.phase == crate::value::phase::Phase::Available
 }
 
-fn is_marked(machine: &MachineFact) -> bool {
+fn is_marked(machine: &OwnedMachineFact) -> bool {
     machine.priority <= FIRST_PRIORITY
 }
 
-/// There may be so many Machines more than are wanted while some are replaced.
-fn most_beyond(bounds: Bounds) -> u32 {
+/// Returns how many Machines more than wanted may exist while some are replaced.
+fn most_beyond(bounds: RolloutBounds) -> u32 {
     if bounds.desired == 0 { 0 } else { bounds.surge.max(1) }
 }
 
-/// Available Machines that are not about to be replaced.
+/// Returns the number of available Machines that are not about to be replaced.
 fn standing(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
-    let stays =
-        |machine: &&MachineFact| super::sets::group::is_available(machine) && !ledger.is_replacing(machine);
+    let stays = |machine: &&OwnedMachineFact| {
+        super::sets::group::is_available(machine) && !ledger.is_replacing(machine)
+    };
     super::sets::group::count(new.set.machines.iter().filter(stays))
 }
 
-/// The first names, and how many there are beside them.
+/// Returns the first names, and how many more there are.
 fn listed<'a>(names: impl Iterator<Item = &'a crate::value::id::Name>) -> String {
     let names: Vec<&str> = names.map(crate::value::id::Name::as_str).collect();
     super::status::waits::listed(&names)

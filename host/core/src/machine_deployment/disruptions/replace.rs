@@ -4,39 +4,39 @@ use jiff::Timestamp;
 
 use crate::disruption::maintenance::left;
 
-use super::super::conclusion::Reason;
+use super::super::conclusion::DeploymentReason;
 use super::ledger::Ledger;
-use super::{Care, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use super::{DisruptionPlan, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::sets::group::Tally;
 
-/// The number that the set is to want. `base` is what it would be without any of this.
+/// Returns the number for the set. `base` is the number without replacements.
 ///
-/// Assumes that no other set is left.
+/// Assumes that there is no other set.
 pub(super) fn step(
     view: &DeploymentView,
     new: &Tally<'_>,
-    (bounds, base): (Bounds, u32),
+    (bounds, base): (RolloutBounds, u32),
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) -> u32 {
     let base = base.min(bounds.desired);
-    // It goes as soon as its set wants one Machine less, which there has to be.
+    // It is deleted as soon as its set wants one Machine less.
     let taken = ledger.taken_before();
     let is_leaving =
-        |machine: &MachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
+        |machine: &OwnedMachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
     drop_those_who_recovered(ledger, now);
     give_up_waiting(ledger, care, now);
     let before = new.wanted.saturating_sub(bounds.desired).min(most_beyond(bounds));
     if !new.is_settled() {
-        // What the set has done about its number is not known: it stays.
+        // The set has not observed its number: it stays.
         let awaited = ledger.replacing().iter().filter(|(machine, _)| !is_leaving(machine)).count();
         let extra = u32::try_from(awaited).unwrap_or(u32::MAX).min(before);
         return if base < bounds.desired { base } else { base.saturating_add(extra) };
     }
-    // It is still on its way to the number that its owner wants.
+    // The set still moves to the number that its owner wants.
     if base < bounds.desired {
         return base;
     }
@@ -48,7 +48,7 @@ pub(super) fn step(
     };
     let room = beyond.saturating_sub(new.going).saturating_sub(condemned);
     aged::begin(view, new, (bounds, room), ledger, care, now);
-    let awaited: Vec<&MachineFact> = ledger
+    let awaited: Vec<&OwnedMachineFact> = ledger
         .replacing()
         .into_iter()
         .map(|(machine, _)| machine)
@@ -65,9 +65,9 @@ pub(super) fn step(
         let names = listed(awaited.iter().map(|machine| &machine.name));
         let message =
             format!("Machines are being replaced, which go when their replacements are there: {names}");
-        care.tell(Some(Reason::Replacing), &message);
+        care.tell(Some(DeploymentReason::Replacing), &message);
     }
-    // Once there is one more, it stays until it is not needed: Machines that go for other reasons do not take its place.
+    // An additional Machine stays until it is not needed: Machines that are deleted for other reasons do not use it.
     let fewer = aged::take_at_once(view, new, bounds, ledger, care, now);
     base.saturating_add(extra.min(room.max(before))).saturating_sub(fewer)
 }
@@ -82,8 +82,8 @@ fn drop_those_who_recovered(ledger: &mut Ledger<'_>, now: Timestamp) {
     }
 }
 
-/// A failed Machine does not stay for ever because its replacement does not come. One that is only old does.
-fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut Care, now: Timestamp) {
+/// Deletes a failed Machine whose replacement does not come. One that is only old stays.
+fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut DisruptionPlan, now: Timestamp) {
     let Some(patience) = ledger.wishes.replace_first else { return };
     for (machine, since) in ledger.replacing() {
         if !failed::is_given_up(machine, now) {

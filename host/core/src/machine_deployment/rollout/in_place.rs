@@ -1,40 +1,38 @@
-//! InPlaceUpdate: Nodes are chosen and handed over, and their Machines change from an old set to the new one.
+//! InPlaceUpdate: selects Nodes, hands them over, and moves their Machines from an old set to the new one.
 //!
-//! A Machine that was updated changes its owner in one write, which labels it so that its new set does not count it; then the
-//! numbers of both sets follow; then the label goes (`transfers`). Each follows from what is seen of the one before.
+//! An updated Machine changes its owner in one write, which labels it so that its new set does not count it; then the
+//! numbers of both sets follow; then the label is removed (`transfers`). Each step follows when the cache shows the one
+//! before.
 
 use jiff::Timestamp;
 
 use super::rolling;
 use super::scaling;
-use super::strategy::{Bounds, Orchestration};
+use super::strategy::{Orchestration, RolloutBounds};
 use super::targets::Targets;
-use crate::machine_deployment::effect::{MachineChange, NodeChange};
+use crate::machine_deployment::effect::{MachineChange, RolloutNodeChange};
 use crate::machine_deployment::facts::{
-    DeploymentView, MachineFact, NodeFact, SetFact, UpdateResult, UpdateStage,
+    DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, UpdateResult, UpdateStage,
 };
-use crate::machine_deployment::sets::group::{Group, Tally, count, size};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, count, size};
 
 use crate::value::phase::Phase;
 
-/// How many Machines change their set in one pass.
+/// How many Machines change their set in one reconcile.
 const MACHINES_PER_PASS: usize = 100;
 
-/// The next step.
 pub(crate) struct InPlaceStep<'a> {
-    /// Numbers.
     pub targets: Targets,
-    /// What happens to Machines.
-    pub machines: Vec<(&'a MachineFact, MachineChange)>,
-    /// Nodes that are to be updated.
-    pub selected: Vec<&'a NodeFact>,
+    pub machines: Vec<(&'a OwnedMachineFact, MachineChange)>,
+    /// Nodes to select for the update.
+    pub selected: Vec<&'a RolloutNodeFact>,
 }
 
-/// Decides it. Assumes that all sets are settled.
+/// Returns the next step. Assumes that all sets have observed their last change.
 pub(crate) fn step<'a>(
     view: &'a DeploymentView,
-    group: &Group<'a>,
-    (bounds, orchestration): (Bounds, Orchestration),
+    group: &SetGroup<'a>,
+    (bounds, orchestration): (RolloutBounds, Orchestration),
     now: Timestamp,
 ) -> InPlaceStep<'a> {
     let mut targets = Targets::of(group);
@@ -55,8 +53,12 @@ pub(crate) fn step<'a>(
     InPlaceStep { targets, machines, selected }
 }
 
-/// Machines that change their set.
-fn moves<'a>(group: &Group<'a>, new: &Tally<'a>, bounds: Bounds) -> Vec<(&'a MachineFact, MachineChange)> {
+/// Returns the Machines that change their set.
+fn moves<'a>(
+    group: &SetGroup<'a>,
+    new: &Tally<'a>,
+    bounds: RolloutBounds,
+) -> Vec<(&'a OwnedMachineFact, MachineChange)> {
     let places = size(bounds.desired.saturating_sub(new.live)).min(MACHINES_PER_PASS);
     let updated = group.old.iter().filter(|old| old.set.is_scale_up_disabled).flat_map(|old| {
         let machines = old.set.machines.iter().filter(|machine| is_updated(machine));
@@ -65,24 +67,24 @@ fn moves<'a>(group: &Group<'a>, new: &Tally<'a>, bounds: Bounds) -> Vec<(&'a Mac
     updated.take(places).collect()
 }
 
-fn transfer(from: &SetFact, to: &SetFact) -> MachineChange {
+fn transfer(from: &OwnedSetFact, to: &OwnedSetFact) -> MachineChange {
     MachineChange::Transfer { from: from.into(), to: to.into() }
 }
 
-/// Its Node was updated, and its Machine says that its time out of service is over.
-fn is_updated(machine: &MachineFact) -> bool {
-    let is_done = |node: &NodeFact| {
+/// Returns whether its Node was updated, and its Machine says that its time out of service is over.
+fn is_updated(machine: &OwnedMachineFact) -> bool {
+    let is_done = |node: &RolloutNodeFact| {
         node.update == Some(UpdateResult::Successful) && node.stage == Some(UpdateStage::Successful)
     };
     let is_back = !matches!(machine.phase, Phase::InPlaceUpdating | Phase::Terminating | Phase::Failed);
     !machine.is_deleting && is_back && machine.node.as_ref().is_some_and(is_done)
 }
 
-/// What is too much goes, and all that is left of the old once the new set is to have all.
+/// Reduces old sets by the surplus, and by all that is left once the new set wants all.
 fn lower_old(
     view: &DeploymentView,
-    group: &Group<'_>,
-    (bounds, now): (Bounds, Timestamp),
+    group: &SetGroup<'_>,
+    (bounds, now): (RolloutBounds, Timestamp),
     targets: &mut Targets,
     spare: &mut u32,
 ) {
@@ -94,8 +96,13 @@ fn lower_old(
     }
 }
 
-/// Nodes that are to be updated: no more than can be spared, and none whose Machine is not needed.
-fn select<'a>(group: &Group<'a>, new: &Tally<'_>, bounds: Bounds, spare: u32) -> Vec<&'a NodeFact> {
+/// Returns the Nodes to select: no more than can be spared, and none whose Machine is not needed.
+fn select<'a>(
+    group: &SetGroup<'a>,
+    new: &Tally<'_>,
+    bounds: RolloutBounds,
+    spare: u32,
+) -> Vec<&'a RolloutNodeFact> {
     let undergoing =
         group.old.iter().flat_map(|old| &old.set.machines).filter(|machine| is_undergoing(machine));
     let places = bounds.desired.saturating_sub(new.wanted.max(new.live)).saturating_sub(count(undergoing));
@@ -108,14 +115,16 @@ fn select<'a>(group: &Group<'a>, new: &Tally<'_>, bounds: Bounds, spare: u32) ->
     waiting.take(limit).collect()
 }
 
-pub(crate) fn is_undergoing(machine: &MachineFact) -> bool {
-    !machine.is_deleting && machine.node.as_ref().is_some_and(NodeFact::is_out_of_service)
+pub(crate) fn is_undergoing(machine: &OwnedMachineFact) -> bool {
+    !machine.is_deleting && machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service)
 }
 
-/// It is of use, nobody wants it to go or to stay as it is, and its Node is known to be a candidate.
-pub(crate) fn waits(machine: &MachineFact) -> bool {
-    let is_known = |node: &NodeFact| node.is_candidate || node.stage == Some(UpdateStage::Selected);
-    let is_free = |node: &NodeFact| is_known(node) && !node.is_out_of_service() && node.update.is_none();
+/// Returns whether it waits for its selection: it is available, neither marked nor preserved, and its Node is a
+/// candidate.
+pub(crate) fn waits(machine: &OwnedMachineFact) -> bool {
+    let is_known = |node: &RolloutNodeFact| node.is_candidate || node.stage == Some(UpdateStage::Selected);
+    let is_free =
+        |node: &RolloutNodeFact| is_known(node) && !node.is_out_of_service() && node.update.is_none();
     let is_candidate = machine.node.as_ref().is_some_and(is_free);
     is_candidate
         && !machine.is_deleting
@@ -124,11 +133,16 @@ pub(crate) fn waits(machine: &MachineFact) -> bool {
         && machine.marked_at.is_none()
 }
 
-/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays` says that the Machine
-/// needs no update: it is of the new set, or the strategy is another one.
-pub(crate) fn node(machine: &MachineFact, node: &NodeFact, stays: bool, change: &mut NodeChange) {
+/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays`: the Machine
+/// needs no update, since it is of the new set, or the strategy is another one.
+pub(crate) fn node(
+    machine: &OwnedMachineFact,
+    node: &RolloutNodeFact,
+    stays: bool,
+    change: &mut RolloutNodeChange,
+) {
     if !stays {
-        // One that was selected before is emptied as soon as it is a candidate: that is to select it.
+        // One that was selected before is drained as soon as it is a candidate, which selects it.
         let is_left_over = node.stage == Some(UpdateStage::Selected);
         change.candidate = (!node.is_candidate && !is_left_over).then_some(true);
         return;

@@ -24,35 +24,35 @@ pub(crate) mod window;
 
 use jiff::Timestamp;
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 
-use super::disruptions::{self, Numbers};
-use super::effect::{DeploymentChange, Effect, SetChange};
-use super::facts::{DeploymentView, MachineFact, NodeFact};
+use super::disruptions::{self, RolloutNumbers};
+use super::effect::{DeploymentChange, DeploymentEffect, SetChange};
+use super::facts::{DeploymentView, OwnedMachineFact, RolloutNodeFact};
 use super::nodes;
 use super::plan::Plan;
 use super::sets::freeze;
-use super::sets::group::{Group, Tally};
+use super::sets::group::{SetGroup, Tally};
 use super::sets::history;
 use super::sets::new_set;
 use super::status::waits;
-use super::validity::Valid;
-use strategy::{Bounds, Strategy};
+use super::validity::ValidSpec;
+use strategy::{RolloutBounds, Strategy};
 use targets::Targets;
 
-/// What is decided about sets and Machines, before it becomes effects.
+/// The decision about sets and Machines, before it becomes effects.
 pub(super) struct Decision<'a> {
     pub targets: Targets,
-    /// The sets may note that they follow the deployment's number.
+    /// The sets note the deployment's number.
     pub is_noted: bool,
-    /// A set is to be made, with so many Machines.
+    /// Creates the set, with this number of Machines.
     pub creates: Option<u32>,
-    pub machines: Vec<(&'a MachineFact, super::effect::MachineChange)>,
-    pub selected: Vec<&'a NodeFact>,
+    pub machines: Vec<(&'a OwnedMachineFact, super::effect::MachineChange)>,
+    pub selected: Vec<&'a RolloutNodeFact>,
 }
 
 impl Decision<'_> {
-    fn nothing(group: &Group<'_>) -> Self {
+    fn nothing(group: &SetGroup<'_>) -> Self {
         Self {
             targets: Targets::of(group),
             is_noted: false,
@@ -69,8 +69,8 @@ impl Decision<'_> {
 
 pub(super) fn plan<'a>(
     view: &'a DeploymentView,
-    group: &Group<'a>,
-    valid: Valid,
+    group: &SetGroup<'a>,
+    valid: ValidSpec,
     noted: &mut DeploymentChange,
     now: Timestamp,
 ) -> Plan {
@@ -86,15 +86,15 @@ pub(super) fn plan<'a>(
     };
     let care = {
         let Decision { targets, selected, .. } = &mut decision;
-        let mut numbers = Numbers { targets, selected, are_a_rollout, are_settling };
+        let mut numbers = RolloutNumbers { targets, selected, are_a_rollout, are_settling };
         disruptions::decide(view, group, (valid.strategy, bounds), &mut numbers, noted, now)
     };
     let waits_for_budget = care.holds_rollout && is_at_rest(group, &decision);
     let sets = set_writes(view, group, (valid.strategy, is_held), bounds, &decision);
-    let machines = decision
-        .machines
-        .iter()
-        .map(|(machine, change)| Effect::WriteMachine { machine: (*machine).into(), change: change.clone() });
+    let machines = decision.machines.iter().map(|(machine, change)| DeploymentEffect::WriteMachine {
+        machine: (*machine).into(),
+        change: change.clone(),
+    });
     let writes = if is_held {
         Vec::new()
     } else {
@@ -111,13 +111,13 @@ pub(super) fn plan<'a>(
     plan.can_be_late = told.can_be_late;
     plan.is_held = is_held || waits_for_budget;
     if let Some(left) = window.and_then(|window| window.left).into_iter().chain(care.left).min() {
-        plan.wake = Wake::After(left);
+        plan.wake = Requeue::After(left);
     }
     plan
 }
 
-/// Nothing of the rollout is on its way.
-fn is_at_rest(group: &Group<'_>, decision: &Decision<'_>) -> bool {
+/// Returns whether the rollout is idle.
+fn is_at_rest(group: &SetGroup<'_>, decision: &Decision<'_>) -> bool {
     let is_still = decision.targets == Targets::of(group)
         && decision.creates.is_none()
         && decision.machines.is_empty()
@@ -125,20 +125,20 @@ fn is_at_rest(group: &Group<'_>, decision: &Decision<'_>) -> bool {
     is_still && group.new.as_ref().is_some_and(|new| new.available >= new.wanted)
 }
 
-/// Machines that were updated in place have to be counted first.
-fn settled<'a>(group: &Group<'a>) -> Option<Decision<'a>> {
+/// Returns the decision that counts Machines updated in place, which comes first.
+fn settled<'a>(group: &SetGroup<'a>) -> Option<Decision<'a>> {
     let mut decision = Decision::nothing(group);
     decision.machines = transfers::settle(group, &mut decision.targets);
     let is_in_motion = !decision.machines.is_empty() || decision.targets != Targets::of(group);
     is_in_motion.then_some(decision)
 }
 
-/// While it is paused, or waits for its window, nothing is rolled, and the number is followed all the same.
+/// Returns the decision of a rollout that is paused or waits for its window: only the number of Machines is followed.
 fn paused<'a>(
     view: &DeploymentView,
-    group: &Group<'a>,
+    group: &SetGroup<'a>,
     strategy: Strategy,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     now: Timestamp,
 ) -> Decision<'a> {
     let is_shared = group.active().len() > 1;
@@ -151,9 +151,9 @@ fn paused<'a>(
 
 fn decide<'a>(
     view: &'a DeploymentView,
-    group: &Group<'a>,
+    group: &SetGroup<'a>,
     strategy: Strategy,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     now: Timestamp,
 ) -> Decision<'a> {
     if let Some(new) = group.new.as_ref().filter(|_| group.has_only_new()) {
@@ -161,7 +161,7 @@ fn decide<'a>(
         decision.targets.set(new, scaling::only_new(view, group, new, bounds));
         return decision;
     }
-    // What a set has done about an earlier number is not known before it says so.
+    // The result of an earlier number is unknown before the set has observed it.
     if group.unsettled().is_some() {
         return Decision::nothing(group);
     }
@@ -185,8 +185,8 @@ fn decide<'a>(
     }
 }
 
-/// All old ones go, and only when none is left others come.
-fn recreate<'a>(group: &Group<'a>, bounds: Bounds) -> Decision<'a> {
+/// Deletes all old Machines, and creates new ones when none is left.
+fn recreate<'a>(group: &SetGroup<'a>, bounds: RolloutBounds) -> Decision<'a> {
     let mut decision = Decision::of(Targets::of(group));
     for old in &group.old {
         decision.targets.set(old, 0);
@@ -201,14 +201,14 @@ fn recreate<'a>(group: &Group<'a>, bounds: Bounds) -> Decision<'a> {
     decision
 }
 
-/// One write a set.
+/// Returns one write for each set.
 fn set_writes(
     view: &DeploymentView,
-    group: &Group<'_>,
+    group: &SetGroup<'_>,
     (strategy, is_held): (Strategy, bool),
-    bounds: Bounds,
+    bounds: RolloutBounds,
     decision: &Decision<'_>,
-) -> Vec<Effect> {
+) -> Vec<DeploymentEffect> {
     let write = |tally: &Tally<'_>| {
         let mut change = SetChange::default();
         let wanted = decision.targets.get(tally);
@@ -225,7 +225,7 @@ fn set_writes(
             new_set::note_scaled(view, tally.set, bounds, &mut change);
         }
         freeze::thaw(view, tally.set, &mut change);
-        (!change.is_empty()).then(|| Effect::WriteSet { set: tally.set.into(), change })
+        (!change.is_empty()).then(|| DeploymentEffect::WriteSet { set: tally.set.into(), change })
     };
     group.staying().filter_map(write).collect()
 }

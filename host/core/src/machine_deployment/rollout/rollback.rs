@@ -1,27 +1,27 @@
-//! The return to an earlier template.
+//! Rolls back to an earlier template.
 
 use std::collections::BTreeMap;
 
 use crate::machine_deployment::effect::DeploymentChange;
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::sets::group::Group;
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::sets::group::SetGroup;
 use crate::machine_deployment::sets::revision;
 
-/// What becomes of the wish.
+/// The decision about a rollback.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rollback {
-    /// The template of this revision is put in place.
+    /// The template of this revision is restored.
     To { change: DeploymentChange, revision: i64 },
-    /// It is in place already.
+    /// It is the current one already.
     Unchanged { change: DeploymentChange, revision: i64 },
-    /// It is not kept.
+    /// It is not stored any more.
     NotFound { change: DeploymentChange, because: String },
 }
 
-/// Decides it. Revision 0 is the one before the current. Whatever comes of it, the wish is taken away.
-pub(crate) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> Rollback {
+/// Decides about a rollback. Revision 0 is the one before the current. The request is removed in any case.
+pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, wished: i64) -> Rollback {
     let hash_label = view.names.template_hash;
-    let mut kept: BTreeMap<i64, &SetFact> = BTreeMap::new();
+    let mut kept: BTreeMap<i64, &OwnedSetFact> = BTreeMap::new();
     for tally in group.staying() {
         let revision = revision::of(view, tally.set);
         if revision > 0 {
@@ -38,7 +38,7 @@ pub(crate) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> R
         return Rollback::Unchanged { change, revision };
     }
     let own = &view.deployment.annotations;
-    // When the autoscaler lowered the number last is no part of a revision.
+    // The time of the autoscaler's last scale-down is no part of a revision.
     let travels = |key: &str| view.names.travels(key) && key != view.names.replica_change_time;
     let back = set.annotations.iter().filter(|(key, value)| travels(key) && own.get(*key) != Some(*value));
     let annotations = back.map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
@@ -47,7 +47,7 @@ pub(crate) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> R
     Rollback::To { change, revision }
 }
 
-fn not_found(view: &DeploymentView, wished: i64, kept: &BTreeMap<i64, &SetFact>) -> String {
+fn not_found(view: &DeploymentView, wished: i64, kept: &BTreeMap<i64, &OwnedSetFact>) -> String {
     let which = if wished == 0 { "an earlier revision".to_owned() } else { format!("revision {wished}") };
     let limit = view.deployment.spec.revision_history_limit;
     let limit = limit.map_or(String::new(), |limit| format!(" (spec.revisionHistoryLimit is {limit})"));

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::strategy::Bounds;
+use super::strategy::RolloutBounds;
 use super::targets::Targets;
-use crate::machine_deployment::sets::group::{Cost, Group};
+use crate::machine_deployment::sets::group::{Cost, SetGroup};
 
-/// The next step. Each set is to want as many as the bounds allow, so that all are on their way at the same time.
+/// Returns the next numbers. Each set gets as many as the bounds allow, so that all change at the same time.
 ///
-/// Assumes that all sets are settled: what one of them did about an earlier number would not be counted.
-pub(crate) fn step(group: &Group<'_>, bounds: Bounds, now: Timestamp) -> Targets {
+/// Assumes that all sets have observed their last change: otherwise the result of an earlier number is not counted.
+pub(crate) fn step(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> Targets {
     let mut targets = Targets::of(group);
     raise_new(group, bounds, &mut targets);
     let mut spare = group.spare(bounds, now);
@@ -18,24 +18,24 @@ pub(crate) fn step(group: &Group<'_>, bounds: Bounds, now: Timestamp) -> Targets
     targets
 }
 
-/// As many as there is room for, up to what is wanted.
-pub(crate) fn raise_new(group: &Group<'_>, bounds: Bounds, targets: &mut Targets) {
+/// Raises the new set as far as there is room, up to the wanted number.
+pub(crate) fn raise_new(group: &SetGroup<'_>, bounds: RolloutBounds, targets: &mut Targets) {
     let Some(new) = &group.new else { return };
     targets.raise(new, bounds.desired.saturating_sub(new.wanted).min(group.room(bounds)));
 }
 
-pub(crate) fn lower_new(group: &Group<'_>, bounds: Bounds, targets: &mut Targets, spare: &mut u32) {
+pub(crate) fn lower_new(group: &SetGroup<'_>, bounds: RolloutBounds, targets: &mut Targets, spare: &mut u32) {
     let Some(new) = &group.new else { return };
     targets.lower(new, new.wanted.saturating_sub(bounds.desired), spare);
 }
 
-/// First those that are of no use, then others, the oldest set first.
+/// Lowers the old sets: first unavailable Machines, then others, the oldest set first.
 ///
-/// Machines of no use may yet become available, so they are not all taken away while the new ones are not there: as many stay
-/// as are needed, and as many again as the new set still waits for.
+/// Unavailable Machines may yet become available, so not all of them are deleted before the new ones exist: as many
+/// stay as are needed, and as many again as the new set still waits for.
 pub(crate) fn lower_old(
-    group: &Group<'_>,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    bounds: RolloutBounds,
     now: Timestamp,
     targets: &mut Targets,
     spare: &mut u32,

@@ -1,24 +1,23 @@
-//! Scaling in the middle of a rollout: the sets share what there is to add or to take away.
+//! Scaling during a rollout: the sets share the change.
 //!
-//! Each set notes what its deployment wanted when it was last scaled, which is how a change is found.
+//! Each set notes the number of its deployment when it was last scaled, which shows a change.
 
 use jiff::Timestamp;
 
-use super::strategy::{Bounds, Strategy};
+use super::strategy::{RolloutBounds, Strategy};
 use super::targets::Targets;
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::sets::group::{Cost, Group, Tally, sum};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::sets::group::{Cost, SetGroup, Tally, sum};
 
-/// What is to be scaled.
+/// The result of scaling.
 pub(crate) struct Scaling {
-    /// The numbers.
     pub targets: Targets,
-    /// All of it: the sets may note that they follow the number of the deployment.
+    /// Whether the whole change is done: then the sets note the number of the deployment.
     pub is_whole: bool,
 }
 
-/// The deployment wants another number than when its sets were scaled last.
-pub(crate) fn is_due(view: &DeploymentView, group: &Group<'_>, bounds: Bounds) -> bool {
+/// Returns whether the deployment wants another number than when its sets were scaled last.
+pub(crate) fn is_due(view: &DeploymentView, group: &SetGroup<'_>, bounds: RolloutBounds) -> bool {
     let active = group.active();
     if active.is_empty() {
         return group.new.is_some() && bounds.desired > 0;
@@ -26,16 +25,16 @@ pub(crate) fn is_due(view: &DeploymentView, group: &Group<'_>, bounds: Bounds) -
     active.iter().any(|tally| noted(view, tally.set).is_some_and(|noted| noted != i64::from(bounds.desired)))
 }
 
-fn noted(view: &DeploymentView, set: &SetFact) -> Option<i64> {
+fn noted(view: &DeploymentView, set: &OwnedSetFact) -> Option<i64> {
     set.annotations.get(view.names.desired_replicas)?.parse().ok()
 }
 
-/// Numbers that follow the deployment's.
+/// Returns the numbers that follow the deployment's.
 pub(crate) fn scale(
     view: &DeploymentView,
-    group: &Group<'_>,
+    group: &SetGroup<'_>,
     strategy: Strategy,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     now: Timestamp,
 ) -> Scaling {
     let mut targets = Targets::of(group);
@@ -62,9 +61,14 @@ pub(crate) fn scale(
     Scaling { targets, is_whole: more == missing }
 }
 
-/// Where no other template is left, the number is followed at once: whoever wants more does not wait until other Machines are
-/// drained. What is left of a rollout does, so the set has to be below a number that it has not noted.
-pub(crate) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>, bounds: Bounds) -> u32 {
+/// Returns the number of the only set. It follows the deployment at once: a scale-up does not wait until other Machines
+/// are drained. The rest of a rollout does wait, so the set must be below a number that it has not noted.
+pub(crate) fn only_new(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    new: &Tally<'_>,
+    bounds: RolloutBounds,
+) -> u32 {
     let is_asked_for = noted(view, new.set).is_some_and(|noted| noted != i64::from(bounds.desired));
     if is_asked_for || new.wanted >= bounds.desired {
         return bounds.desired;
@@ -73,9 +77,9 @@ pub(crate) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>
     bounds.desired.min(new.wanted.saturating_add(room))
 }
 
-/// Where only one set has Machines it gets all of them. As long as Machines of others are there or going, these have their
-/// places, as have those of its own that are going, and under Recreate none comes before them.
-fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds) -> u32 {
+/// Returns the number of the only set with Machines: all of them. Machines of other sets, and its own in deletion,
+/// count against it while they exist, and under Recreate none is created before they are gone.
+fn alone(group: &SetGroup<'_>, only: &Tally<'_>, strategy: Strategy, bounds: RolloutBounds) -> u32 {
     let others = group.all().filter(|tally| tally.set.uid != only.set.uid);
     let room = match sum(others.map(|tally| tally.occupied)) {
         0 => bounds.most(),
@@ -85,14 +89,14 @@ fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds
     bounds.desired.min(room.max(only.wanted))
 }
 
-/// Takes away what is too much, and says what could not be: available Machines that are needed stay until others are.
+/// Removes the surplus, and returns the rest that could not be removed: available Machines stay while they are needed.
 ///
-/// Machines that the autoscaler has marked go first, wherever they are; then each set in proportion; then what is of no use
-/// anywhere; then whatever can be spared.
+/// Machines that the autoscaler has marked go first, in any set; then each set in proportion; then unavailable ones of
+/// any set; then any that can be spared.
 pub(crate) fn shrink(
     view: &DeploymentView,
-    group: &Group<'_>,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    bounds: RolloutBounds,
     targets: &mut Targets,
     spare: &mut u32,
 ) -> u32 {
@@ -117,8 +121,8 @@ pub(crate) fn shrink(
     left
 }
 
-/// How many fewer a set is to want by its size.
-fn share(view: &DeploymentView, tally: &Tally<'_>, bounds: Bounds) -> u32 {
+/// Returns the share of a set by its size.
+fn share(view: &DeploymentView, tally: &Tally<'_>, bounds: RolloutBounds) -> u32 {
     let noted = tally.set.annotations.get(view.names.max_replicas);
     let before = noted.and_then(|text| text.parse::<u32>().ok()).filter(|most| *most > 0);
     let before = u64::from(before.unwrap_or(view.deployment.status.replicas).max(1));

@@ -1,8 +1,8 @@
-//! How far a rollout is, by the numbers of a deployment.
+//! The stage of a rollout, by the numbers of a deployment.
 
-/// The numbers of a deployment, as its status has them.
+/// The numbers of a deployment, by its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RolloutCounts {
     /// Machines that are wanted.
     pub wanted: u32,
     /// Machines of the current template.
@@ -13,25 +13,24 @@ pub struct Counts {
     pub available: u32,
 }
 
-/// What a rollout lacks, what comes first in it first.
+/// The stages of a rollout, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RolloutStage {
     /// The numbers are about an earlier spec.
     Unobserved,
     /// Machines of the current template are missing.
     Updating,
-    /// Machines are to go, so many.
+    /// This many old Machines are left.
     Leaving(u32),
     /// Machines of the current template are not available.
     Waiting,
-    /// Nothing.
     Complete,
 }
 
-impl Stage {
-    /// Of a deployment. `is_observed`: the numbers are about its spec as it is.
-    pub fn of(counts: Counts, is_observed: bool) -> Self {
-        let Counts { wanted, updated, replicas, available } = counts;
+impl RolloutStage {
+    /// Returns the stage. `is_observed`: the numbers are about the current spec.
+    pub fn of(counts: RolloutCounts, is_observed: bool) -> Self {
+        let RolloutCounts { wanted, updated, replicas, available } = counts;
         let staying = updated.min(wanted);
         if !is_observed {
             Self::Unobserved
@@ -52,28 +51,28 @@ mod tests {
     use super::*;
 
     /// Wanted, updated, all and available.
-    fn check(numbers: [u32; 4], expected: Stage) {
+    fn check(numbers: [u32; 4], expected: RolloutStage) {
         let [wanted, updated, replicas, available] = numbers;
-        let counts = Counts { wanted, updated, replicas, available };
-        assert_eq!(Stage::of(counts, true), expected, "{counts:?}");
-        assert_eq!(Stage::of(counts, false), Stage::Unobserved, "{counts:?}");
+        let counts = RolloutCounts { wanted, updated, replicas, available };
+        assert_eq!(RolloutStage::of(counts, true), expected, "{counts:?}");
+        assert_eq!(RolloutStage::of(counts, false), RolloutStage::Unobserved, "{counts:?}");
     }
 
     #[test]
     fn a_rollout_lacks_machines_then_too_many_go_then_all_become_available() {
-        check([3, 0, 3, 3], Stage::Updating);
-        check([3, 2, 4, 4], Stage::Updating);
-        check([3, 3, 5, 4], Stage::Leaving(2));
-        check([3, 3, 3, 2], Stage::Waiting);
-        check([3, 3, 3, 3], Stage::Complete);
-        check([0, 0, 0, 0], Stage::Complete);
+        check([3, 0, 3, 3], RolloutStage::Updating);
+        check([3, 2, 4, 4], RolloutStage::Updating);
+        check([3, 3, 5, 4], RolloutStage::Leaving(2));
+        check([3, 3, 3, 2], RolloutStage::Waiting);
+        check([3, 3, 3, 3], RolloutStage::Complete);
+        check([0, 0, 0, 0], RolloutStage::Complete);
     }
 
     #[test]
     fn more_than_are_wanted_are_no_end_however_available_they_are() {
-        check([3, 5, 5, 5], Stage::Leaving(2));
-        check([0, 2, 2, 2], Stage::Leaving(2));
-        check([3, 3, 3, 4], Stage::Waiting);
-        check([3, 3, 2, 3], Stage::Waiting);
+        check([3, 5, 5, 5], RolloutStage::Leaving(2));
+        check([0, 2, 2, 2], RolloutStage::Leaving(2));
+        check([3, 3, 3, 4], RolloutStage::Waiting);
+        check([3, 3, 2, 3], RolloutStage::Waiting);
     }
 }

@@ -1,46 +1,39 @@
-//! How a deployment replaces its Machines: the fields as they were written, and what they mean.
+//! The strategy of a deployment: its fields as written, and validated.
 
 use crate::value::int_or_percent::{IntOrPercent, RawIntOrPercent};
 
 /// The strategy as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawStrategy {
-    /// Its type.
     pub kind: Option<String>,
-    /// For type RollingUpdate.
-    pub rolling: Option<RawBounds>,
-    /// For type InPlaceUpdate.
-    pub in_place: Option<RawBounds>,
-    /// For type InPlaceUpdate: who chooses.
+    pub rolling: Option<RawRolloutBounds>,
+    pub in_place: Option<RawRolloutBounds>,
+    /// For type InPlaceUpdate: the orchestration.
     pub orchestration: Option<String>,
 }
 
 /// The bounds of a rollout as they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RawBounds {
+pub struct RawRolloutBounds {
     /// How many may be missing.
     pub max_unavailable: Option<RawIntOrPercent>,
-    /// How many there may be beyond.
+    /// How many there may be above the wanted number.
     pub max_surge: Option<RawIntOrPercent>,
 }
 
-/// How Machines of another template are replaced.
+/// The strategy to replace Machines of another template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// All old ones go before the first other one is made.
+    /// All old ones are deleted before the first new one is created.
     Recreate,
-    /// Step by step.
     RollingUpdate(Shares),
-    /// The VMs stay.
     InPlaceUpdate(Shares, Orchestration),
 }
 
-/// Who chooses the Nodes that are updated in place.
+/// The selection of Nodes that are updated in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orchestration {
-    /// The controller.
     Auto,
-    /// The user.
     Manual,
 }
 
@@ -49,29 +42,29 @@ pub enum Orchestration {
 pub struct Shares {
     /// How many may be missing.
     pub max_unavailable: IntOrPercent,
-    /// How many there may be beyond.
+    /// How many there may be above the wanted number.
     pub max_surge: IntOrPercent,
 }
 
-/// What a rollout must keep to.
+/// The bounds of a rollout, as numbers of Machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct RolloutBounds {
     /// How many Machines are wanted.
     pub desired: u32,
-    /// How many there may be beyond.
+    /// How many there may be above the wanted number.
     pub surge: u32,
     /// How many of those wanted may be missing.
     pub unavailable: u32,
 }
 
-impl Bounds {
-    /// Never more Machines than this.
+impl RolloutBounds {
+    /// Returns the most Machines that may exist.
     pub fn most(self) -> u32 {
-        // Who wants none gets none beyond, or scaling to zero would leave some.
+        // A deployment of zero has no surge, or scaling to zero would leave some.
         if self.desired == 0 { 0 } else { self.desired.saturating_add(self.surge) }
     }
 
-    /// Never fewer that are available than this.
+    /// Returns the fewest Machines that must be available.
     pub fn fewest(self) -> u32 {
         self.desired.saturating_sub(self.unavailable)
     }
@@ -82,7 +75,7 @@ impl Strategy {
     ///
     /// # Errors
     ///
-    /// A sentence for each that is missing or cannot be understood.
+    /// A sentence for each field that is missing or invalid.
     pub fn parse(raw: &RawStrategy, has_target: bool) -> Result<Self, Vec<String>> {
         match raw.kind.as_deref() {
             Some("Recreate") => Ok(Self::Recreate),
@@ -98,12 +91,13 @@ impl Strategy {
         }
     }
 
-    /// What it means for a number of Machines.
+    /// Returns the bounds for a number of Machines.
     ///
-    /// Neither above nor below would be a rollout that never begins: one may then be missing. More than are wanted cannot be.
-    pub fn bounds(self, desired: u32) -> Bounds {
+    /// With neither surge nor unavailable Machines a rollout never begins: then one may be unavailable. No more than
+    /// are wanted can be.
+    pub fn bounds(self, desired: u32) -> RolloutBounds {
         let (shares, has_surge) = match self {
-            Self::Recreate => return Bounds { desired, surge: 0, unavailable: 0 },
+            Self::Recreate => return RolloutBounds { desired, surge: 0, unavailable: 0 },
             Self::RollingUpdate(shares) | Self::InPlaceUpdate(shares, Orchestration::Auto) => (shares, true),
             Self::InPlaceUpdate(shares, Orchestration::Manual) => (shares, false),
         };
@@ -112,10 +106,10 @@ impl Strategy {
             (0, 0) => 1,
             (_, unavailable) => unavailable,
         };
-        Bounds { desired, surge, unavailable: unavailable.min(desired) }
+        RolloutBounds { desired, surge, unavailable: unavailable.min(desired) }
     }
 
-    /// What is odd about its bounds and does no harm: what counts instead.
+    /// Returns the unusual bounds that do no harm, with the values that count instead.
     pub fn oddities(self) -> Vec<String> {
         let (Self::RollingUpdate(shares) | Self::InPlaceUpdate(shares, _)) = self else { return Vec::new() };
         let mut odd = Vec::new();
@@ -159,7 +153,7 @@ fn in_place(raw: &RawStrategy, has_target: bool) -> Result<Strategy, Vec<String>
     }
 }
 
-fn shares(raw: Option<&RawBounds>, path: &str) -> Result<Shares, Vec<String>> {
+fn shares(raw: Option<&RawRolloutBounds>, path: &str) -> Result<Shares, Vec<String>> {
     let Some(raw) = raw else {
         return Err(vec![format!("{path} is missing: set maxUnavailable and maxSurge there")]);
     };

@@ -1,17 +1,17 @@
-//! How many Machines each set is to want, while that is being decided.
+//! The wanted number of each set, while it is being decided.
 
 use std::collections::BTreeMap;
 
 use crate::value::id::Name;
 
-use crate::machine_deployment::sets::group::{Group, Tally, sum};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, sum};
 
-/// A number for each set, at first the one that it has.
+/// A number for each set, at first its current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Targets(BTreeMap<Name, u32>);
 
 impl Targets {
-    pub(crate) fn of(group: &Group<'_>) -> Self {
+    pub(crate) fn of(group: &SetGroup<'_>) -> Self {
         Self(group.staying().map(|tally| (tally.set.name.clone(), tally.wanted)).collect())
     }
 
@@ -27,7 +27,7 @@ impl Targets {
         self.set(tally, self.get(tally).saturating_add(more));
     }
 
-    /// Wants up to so many fewer of the set, as far as the budget of available Machines goes. Says how many fewer.
+    /// Lowers the set by up to `limit`, as far as the budget of available Machines allows. Returns by how many.
     pub(crate) fn lower(&mut self, tally: &Tally<'_>, limit: u32, available: &mut u32) -> u32 {
         let from = self.get(tally);
         let fewer = tally.give_up(from, limit.min(from), available);
@@ -39,10 +39,10 @@ impl Targets {
         sum(self.0.values().copied())
     }
 
-    /// The sets that change.
+    /// Returns the sets whose number changes.
     pub(crate) fn changes<'a, 'b>(
         &'a self,
-        group: &'a Group<'b>,
+        group: &'a SetGroup<'b>,
     ) -> impl Iterator<Item = (&'a Tally<'b>, u32)> + 'a {
         let change = |tally: &'a Tally<'b>| (tally, self.get(tally));
         group.staying().map(change).filter(|(tally, wanted)| tally.wanted != *wanted)

@@ -1,19 +1,21 @@
-//! Numbers of sets that follow Machines which have changed their set.
+//! Adapts the numbers of sets to Machines that have changed their set.
 //!
-//! The set that they have left may not make them again: its label keeps it from that until it wants fewer. The set that they have
-//! come to does not count them: their label keeps it from that until it wants more. Whatever has become of the rollout meanwhile,
-//! this comes first.
+//! The old set may not create them again: its label blocks creation until it wants fewer. The new set does not count
+//! them: their label prevents that until it wants more. This comes first in every rollout.
 
 use super::targets::Targets;
 use crate::machine_deployment::effect::MachineChange;
-use crate::machine_deployment::facts::MachineFact;
-use crate::machine_deployment::sets::group::{Group, count};
+use crate::machine_deployment::facts::OwnedMachineFact;
+use crate::machine_deployment::sets::group::{SetGroup, count};
 
-/// How many Machines lose the label in one pass.
+/// How many Machines lose the label in one reconcile.
 const MACHINES_PER_PASS: usize = 100;
 
-/// Brings the numbers in line, and then takes the labels off Machines.
-pub(crate) fn settle<'a>(group: &Group<'a>, targets: &mut Targets) -> Vec<(&'a MachineFact, MachineChange)> {
+/// Adapts the numbers, and then removes the labels from Machines.
+pub(crate) fn settle<'a>(
+    group: &SetGroup<'a>,
+    targets: &mut Targets,
+) -> Vec<(&'a OwnedMachineFact, MachineChange)> {
     let mut counted = Vec::new();
     for tally in group.staying() {
         if tally.set.is_scale_up_disabled && tally.is_settled() {
@@ -21,7 +23,7 @@ pub(crate) fn settle<'a>(group: &Group<'a>, targets: &mut Targets) -> Vec<(&'a M
             targets.set(tally, tally.wanted.min(has));
         }
         let machines = tally.set.machines.iter();
-        let labelled: Vec<&MachineFact> = machines
+        let labelled: Vec<&OwnedMachineFact> = machines
             .filter(|machine| machine.is_labelled_updated && !machine.is_deleting && !machine.is_unreadable)
             .collect();
         let excess = tally.live.saturating_sub(tally.wanted);

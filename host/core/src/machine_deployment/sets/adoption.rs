@@ -1,43 +1,42 @@
-//! Which sets are a deployment's: it takes over those that it selects and that nobody controls, and gives up those that it does
-//! not select any more.
+//! Adopts sets without a controller that the deployment selects, and releases those that it no longer selects.
 
 use std::collections::BTreeSet;
 
-use crate::machine_deployment::effect::{Effect, MachineChange, SetChange};
-use crate::machine_deployment::facts::{DeploymentView, Owner, SetFact};
+use crate::machine_deployment::effect::{DeploymentEffect, MachineChange, SetChange};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact, SetOwner};
 
-pub(crate) fn claims(view: &DeploymentView) -> Vec<Effect> {
+pub(crate) fn claims(view: &DeploymentView) -> Vec<DeploymentEffect> {
     let sets = view.sets.iter().filter(|set| !set.is_deleting);
-    let mut effects: Vec<(&SetFact, Effect)> = sets
+    let mut effects: Vec<(&OwnedSetFact, DeploymentEffect)> = sets
         .filter_map(|set| match (&set.owner, set.is_selected) {
-            (Owner::Nobody, true) => Some((set, Effect::AdoptSet(set.into()))),
-            (Owner::This, false) => Some((set, Effect::ReleaseSet(set.into()))),
-            (Owner::Nobody, false) | (Owner::This, true) | (Owner::Other(_), _) => None,
+            (SetOwner::Nobody, true) => Some((set, DeploymentEffect::AdoptSet(set.into()))),
+            (SetOwner::This, false) => Some((set, DeploymentEffect::ReleaseSet(set.into()))),
+            (SetOwner::Nobody, false) | (SetOwner::This, true) | (SetOwner::Other(_), _) => None,
         })
         .collect();
     effects.sort_by_key(|(set, _)| (set.created, set.name.clone()));
     effects.into_iter().map(|(_, effect)| effect).collect()
 }
 
-/// Gives a set that somebody has made by hand the label that tells its Machines from those of other templates: first its
-/// template, so that its coming Machines have it, then the Machines that are there, then its selector.
-pub(crate) fn label_by_hash(view: &DeploymentView) -> Vec<Effect> {
-    let owned = || view.sets.iter().filter(|set| set.owner == Owner::This && !set.is_deleting);
+/// Labels a set that somebody created by hand with the hash that distinguishes its Machines from those of other
+/// templates: first its template, for new Machines, then its existing Machines, then its selector.
+pub(crate) fn label_by_hash(view: &DeploymentView) -> Vec<DeploymentEffect> {
+    let owned = || view.sets.iter().filter(|set| set.owner == SetOwner::This && !set.is_deleting);
     let taken: BTreeSet<&str> = owned().filter_map(|set| set.selected_hash.as_deref()).collect();
     owned().filter(|set| set.selected_hash.is_none()).flat_map(|set| label(view, set, &taken)).collect()
 }
 
-fn label(view: &DeploymentView, set: &SetFact, taken: &BTreeSet<&str>) -> Vec<Effect> {
+fn label(view: &DeploymentView, set: &OwnedSetFact, taken: &BTreeSet<&str>) -> Vec<DeploymentEffect> {
     let key = view.names.template_hash;
-    let write = |change: SetChange| vec![Effect::WriteSet { set: set.into(), change }];
+    let write = |change: SetChange| vec![DeploymentEffect::WriteSet { set: set.into(), change }];
     let Some(hash) = set.template.labels.get(key) else {
         let hash = free_hash(view, set, taken);
         return write(SetChange { template_label: Some((key.to_owned(), hash)), ..SetChange::default() });
     };
     let without =
         set.machines.iter().filter(|machine| machine.hash.as_ref() != Some(hash) && !machine.is_unreadable);
-    let machines: Vec<Effect> = without
-        .map(|machine| Effect::WriteMachine {
+    let machines: Vec<DeploymentEffect> = without
+        .map(|machine| DeploymentEffect::WriteMachine {
             machine: machine.into(),
             change: MachineChange::Hash(hash.clone()),
         })
@@ -53,7 +52,7 @@ fn label(view: &DeploymentView, set: &SetFact, taken: &BTreeSet<&str>) -> Vec<Ef
     })
 }
 
-fn free_hash(view: &DeploymentView, set: &SetFact, taken: &BTreeSet<&str>) -> String {
+fn free_hash(view: &DeploymentView, set: &OwnedSetFact, taken: &BTreeSet<&str>) -> String {
     let key = view.names.template_hash;
     let tries = std::iter::once(None).chain((1..).map(Some));
     let mut hashes = tries.map(|collisions| set.template.hash(key, collisions).to_string());

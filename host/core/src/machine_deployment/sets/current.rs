@@ -1,26 +1,25 @@
-//! Which of a deployment's sets is that of its template.
+//! Finds the set of a deployment's template.
 
 use jiff::Timestamp;
 
 use crate::machine::template::Template;
 use crate::value::id::Name;
 
-/// A set, as far as this decides.
+/// A set to choose from.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a, S> {
-    /// The set itself.
+pub struct SetCandidate<'a, S> {
     pub set: S,
     /// When it was created.
     pub created: Timestamp,
-    /// Its name.
     pub name: &'a Name,
-    /// What its Machines are made from.
+    /// The template of its Machines.
     pub template: &'a Template,
 }
 
-/// Of sets that stay, the one of this template: the oldest that makes the same, of those of one age the first by name.
+/// Returns the set of this template, of those not in deletion: the oldest with the same template, and of equally old
+/// ones the first by name.
 pub fn current<'a, S>(
-    sets: impl IntoIterator<Item = Candidate<'a, S>>,
+    sets: impl IntoIterator<Item = SetCandidate<'a, S>>,
     template: &Template,
     hash_label: &str,
 ) -> Option<S> {
@@ -46,7 +45,7 @@ mod tests {
                 (Name::from(*name), Timestamp::from_second(*created).unwrap(), template(class))
             })
             .collect();
-        let candidates = sets.iter().map(|(name, created, template)| Candidate {
+        let candidates = sets.iter().map(|(name, created, template)| SetCandidate {
             set: name.as_str(),
             created: *created,
             name,

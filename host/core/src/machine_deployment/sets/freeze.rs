@@ -1,17 +1,17 @@
-//! Sets are frozen that have too many Machines, or whose Machines never join; their deployment shows it with their
-//! reason, and hands on the wish to let them go on.
+//! Shows the freeze of sets that have too many Machines, or whose Machines never join, and passes on the request to
+//! thaw.
 
 use crate::machine_deployment::effect::{DeploymentChange, SetChange};
-use crate::machine_deployment::facts::{DeploymentView, Owner, SetFact};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact, SetOwner};
 use crate::machine_deployment::status::waits::listed;
 
-pub(crate) fn frozen(view: &DeploymentView) -> impl Iterator<Item = &SetFact> {
-    view.sets.iter().filter(|set| set.owner == Owner::This && set.is_frozen)
+pub(crate) fn frozen(view: &DeploymentView) -> impl Iterator<Item = &OwnedSetFact> {
+    view.sets.iter().filter(|set| set.owner == SetOwner::This && set.is_frozen)
 }
 
-/// Why sets make no Machines, in their own words: those of the first set that says so.
+/// Returns why sets are frozen, by the message of the first frozen set.
 pub(crate) fn why(view: &DeploymentView) -> Option<String> {
-    let mut sets: Vec<&SetFact> = frozen(view).collect();
+    let mut sets: Vec<&OwnedSetFact> = frozen(view).collect();
     sets.sort_by_key(|set| (set.status.frozen.is_none(), set.name.clone()));
     let first = sets.first()?;
     let why = match first.status.frozen.as_deref().filter(|why| !why.is_empty()) {
@@ -23,7 +23,7 @@ pub(crate) fn why(view: &DeploymentView) -> Option<String> {
     Some(format!("MachineSet {} {makes} no Machines: {why}", listed(&names)))
 }
 
-/// The deployment's label follows its sets. The wish to thaw goes once all of them have it or are thawed.
+/// Updates the deployment's label by its sets. The request to thaw is removed once all of them have it or are thawed.
 pub(crate) fn follow(view: &DeploymentView, change: &mut DeploymentChange) {
     let is_frozen = frozen(view).next().is_some();
     change.freeze = (is_frozen != view.deployment.is_labelled_frozen).then_some(is_frozen);
@@ -33,8 +33,8 @@ pub(crate) fn follow(view: &DeploymentView, change: &mut DeploymentChange) {
     }
 }
 
-/// The wish to thaw, for a set.
-pub(crate) fn thaw(view: &DeploymentView, set: &SetFact, change: &mut SetChange) {
+/// Passes the request to thaw to a set.
+pub(crate) fn thaw(view: &DeploymentView, set: &OwnedSetFact, change: &mut SetChange) {
     let wish = view.deployment.annotations.get(view.names.unfreeze);
     if let Some(wish) = wish.filter(|_| set.is_frozen && !set.annotations.contains_key(view.names.unfreeze)) {
         change.annotations.insert(view.names.unfreeze.to_owned(), Some(wish.clone()));

@@ -1,8 +1,8 @@
-//! The sets of a deployment, counted so that whatever is on its way cannot break a promise.
+//! The sets of a deployment, counted so that pending changes cannot break a bound.
 //!
-//! A set may have as many Machines as it wants, and those that it has, and those that are going; and no Machine is available
-//! for its deployment that its set is about to delete, or that is about to be updated. Where the status of a set and the
-//! Machines that are seen differ, the worse of both counts.
+//! A set counts with the Machines that it wants, those that it has, and those in deletion. A Machine that its set is
+//! about to delete, or that is about to be updated, does not count as available. If the status of a set and its visible
+//! Machines differ, the worse of both counts.
 
 use std::cmp::Reverse;
 
@@ -11,58 +11,59 @@ use jiff::Timestamp;
 use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 use crate::value::phase::Phase;
 
-use super::current::{Candidate, current};
+use super::current::{SetCandidate, current};
 use super::deletion_order as leaving;
-use crate::machine_deployment::facts::{DeploymentView, MachineFact, NodeFact, Owner, SetFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use crate::machine_deployment::facts::{
+    DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, SetOwner,
+};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 
-/// A set, counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<'a> {
-    pub set: &'a SetFact,
-    /// How many Machines it is to have.
+    pub set: &'a OwnedSetFact,
+    /// The number of Machines that it wants.
     pub wanted: u32,
-    /// Machines that are there and not being deleted.
+    /// Existing Machines that are not being deleted.
     pub live: u32,
     /// Machines that are being deleted.
     pub going: u32,
-    /// How many Machines of it there may be at this moment.
+    /// The most Machines of it that may exist now.
     pub occupied: u32,
-    /// How many Machines of it are available and stay.
+    /// Returns how many Machines of it are available and stay.
     pub available: u32,
-    /// What each Machine less costs, in this order: whether one goes that is available.
+    /// The cost of each further Machine less, in order.
     pub costs: Vec<Cost>,
 }
 
-/// What it costs to want one Machine less of a set.
+/// The cost of one Machine less of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// None has to go, or one that is not available.
+    /// No Machine is deleted, or an unavailable one.
     Nothing,
-    /// An available one goes.
+    /// An available one is deleted.
     Available,
-    /// An available one goes that the autoscaler wants to go.
+    /// An available one is deleted that the autoscaler has marked.
     Marked,
 }
 
-/// Whether a Machine is of use.
-pub(crate) fn is_available(machine: &MachineFact) -> bool {
-    let is_being_updated = machine.node.as_ref().is_some_and(NodeFact::is_out_of_service);
+/// Returns whether a Machine is available.
+pub(crate) fn is_available(machine: &OwnedMachineFact) -> bool {
+    let is_being_updated = machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
     !machine.is_deleting && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
 }
 
-fn is_marked(machine: &MachineFact) -> bool {
+fn is_marked(machine: &OwnedMachineFact) -> bool {
     machine.marked_at.is_some() || machine.priority <= FIRST_PRIORITY
 }
 
 impl<'a> Tally<'a> {
-    fn of(set: &'a SetFact, now: Timestamp) -> Self {
+    fn of(set: &'a OwnedSetFact, now: Timestamp) -> Self {
         let wanted = if set.is_deleting { 0 } else { set.wanted };
         let going = count(set.machines.iter().filter(|machine| machine.is_deleting));
         let live = count(set.machines.iter()).saturating_sub(going);
         let in_order = leaving::in_order(&set.machines, now);
         let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_deleting);
-        // They have places of the number, and others go in their stead.
+        // They count in the number, and others are deleted instead.
         let wanted_of_these = wanted.saturating_sub(count(unreadable.clone()));
         let condemned = in_order.len().saturating_sub(size(wanted_of_these));
         let staying = in_order.iter().skip(condemned);
@@ -88,17 +89,17 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Nothing is left of it, and nothing is to come.
+    /// Returns whether it has and wants no Machines.
     pub(crate) fn is_empty(&self) -> bool {
         self.wanted == 0 && self.occupied == 0 && self.is_settled()
     }
 
-    /// Its status is about what was asked of it last.
+    /// Returns whether it has observed its last change.
     pub(crate) fn is_settled(&self) -> bool {
         self.set.observed_generation.is_some_and(|observed| observed >= self.set.generation)
     }
 
-    /// How many fewer it can want for so much, at most `limit`. Takes from the budget what that costs.
+    /// Returns by how many it can be lowered within the budget, at most `limit`, and reduces the budget by the cost.
     pub(crate) fn give_up(&self, from: u32, limit: u32, available: &mut u32) -> u32 {
         let mut fewer = 0;
         for cost in self.costs.iter().skip(size(self.wanted.saturating_sub(from))) {
@@ -115,7 +116,7 @@ impl<'a> Tally<'a> {
         fewer
     }
 
-    /// How many of the next that would go are such.
+    /// Returns how many of the next deletions have such a cost.
     pub(crate) fn leading(&self, from: u32, is_such: impl Fn(Cost) -> bool) -> u32 {
         let given_up = size(self.wanted.saturating_sub(from));
         count(self.costs.iter().skip(given_up).take_while(|cost| is_such(**cost)))
@@ -124,20 +125,21 @@ impl<'a> Tally<'a> {
 
 /// The sets that a deployment owns.
 #[derive(Clone, Debug)]
-pub(crate) struct Group<'a> {
+pub(crate) struct SetGroup<'a> {
     /// The oldest with the deployment's template.
     pub new: Option<Tally<'a>>,
     /// All others, the oldest first.
     pub old: Vec<Tally<'a>>,
-    /// Those that somebody deletes.
+    /// Those that are being deleted.
     pub leaving: Vec<Tally<'a>>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> SetGroup<'a> {
     pub(crate) fn of(view: &'a DeploymentView, now: Timestamp) -> Self {
-        let mut owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();
+        let mut owned: Vec<&OwnedSetFact> =
+            view.sets.iter().filter(|set| set.owner == SetOwner::This).collect();
         owned.sort_by_key(|set| (set.created, set.name.clone()));
-        let staying = owned.iter().filter(|set| !set.is_deleting).map(|set| Candidate {
+        let staying = owned.iter().filter(|set| !set.is_deleting).map(|set| SetCandidate {
             set: &set.uid,
             created: set.created,
             name: &set.name,
@@ -158,68 +160,68 @@ impl<'a> Group<'a> {
         group
     }
 
-    /// All sets.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Tally<'a>> {
         self.new.iter().chain(&self.old).chain(&self.leaving)
     }
 
-    /// Those that can be scaled.
+    /// Returns the sets that can be scaled.
     pub(crate) fn staying(&self) -> impl Iterator<Item = &Tally<'a>> {
         self.new.iter().chain(&self.old)
     }
 
-    /// Those that are to have Machines, the larger first, then the older.
+    /// Returns the sets that want Machines, the larger first, then the older.
     pub(crate) fn active(&self) -> Vec<&Tally<'a>> {
         let mut active: Vec<_> = self.staying().filter(|tally| tally.wanted > 0).collect();
         active.sort_by_key(|tally| (Reverse(tally.wanted), tally.set.created, tally.set.name.clone()));
         active
     }
 
-    /// Every set's status is about what was asked of it last.
+    /// Returns the first set that has not observed its last change.
     pub(crate) fn unsettled(&self) -> Option<&Tally<'a>> {
         self.staying().find(|tally| !tally.is_settled())
     }
 
-    /// How many Machines there may be at this moment.
+    /// Returns the most Machines that may exist now.
     pub(crate) fn occupied(&self) -> u32 {
         sum(self.all().map(|tally| tally.occupied))
     }
 
-    /// How many Machines the sets are to have.
+    /// Returns the number of Machines that the sets want.
     pub(crate) fn wanted(&self) -> u32 {
         sum(self.all().map(|tally| tally.wanted))
     }
 
-    /// How many Machines are available and stay.
+    /// Returns how many Machines are available and stay.
     pub(crate) fn available(&self) -> u32 {
         sum(self.all().map(|tally| tally.available))
     }
 
-    /// Nothing is left of another template.
+    /// Returns whether no set of another template is left.
     pub(crate) fn has_only_new(&self) -> bool {
         self.old.iter().chain(&self.leaving).all(Tally::is_empty)
     }
 
-    /// Failed Machines that somebody wants to look at. They have a place, are of no use, and are nobody's to remove.
+    /// Returns the number of failed, preserved Machines. They count in the number, are unavailable, and must not be
+    /// deleted.
     pub(crate) fn preserved_failed(&self, now: Timestamp) -> u32 {
-        let is_kept = |machine: &&MachineFact| {
+        let is_kept = |machine: &&OwnedMachineFact| {
             !machine.is_deleting && machine.phase == Phase::Failed && machine.is_preserved(now)
         };
         sum(self.all().map(|tally| count(tally.set.machines.iter().filter(is_kept))))
     }
 
-    /// How many more available Machines there are than there must be.
-    pub(crate) fn spare(&self, bounds: Bounds, now: Timestamp) -> u32 {
+    /// Returns how many more available Machines there are than there must be.
+    pub(crate) fn spare(&self, bounds: RolloutBounds, now: Timestamp) -> u32 {
         self.available().saturating_sub(self.fewest(bounds, now))
     }
 
-    /// How many Machines must be available.
-    pub(crate) fn fewest(&self, bounds: Bounds, now: Timestamp) -> u32 {
+    /// Returns how many Machines must be available.
+    pub(crate) fn fewest(&self, bounds: RolloutBounds, now: Timestamp) -> u32 {
         bounds.fewest().saturating_sub(self.preserved_failed(now))
     }
 
-    /// How many Machines there may be in addition.
-    pub(crate) fn room(&self, bounds: Bounds) -> u32 {
+    /// Returns how many more Machines may exist.
+    pub(crate) fn room(&self, bounds: RolloutBounds) -> u32 {
         bounds.most().saturating_sub(self.occupied())
     }
 }

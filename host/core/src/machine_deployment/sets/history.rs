@@ -1,13 +1,17 @@
-//! Old sets without Machines are kept so that one can return to their templates, up to a limit.
+//! Keeps old sets without Machines for rollbacks, up to a limit.
 
-use super::group::{Group, size};
+use super::group::{SetGroup, size};
 use super::revision;
-use crate::machine_deployment::effect::Effect;
+use crate::machine_deployment::effect::DeploymentEffect;
 use crate::machine_deployment::facts::DeploymentView;
-use crate::machine_deployment::validity::Valid;
+use crate::machine_deployment::validity::ValidSpec;
 
-/// Those beyond the limit, the lowest revisions first, once the rollout is over.
-pub(crate) fn superfluous(view: &DeploymentView, group: &Group<'_>, valid: Valid) -> Vec<Effect> {
+/// Returns deletions of those beyond the limit, the lowest revisions first, once the rollout is over.
+pub(crate) fn superfluous(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    valid: ValidSpec,
+) -> Vec<DeploymentEffect> {
     let spec = &view.deployment.spec;
     let Some(limit) = spec.revision_history_limit.and_then(|limit| u32::try_from(limit).ok()) else {
         return Vec::new();
@@ -21,5 +25,5 @@ pub(crate) fn superfluous(view: &DeploymentView, group: &Group<'_>, valid: Valid
     old.sort_by_key(|old| (revision::of(view, old.set), old.set.created, old.set.name.clone()));
     let beyond = old.len().saturating_sub(size(limit));
     let idle = old.into_iter().take(beyond).filter(|old| old.is_settled() && old.is_empty());
-    idle.map(|old| Effect::DeleteSet(old.set.into())).collect()
+    idle.map(|old| DeploymentEffect::DeleteSet(old.set.into())).collect()
 }

@@ -1,17 +1,22 @@
-//! The set of the deployment's template, and what sets take over from their deployment.
+//! Creates the set of the deployment's template, and copies settings to sets.
 
 use std::collections::BTreeMap;
 
 use crate::machine::template::name_suffix;
 
-use super::group::{Group, Tally};
+use super::group::{SetGroup, Tally};
 use super::revision;
-use crate::machine_deployment::effect::{Effect, NewSet, SetChange};
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::rollout::strategy::{Bounds, Strategy};
+use crate::machine_deployment::effect::{DeploymentEffect, NewSet, SetChange};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::rollout::strategy::{RolloutBounds, Strategy};
 
-/// A set that is to be made. Templates whose names would be the same are told apart by how often that has happened.
-pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bounds: Bounds) -> Effect {
+/// Returns the creation of the set. The collision count distinguishes templates whose names would be the same.
+pub(crate) fn create(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    replicas: u32,
+    bounds: RolloutBounds,
+) -> DeploymentEffect {
     let deployment = &view.deployment;
     let collisions = deployment.status.collision_count;
     let hash = deployment.spec.template.hash(view.names.template_hash, collisions);
@@ -20,7 +25,7 @@ pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bo
         travelling.map(|(key, value)| (key.clone(), value.clone())).collect();
     annotations.insert(view.names.revision.to_owned(), revision::current(view, group).to_string());
     annotations.extend(scaled(view, bounds).map(|(key, value)| (key.to_owned(), value)));
-    Effect::CreateSet(NewSet {
+    DeploymentEffect::CreateSet(NewSet {
         name: format!("{}-{}", deployment.key.name, name_suffix(hash)).into(),
         hash: hash.to_string(),
         replicas,
@@ -28,23 +33,28 @@ pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bo
     })
 }
 
-/// What a set notes when it is scaled.
-fn scaled(view: &DeploymentView, bounds: Bounds) -> [(&'static str, String); 2] {
+/// Returns the annotations that a set gets when it is scaled.
+fn scaled(view: &DeploymentView, bounds: RolloutBounds) -> [(&'static str, String); 2] {
     [
         (view.names.desired_replicas, bounds.desired.to_string()),
         (view.names.max_replicas, bounds.most().to_string()),
     ]
 }
 
-/// Notes that a set follows the deployment's number, where it does not say so.
-pub(crate) fn note_scaled(view: &DeploymentView, set: &SetFact, bounds: Bounds, change: &mut SetChange) {
+/// Notes on a set that it follows the deployment's number, if that is missing.
+pub(crate) fn note_scaled(
+    view: &DeploymentView,
+    set: &OwnedSetFact,
+    bounds: RolloutBounds,
+    change: &mut SetChange,
+) {
     for (key, value) in scaled(view, bounds) {
         put(set, key, value, change);
     }
 }
 
-/// What the set of the deployment's template is to carry.
-pub(crate) fn keep_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>, change: &mut SetChange) {
+/// Adds the metadata and settings of the current set.
+pub(crate) fn keep_new(view: &DeploymentView, group: &SetGroup<'_>, new: &Tally<'_>, change: &mut SetChange) {
     let (deployment, set) = (&view.deployment, new.set);
     for (key, value) in deployment.annotations.iter().filter(|(key, _)| view.names.travels(key)) {
         put(set, key, value.clone(), change);
@@ -67,9 +77,9 @@ pub(crate) fn keep_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>
         || deployment.spec.auto_preserve_max != set.auto_preserve_max;
 }
 
-/// What a set of another template is to carry while it has Machines.
+/// Adds the metadata of an old set with Machines.
 ///
-/// When the autoscaler lowered the number last goes to all of them, since a Machine that it wants to go may be in any.
+/// The time of the autoscaler's last scale-down goes to all of them, since a marked Machine may be in any.
 pub(crate) fn keep_old(view: &DeploymentView, old: &Tally<'_>, strategy: Strategy, change: &mut SetChange) {
     if old.is_empty() {
         return;
@@ -88,19 +98,20 @@ pub(crate) fn keep_old(view: &DeploymentView, old: &Tally<'_>, strategy: Strateg
     }
 }
 
-/// Its number says what it has, so that it makes no Machine again that has changed its set.
+/// Returns whether its number matches its Machines, so that it does not create a Machine again that has changed its
+/// set.
 fn has_followed(tally: &Tally<'_>, change: &SetChange) -> bool {
     let wanted = change.replicas.map_or(tally.wanted, |(_, to)| to);
     tally.is_settled() && wanted <= tally.live
 }
 
-fn put(set: &SetFact, key: &str, value: String, change: &mut SetChange) {
+fn put(set: &OwnedSetFact, key: &str, value: String, change: &mut SetChange) {
     if set.annotations.get(key) != Some(&value) {
         change.annotations.insert(key.to_owned(), Some(value));
     }
 }
 
-/// What any set is to carry while the deployment is paused, since the autoscaler goes on.
+/// Adds the metadata of any set while the deployment is paused, since the autoscaler continues.
 pub(crate) fn keep_paused(view: &DeploymentView, tally: &Tally<'_>, change: &mut SetChange) {
     let lowered = view.names.replica_change_time;
     if let Some(value) = view.deployment.annotations.get(lowered).filter(|_| !tally.is_empty()) {

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::group::Group;
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
+use super::group::SetGroup;
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
 
-/// How many earlier revisions of one template are remembered. They only tell people how often they came back to it.
+/// How many earlier revisions of one template are stored. They only show people how often it was restored.
 const REMEMBERED: usize = 10;
 
-/// A revision as it is written; 0 where there is none.
+/// Parses a revision; 0 without one.
 pub fn parse_revision(annotation: Option<&str>) -> i64 {
     annotation.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Which of the revisions that are kept somebody wants back: 0 is the one before the current, or the last where there is no
-/// current one.
+/// Returns the stored revision to roll back to: 0 is the one before the current, or the last without a current one.
 pub fn find_revision<S>(kept: &BTreeMap<i64, S>, current: Option<i64>, wished: i64) -> Option<(i64, &S)> {
     let found = if wished == 0 {
         kept.range(..current.unwrap_or(i64::MAX)).next_back()
@@ -24,20 +23,20 @@ pub fn find_revision<S>(kept: &BTreeMap<i64, S>, current: Option<i64>, wished: i
     found.map(|(revision, set)| (*revision, set))
 }
 
-/// The revision of a set; 0 where it has none.
-pub(crate) fn of(view: &DeploymentView, set: &SetFact) -> i64 {
+/// Returns the revision of a set; 0 without one.
+pub(crate) fn of(view: &DeploymentView, set: &OwnedSetFact) -> i64 {
     parse_revision(set.annotations.get(view.names.revision).map(String::as_str))
 }
 
-/// The revision of the deployment's template: its own where that is the highest, or one higher than all others.
-pub(crate) fn current(view: &DeploymentView, group: &Group<'_>) -> i64 {
+/// Returns the revision of the deployment's template: its own if that is the highest, or one higher than all others.
+pub(crate) fn current(view: &DeploymentView, group: &SetGroup<'_>) -> i64 {
     let highest = group.old.iter().map(|old| of(view, old.set)).max().unwrap_or(0).max(0);
     let own = group.new.as_ref().map_or(0, |new| of(view, new.set));
     if own > highest { own } else { highest.saturating_add(1) }
 }
 
-/// The history of a set that gets another revision than it had.
-pub(crate) fn history(view: &DeploymentView, set: &SetFact) -> Option<String> {
+/// Returns the history of a set that gets another revision.
+pub(crate) fn history(view: &DeploymentView, set: &OwnedSetFact) -> Option<String> {
     let before = set.annotations.get(view.names.revision).filter(|revision| !revision.is_empty())?;
     let known = set.annotations.get(view.names.revision_history).map(String::as_str).unwrap_or_default();
     let mut history: Vec<&str> = known.split(',').filter(|revision| !revision.is_empty()).collect();

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use crate::machine::node::health;
 use crate::value::id::Name;
 
-/// All of it. What differs from the one before is written.
+/// The status of a deployment. Fields that differ from the stored ones are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct DeploymentStatus {
     /// The generation that it is about.
     pub observed_generation: Option<i64>,
     /// Machines of all sets, with those that are being deleted.
@@ -30,8 +30,8 @@ pub struct Status {
     pub preserved_failed: u32,
     /// Machines that the sets want and that are not available.
     pub unavailable: u32,
-    /// What holds for the deployment, sorted by kind.
-    pub conditions: Vec<Condition>,
+    /// The conditions, sorted by kind.
+    pub conditions: Vec<DeploymentCondition>,
     /// How often the name of a set was taken.
     pub collision_count: Option<u32>,
     /// Machines whose last operation failed, with their sets.
@@ -41,26 +41,23 @@ pub struct Status {
 /// A Machine whose last operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FailedMachine {
-    /// Its set.
     pub set: Name,
-    /// Its name.
     pub machine: Name,
 }
 
-/// Which condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum DeploymentConditionKind {
     /// Enough Machines are available.
     Available,
-    /// A set makes no Machines: it has too many, or its Machines never join.
+    /// A set is frozen: it has too many Machines, or its Machines never join.
     Frozen,
-    /// The rollout goes on or is done.
+    /// The rollout progresses or is done.
     Progressing,
     /// A Machine or set could not be created or deleted.
     ReplicaFailure,
 }
 
-impl ConditionKind {
+impl DeploymentConditionKind {
     /// The type of the condition, as others read it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,24 +71,20 @@ impl ConditionKind {
 
 /// One thing that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// Which.
-    pub kind: ConditionKind,
-    /// Whether it holds.
-    pub status: health::Status,
-    /// For machines.
+pub struct DeploymentCondition {
+    pub kind: DeploymentConditionKind,
+    pub status: health::ConditionStatus,
     pub reason: String,
-    /// For people.
     pub message: String,
-    /// When there was something to tell last. For Progressing: when there was progress last.
+    /// When it changed last. For Progressing: the time of the last progress.
     pub updated: Option<Timestamp>,
     /// Since when it has its status.
     pub since: Option<Timestamp>,
 }
 
-impl Status {
-    /// What is said of this.
-    pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+impl DeploymentStatus {
+    /// Returns the condition of this kind.
+    pub fn condition(&self, kind: DeploymentConditionKind) -> Option<&DeploymentCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
 }

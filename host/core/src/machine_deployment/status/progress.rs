@@ -2,52 +2,48 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::machine::node::health;
 
-use super::{Condition, ConditionKind, FailedMachine, Status};
-use crate::machine_deployment::conclusion::Reason;
-use crate::machine_deployment::effect::{Done, Effect, Progress};
+use super::{DeploymentCondition, DeploymentConditionKind, DeploymentStatus, FailedMachine};
+use crate::machine_deployment::conclusion::DeploymentReason;
+use crate::machine_deployment::effect::{DeploymentEffect, DeploymentProgress, EffectResult};
 use crate::machine_deployment::facts::{DeploymentView, SetStatusFact};
 use crate::machine_deployment::plan::Plan;
-use crate::machine_deployment::rollout::stage::{Counts, Stage};
+use crate::machine_deployment::rollout::stage::{RolloutCounts, RolloutStage};
 use crate::machine_deployment::sets::freeze;
-use crate::machine_deployment::sets::group::{Group, sum};
+use crate::machine_deployment::sets::group::{SetGroup, sum};
 
-/// Words that others read. The autoscaler takes a rollout for finished with the first of them, or when it is paused.
+/// Reasons that other programs read. The autoscaler treats a rollout as finished with the first of them, or when it is
+/// paused.
 pub mod words {
-    /// Complete.
     pub const COMPLETE: &str = "NewMachineSetAvailable";
     /// A set was made.
     pub const CREATED: &str = "NewMachineSetCreated";
-    /// A set of the template was there.
+    /// A set of the template existed.
     pub const FOUND: &str = "FoundNewMachineSet";
-    /// There was progress.
     pub const UPDATED: &str = "MachineSetUpdated";
     /// There was none for too long.
     pub const LATE: &str = "ProgressDeadlineExceeded";
     /// A set could not be made.
     pub const CREATE_FAILED: &str = "MachineSetCreateError";
-    /// Paused.
     pub const PAUSED: &str = "DeploymentPaused";
-    /// No longer paused.
     pub const RESUMED: &str = "DeploymentResumed";
     /// Enough Machines are available.
     pub const ENOUGH: &str = "MinimumReplicasAvailable";
-    /// Not enough are.
     pub const NOT_ENOUGH: &str = "MinimumReplicasUnavailable";
     /// A set is frozen.
     pub const SETS_FROZEN: &str = "MachineDeploymentStateSync";
 }
 
-/// The status, and when the deadline of its progress has to be looked at.
+/// Returns the status, and when its progress deadline must be checked.
 pub(crate) fn status(
     view: &DeploymentView,
     plan: &Plan,
-    progress: &Progress,
+    progress: &DeploymentProgress,
     now: Timestamp,
-) -> (Status, Wake) {
-    let group = Group::of(view, now);
+) -> (DeploymentStatus, Requeue) {
+    let group = SetGroup::of(view, now);
     let before = &view.deployment.status;
     let mut status = counted(view, &group);
     let is_acted_on = plan.has_acted && progress.setback().is_none();
@@ -57,24 +53,26 @@ pub(crate) fn status(
     let progressing = if plan.valid.is_some() {
         progressing(view, &group, &status, (plan, progress), now)
     } else {
-        before.condition(ConditionKind::Progressing).cloned()
+        before.condition(DeploymentConditionKind::Progressing).cloned()
     };
     let wake = deadline(view, progressing.as_ref(), now);
     let progressing = progressing.map(|condition| in_time(view, condition, now));
     let available = available(plan, &status).map(|said| condition(before, said, now));
     let failure = failure(&group).map(|said| condition(before, said, now));
     let frozen = frozen(view).map(|said| condition(before, said, now));
-    let available = available.or_else(|| before.condition(ConditionKind::Available).cloned());
+    let available = available.or_else(|| before.condition(DeploymentConditionKind::Available).cloned());
     status.conditions = [available, frozen, progressing, failure].into_iter().flatten().collect();
     (status, wake)
 }
 
-/// No progress for too long.
-pub(crate) fn is_late(status: &Status) -> bool {
-    status.condition(ConditionKind::Progressing).is_some_and(|condition| condition.reason == words::LATE)
+/// Returns whether there was no progress for too long.
+pub(crate) fn is_late(status: &DeploymentStatus) -> bool {
+    status
+        .condition(DeploymentConditionKind::Progressing)
+        .is_some_and(|condition| condition.reason == words::LATE)
 }
 
-fn counted(view: &DeploymentView, group: &Group<'_>) -> Status {
+fn counted(view: &DeploymentView, group: &SetGroup<'_>) -> DeploymentStatus {
     let all = |number: fn(&SetStatusFact) -> u32| sum(group.all().map(|tally| number(&tally.set.status)));
     let available = all(|status| status.available);
     let mut failed_machines: Vec<FailedMachine> = group
@@ -86,7 +84,7 @@ fn counted(view: &DeploymentView, group: &Group<'_>) -> Status {
         })
         .collect();
     failed_machines.sort();
-    Status {
+    DeploymentStatus {
         observed_generation: view.deployment.status.observed_generation,
         replicas: all(|status| status.replicas),
         updated: group.new.as_ref().map_or(0, |new| new.set.status.replicas),
@@ -100,24 +98,29 @@ fn counted(view: &DeploymentView, group: &Group<'_>) -> Status {
     }
 }
 
-/// What is to be said, without times.
-struct Said {
-    kind: ConditionKind,
-    status: health::Status,
+/// A condition without its times.
+struct NewCondition {
+    kind: DeploymentConditionKind,
+    status: health::ConditionStatus,
     reason: String,
     message: String,
 }
 
-fn said(kind: ConditionKind, status: health::Status, reason: &str, message: impl Into<String>) -> Said {
-    Said { kind, status, reason: reason.to_owned(), message: message.into() }
+fn said(
+    kind: DeploymentConditionKind,
+    status: health::ConditionStatus,
+    reason: &str,
+    message: impl Into<String>,
+) -> NewCondition {
+    NewCondition { kind, status, reason: reason.to_owned(), message: message.into() }
 }
 
-/// With the times of the condition before, as far as it says the same.
-fn condition(before: &Status, said: Said, now: Timestamp) -> Condition {
+/// Adds the times of the previous condition, if it is the same.
+fn condition(before: &DeploymentStatus, said: NewCondition, now: Timestamp) -> DeploymentCondition {
     let earlier = before.condition(said.kind);
     let same_status = earlier.filter(|earlier| earlier.status == said.status);
     let same = same_status.filter(|earlier| earlier.reason == said.reason);
-    Condition {
+    DeploymentCondition {
         updated: same.map_or(Some(now), |earlier| earlier.updated),
         since: same_status.map_or(Some(now), |earlier| earlier.since),
         kind: said.kind,
@@ -127,34 +130,34 @@ fn condition(before: &Status, said: Said, now: Timestamp) -> Condition {
     }
 }
 
-fn available(plan: &Plan, status: &Status) -> Option<Said> {
+fn available(plan: &Plan, status: &DeploymentStatus) -> Option<NewCondition> {
     let valid = plan.valid?;
     let bounds = valid.strategy.bounds(valid.desired);
     let needed = bounds.fewest().saturating_sub(status.preserved_failed);
-    let kind = ConditionKind::Available;
+    let kind = DeploymentConditionKind::Available;
     Some(if status.available >= needed {
-        said(kind, health::Status::True, words::ENOUGH, "enough Machines are available")
+        said(kind, health::ConditionStatus::True, words::ENOUGH, "enough Machines are available")
     } else {
         let message = format!("fewer Machines are available than must be ({needed})");
-        said(kind, health::Status::False, words::NOT_ENOUGH, message)
+        said(kind, health::ConditionStatus::False, words::NOT_ENOUGH, message)
     })
 }
 
-fn failure(group: &Group<'_>) -> Option<Said> {
+fn failure(group: &SetGroup<'_>) -> Option<NewCondition> {
     let told = group.all().find_map(|tally| Some((tally, tally.set.status.failure.as_ref()?)));
     let (tally, (reason, message)) = told?;
     let message = format!("MachineSet {}: {message}", tally.set.name);
-    Some(said(ConditionKind::ReplicaFailure, health::Status::True, reason, message))
+    Some(said(DeploymentConditionKind::ReplicaFailure, health::ConditionStatus::True, reason, message))
 }
 
-fn frozen(view: &DeploymentView) -> Option<Said> {
+fn frozen(view: &DeploymentView) -> Option<NewCondition> {
     let why = freeze::why(view)?;
-    Some(said(ConditionKind::Frozen, health::Status::True, words::SETS_FROZEN, why))
+    Some(said(DeploymentConditionKind::Frozen, health::ConditionStatus::True, words::SETS_FROZEN, why))
 }
 
-/// All Machines are there, of the current template and no other, and this generation was acted on.
-fn is_complete(view: &DeploymentView, group: &Group<'_>, status: &Status) -> bool {
-    let counts = Counts {
+/// Returns whether all Machines exist, of the current template only, and this generation was applied.
+fn is_complete(view: &DeploymentView, group: &SetGroup<'_>, status: &DeploymentStatus) -> bool {
+    let counts = RolloutCounts {
         wanted: u32::try_from(view.deployment.spec.replicas).unwrap_or(u32::MAX),
         updated: status.updated,
         replicas: status.replicas,
@@ -162,80 +165,86 @@ fn is_complete(view: &DeploymentView, group: &Group<'_>, status: &Status) -> boo
     };
     let is_observed =
         status.observed_generation.is_some_and(|observed| observed >= view.deployment.generation);
-    Stage::of(counts, is_observed) == Stage::Complete && group.has_only_new()
+    RolloutStage::of(counts, is_observed) == RolloutStage::Complete && group.has_only_new()
 }
 
 fn progressing(
     view: &DeploymentView,
-    group: &Group<'_>,
-    status: &Status,
-    (plan, progress): (&Plan, &Progress),
+    group: &SetGroup<'_>,
+    status: &DeploymentStatus,
+    (plan, progress): (&Plan, &DeploymentProgress),
     now: Timestamp,
-) -> Option<Condition> {
+) -> Option<DeploymentCondition> {
     let before = &view.deployment.status;
-    let earlier = before.condition(ConditionKind::Progressing);
+    let earlier = before.condition(DeploymentConditionKind::Progressing);
     let reason = earlier.map(|condition| condition.reason.as_str());
-    let kind = ConditionKind::Progressing;
+    let kind = DeploymentConditionKind::Progressing;
     let say =
         |status, reason, message: String| Some(condition(before, said(kind, status, reason, message), now));
     let afresh = |status, reason, message: String| {
-        say(status, reason, message).map(|condition| Condition { updated: Some(now), ..condition })
+        say(status, reason, message).map(|condition| DeploymentCondition { updated: Some(now), ..condition })
     };
     if view.deployment.spec.is_paused || plan.is_held {
         let why = match (view.deployment.spec.is_paused, plan.reason) {
             (true, _) => "is paused",
-            (false, Reason::WaitingForBudget) => "waits for its disruption budget",
-            (false, Reason::InvalidOption) => "is held since an annotation cannot be understood",
+            (false, DeploymentReason::WaitingForBudget) => "waits for its disruption budget",
+            (false, DeploymentReason::InvalidOption) => "is held since an annotation cannot be understood",
             (false, _) => "waits for its maintenance window",
         };
         return match reason {
             Some(words::LATE) => earlier.cloned(),
-            Some(_) | None => say(health::Status::Unknown, words::PAUSED, format!("the deployment {why}")),
+            Some(_) | None => {
+                say(health::ConditionStatus::Unknown, words::PAUSED, format!("the deployment {why}"))
+            }
         };
     }
     let created = progress.done().find_map(|(effect, done)| match (effect, done) {
-        (Effect::CreateSet(set), Done::Done) => Some(set),
-        (_, Done::Done | Done::Taken(_)) => None,
+        (DeploymentEffect::CreateSet(set), EffectResult::Done) => Some(set),
+        (_, EffectResult::Done | EffectResult::Taken(_)) => None,
     });
     if let Some(set) = created {
-        return afresh(health::Status::True, words::CREATED, format!("created MachineSet {}", set.name));
+        return afresh(
+            health::ConditionStatus::True,
+            words::CREATED,
+            format!("created MachineSet {}", set.name),
+        );
     }
-    if let Some((Effect::CreateSet(set), error)) = progress.setback() {
+    if let Some((DeploymentEffect::CreateSet(set), error)) = progress.setback() {
         let message = format!("failed to create MachineSet {}: {error}", set.name);
-        return say(health::Status::False, words::CREATE_FAILED, message);
+        return say(health::ConditionStatus::False, words::CREATE_FAILED, message);
     }
     let Some(new) = &group.new else { return earlier.cloned() };
     let name = &new.set.name;
     if is_complete(view, group, status) {
         let message = format!("MachineSet {name} has all Machines, and they are available");
-        return say(health::Status::True, words::COMPLETE, message);
+        return say(health::ConditionStatus::True, words::COMPLETE, message);
     }
     if reason == Some(words::COMPLETE) && status.updated == status.replicas && group.has_only_new() {
         return earlier.cloned();
     }
-    let fewer_old = |status: &Status| status.replicas.saturating_sub(status.updated);
+    let fewer_old = |status: &DeploymentStatus| status.replicas.saturating_sub(status.updated);
     let is_further = status.updated > before.updated
         || status.ready > before.ready
         || status.available > before.available
         || fewer_old(status) < fewer_old(before);
     match reason {
         Some(words::PAUSED) => {
-            afresh(health::Status::Unknown, words::RESUMED, "the deployment goes on".to_owned())
+            afresh(health::ConditionStatus::Unknown, words::RESUMED, "the deployment goes on".to_owned())
         }
-        None => afresh(health::Status::True, words::FOUND, format!("found MachineSet {name}")),
-        // Another template than the one that was complete.
+        None => afresh(health::ConditionStatus::True, words::FOUND, format!("found MachineSet {name}")),
+        // The template differs from the one that was complete.
         Some(words::COMPLETE) => {
-            afresh(health::Status::True, words::UPDATED, format!("MachineSet {name} takes over"))
+            afresh(health::ConditionStatus::True, words::UPDATED, format!("MachineSet {name} takes over"))
         }
         Some(_) if is_further => {
-            afresh(health::Status::True, words::UPDATED, format!("MachineSet {name} makes progress"))
+            afresh(health::ConditionStatus::True, words::UPDATED, format!("MachineSet {name} makes progress"))
         }
         Some(_) => earlier.cloned(),
     }
 }
 
-/// Until when there must be progress.
-fn limit(view: &DeploymentView, condition: &Condition) -> Option<Timestamp> {
+/// Returns until when there must be progress.
+fn limit(view: &DeploymentView, condition: &DeploymentCondition) -> Option<Timestamp> {
     let seconds = view.deployment.spec.progress_deadline_seconds.filter(|seconds| *seconds > 0)?;
     let is_timed = !view.deployment.spec.is_paused
         && !matches!(condition.reason.as_str(), words::COMPLETE | words::LATE | words::PAUSED);
@@ -244,24 +253,24 @@ fn limit(view: &DeploymentView, condition: &Condition) -> Option<Timestamp> {
 }
 
 /// One second more, since stored times have no parts of one.
-fn deadline(view: &DeploymentView, condition: Option<&Condition>, now: Timestamp) -> Wake {
+fn deadline(view: &DeploymentView, condition: Option<&DeploymentCondition>, now: Timestamp) -> Requeue {
     let limit = condition.and_then(|condition| limit(view, condition)).filter(|limit| *limit > now);
-    limit.map_or(Wake::Resync, |limit| {
-        Wake::After(limit.duration_since(now).saturating_add(SignedDuration::from_secs(1)))
+    limit.map_or(Requeue::Resync, |limit| {
+        Requeue::After(limit.duration_since(now).saturating_add(SignedDuration::from_secs(1)))
     })
 }
 
-fn in_time(view: &DeploymentView, condition: Condition, now: Timestamp) -> Condition {
+fn in_time(view: &DeploymentView, condition: DeploymentCondition, now: Timestamp) -> DeploymentCondition {
     if limit(view, &condition).is_none_or(|limit| limit > now) {
         return condition;
     }
     let message = format!("no progress since: {}", condition.message);
-    Condition {
-        status: health::Status::False,
+    DeploymentCondition {
+        status: health::ConditionStatus::False,
         reason: words::LATE.to_owned(),
         message,
         updated: Some(now),
-        since: if condition.status == health::Status::False { condition.since } else { Some(now) },
+        since: if condition.status == health::ConditionStatus::False { condition.since } else { Some(now) },
         kind: condition.kind,
     }
 }

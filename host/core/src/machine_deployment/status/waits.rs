@@ -1,35 +1,34 @@
-//! What a deployment waits for, in words.
+//! The reason of a deployment to wait, as text.
 
 use jiff::Timestamp;
 
-use crate::machine_deployment::conclusion::Reason;
-use crate::machine_deployment::disruptions::Care;
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use crate::machine_deployment::conclusion::DeploymentReason;
+use crate::machine_deployment::disruptions::DisruptionPlan;
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
 use crate::machine_deployment::rollout::in_place;
-use crate::machine_deployment::rollout::strategy::{Bounds, Orchestration, Strategy};
-use crate::machine_deployment::rollout::window::Held;
+use crate::machine_deployment::rollout::strategy::{Orchestration, RolloutBounds, Strategy};
+use crate::machine_deployment::rollout::window::WaitingRollout;
 use crate::machine_deployment::sets::freeze;
-use crate::machine_deployment::sets::group::{Group, Tally, count, sum};
-use crate::machine_deployment::validity::Valid;
+use crate::machine_deployment::sets::group::{SetGroup, Tally, count, sum};
+use crate::machine_deployment::validity::ValidSpec;
 
-/// How many names are told.
+/// How many names are reported.
 const NAMES: usize = 3;
 
-/// What to say.
-pub(crate) struct Told {
-    pub reason: Reason,
+pub(crate) struct WaitReport {
+    pub reason: DeploymentReason,
     pub message: String,
-    /// It is bad news when it lasts.
+    /// The progress deadline applies to it.
     pub can_be_late: bool,
 }
 
 pub(crate) fn tell(
     view: &DeploymentView,
-    group: &Group<'_>,
-    (valid, bounds): (Valid, Bounds),
-    window: Option<&Held>,
+    group: &SetGroup<'_>,
+    (valid, bounds): (ValidSpec, RolloutBounds),
+    window: Option<&WaitingRollout>,
     now: Timestamp,
-) -> Told {
+) -> WaitReport {
     let (reason, what) = match window {
         Some(held) if !view.deployment.spec.is_paused => (held.reason, held.why("the rollout")),
         Some(_) | None => what(view, group, valid, bounds, now),
@@ -38,27 +37,30 @@ pub(crate) fn tell(
     let head = format!("{made} of {} Machines are available and of the current template", bounds.desired);
     let can_be_late = !matches!(
         reason,
-        Reason::Complete
-            | Reason::Paused
-            | Reason::WaitingForWindow
-            | Reason::InvalidOption
-            | Reason::WaitingForSelection
+        DeploymentReason::Complete
+            | DeploymentReason::Paused
+            | DeploymentReason::WaitingForWindow
+            | DeploymentReason::InvalidOption
+            | DeploymentReason::WaitingForSelection
     );
     let message = if what.is_empty() { head } else { format!("{head}; {what}") };
-    Told { reason, message, can_be_late }
+    WaitReport { reason, message, can_be_late }
 }
 
-/// With what is told of Machines that are taken away one by one. Its reason counts where nothing else goes on.
-pub(crate) fn with_care(mut told: Told, care: &Care, is_all: bool) -> Told {
+/// Adds the report about Machines that are replaced one by one. Its reason counts if nothing else is reported.
+pub(crate) fn with_care(mut told: WaitReport, care: &DisruptionPlan, is_all: bool) -> WaitReport {
     if care.message.is_empty() {
         return told;
     }
     told.message = format!("{}; {}", told.message, care.message);
     let is_plain = matches!(
         told.reason,
-        Reason::Complete | Reason::WaitingForMachines | Reason::WaitingForDeletion | Reason::WaitingForSet
+        DeploymentReason::Complete
+            | DeploymentReason::WaitingForMachines
+            | DeploymentReason::WaitingForDeletion
+            | DeploymentReason::WaitingForSet
     );
-    let reason = care.told.or(care.holds_rollout.then_some(Reason::WaitingForBudget));
+    let reason = care.told.or(care.holds_rollout.then_some(DeploymentReason::WaitingForBudget));
     if let Some(reason) = reason.filter(|_| is_plain && is_all) {
         told.reason = reason;
         told.can_be_late = false;
@@ -68,26 +70,26 @@ pub(crate) fn with_care(mut told: Told, care: &Care, is_all: bool) -> Told {
 
 fn what(
     view: &DeploymentView,
-    group: &Group<'_>,
-    valid: Valid,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    valid: ValidSpec,
+    bounds: RolloutBounds,
     now: Timestamp,
-) -> (Reason, String) {
+) -> (DeploymentReason, String) {
     if let Some(why) = freeze::why(view) {
         let message = format!("{why}; set the annotation {} on the deployment to go on", view.names.unfreeze);
-        return (Reason::SetFrozen, message);
+        return (DeploymentReason::SetFrozen, message);
     }
     if view.deployment.spec.is_paused {
         let rest = if group.has_only_new() { "" } else { ": set spec.paused to false to go on" };
-        return (Reason::Paused, format!("the rollout is paused{rest}"));
+        return (DeploymentReason::Paused, format!("the rollout is paused{rest}"));
     }
     if let Some(set) = group.unsettled() {
         let message = format!("waits for MachineSet {} to take note of its change", set.set.name);
-        return (Reason::WaitingForSet, message);
+        return (DeploymentReason::WaitingForSet, message);
     }
     if let Some(new) = group.new.as_ref().filter(|_| group.has_only_new()) {
         return if new.available >= bounds.desired && new.occupied == bounds.desired {
-            (Reason::Complete, String::new())
+            (DeploymentReason::Complete, String::new())
         } else {
             alone(new, bounds)
         };
@@ -100,21 +102,24 @@ fn what(
     rolling(group, bounds, now)
 }
 
-fn alone(new: &Tally<'_>, bounds: Bounds) -> (Reason, String) {
+fn alone(new: &Tally<'_>, bounds: RolloutBounds) -> (DeploymentReason, String) {
     if new.available < bounds.desired {
-        return (Reason::WaitingForMachines, unavailable(new));
+        return (DeploymentReason::WaitingForMachines, unavailable(new));
     }
     let going = names(new, |machine| machine.is_deleting);
-    (Reason::WaitingForDeletion, leaving(&going, new.live.saturating_sub(new.wanted.min(bounds.desired))))
+    (
+        DeploymentReason::WaitingForDeletion,
+        leaving(&going, new.live.saturating_sub(new.wanted.min(bounds.desired))),
+    )
 }
 
-fn rolling(group: &Group<'_>, bounds: Bounds, now: Timestamp) -> (Reason, String) {
+fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (DeploymentReason, String) {
     let wanted = group.new.as_ref().map_or(0, |new| new.wanted);
     let going: Vec<&str> =
         group.all().flat_map(|tally| names(tally, |machine| machine.is_deleting)).collect();
     if wanted < bounds.desired && group.room(bounds) == 0 && group.wanted() < bounds.most() {
         let surplus = sum(group.all().map(|tally| tally.live.saturating_sub(tally.wanted)));
-        return (Reason::WaitingForDeletion, leaving(&going, surplus));
+        return (DeploymentReason::WaitingForDeletion, leaving(&going, surplus));
     }
     let old = sum(group.old.iter().map(|old| old.wanted));
     let fewest = group.fewest(bounds, now);
@@ -122,20 +127,20 @@ fn rolling(group: &Group<'_>, bounds: Bounds, now: Timestamp) -> (Reason, String
         Some(new) if new.available < new.wanted => {
             let why = format!("{old} old ones stay until then, since {fewest} must be available");
             let why = if old == 0 { String::new() } else { format!("; {why}") };
-            (Reason::WaitingForMachines, format!("{}{why}", unavailable(new)))
+            (DeploymentReason::WaitingForMachines, format!("{}{why}", unavailable(new)))
         }
-        Some(_) | None if !going.is_empty() => (Reason::WaitingForDeletion, leaving(&going, 0)),
+        Some(_) | None if !going.is_empty() => (DeploymentReason::WaitingForDeletion, leaving(&going, 0)),
         Some(_) | None => {
             let message = format!(
                 "{} of all Machines are available, of which {fewest} must stay: goes on",
                 group.available()
             );
-            (Reason::WaitingForMachines, message)
+            (DeploymentReason::WaitingForMachines, message)
         }
     }
 }
 
-/// Who is on the way out, and how many more are to go.
+/// Returns the text about Machines in deletion, and how many more will be deleted.
 fn leaving(going: &[&str], surplus: u32) -> String {
     if going.is_empty() {
         format!("waits until {surplus} Machines are deleted that are too much")
@@ -146,15 +151,15 @@ fn leaving(going: &[&str], surplus: u32) -> String {
 
 fn updating(
     view: &DeploymentView,
-    group: &Group<'_>,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    bounds: RolloutBounds,
     orchestration: Orchestration,
-) -> Option<(Reason, String)> {
+) -> Option<(DeploymentReason, String)> {
     let undergoing: Vec<&str> =
         group.old.iter().flat_map(|old| names(old, in_place::is_undergoing)).collect();
     if !undergoing.is_empty() {
         let message = format!("waits for updates in place of {}", listed(&undergoing));
-        return Some((Reason::UpdatingInPlace, message));
+        return Some((DeploymentReason::UpdatingInPlace, message));
     }
     let candidates: Vec<&str> = group.old.iter().flat_map(|old| names(old, in_place::waits)).collect();
     let is_needed = group.new.as_ref().is_some_and(|new| new.wanted < bounds.desired);
@@ -167,7 +172,7 @@ fn updating(
         bounds.unavailable.max(1),
         listed(&candidates)
     );
-    Some((Reason::WaitingForSelection, message))
+    Some((DeploymentReason::WaitingForSelection, message))
 }
 
 fn unavailable(tally: &Tally<'_>) -> String {
@@ -186,7 +191,7 @@ fn unavailable(tally: &Tally<'_>) -> String {
     format!("waits for {missing} Machines of MachineSet {} to be available{which}{failure}", tally.set.name)
 }
 
-fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&MachineFact) -> bool) -> Vec<&'a str> {
+fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&OwnedMachineFact) -> bool) -> Vec<&'a str> {
     let set = tally.set;
     let mut names: Vec<&str> =
         set.machines.iter().filter(|machine| is_such(machine)).map(|machine| machine.name.as_str()).collect();
@@ -194,7 +199,7 @@ fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&MachineFact) -> bool) -> Vec<&
     names
 }
 
-/// The first names, and how many there are beside them.
+/// Returns the first names, and how many more there are.
 pub(crate) fn listed(names: &[&str]) -> String {
     let told: Vec<&str> = names.iter().take(NAMES).copied().collect();
     let more = names.len().saturating_sub(told.len());

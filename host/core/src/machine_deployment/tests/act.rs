@@ -1,11 +1,12 @@
 //! Passes over the deployment of a world: its effects are done there, unless something goes wrong.
 
-use crate::disruption::budget::Past;
+use crate::disruption::budget::DisruptionHistory;
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::machine_deployment::{
-    Conclusion, DeploymentChange, Done, Effect, MachineChange, NewSet, NodeChange, Owner, Progress,
-    ScaleDown, SetChange, SetFact, SetKey, SetStatusFact, Step, TakenBy, UpdateStage, invariants, step,
+    DeploymentChange, DeploymentConclusion, DeploymentEffect, DeploymentProgress, DeploymentStep,
+    EffectResult, ExistingSet, MachineChange, NewSet, OwnedSetFact, RolloutNodeChange, ScaleDown, SetChange,
+    SetKey, SetOwner, SetStatusFact, UpdateStage, invariants, step,
 };
 use crate::value::phase::Phase;
 
@@ -20,17 +21,17 @@ const OWNER: &str = "deployment";
 const BATCHES_PER_PASS: usize = 6;
 
 /// One pass; what it concluded, unless it died or could not begin.
-pub(super) fn pass(world: &mut World, dice: &mut Dice) -> Option<Conclusion> {
+pub(super) fn pass(world: &mut World, dice: &mut Dice) -> Option<DeploymentConclusion> {
     let view = world.view()?;
     if !world.is_free(OWNER) {
         return None;
     }
     let now = world.now;
-    let mut progress = Progress::default();
+    let mut progress = DeploymentProgress::default();
     for _ in 0..BATCHES_PER_PASS {
         let effects = match step(&view, &progress, now) {
-            Step::Act(effects) => effects,
-            Step::Finish(conclusion) => {
+            DeploymentStep::Act(effects) => effects,
+            DeploymentStep::Finish(conclusion) => {
                 if let Err(violation) = invariants::conclusion(&view, &progress, &conclusion) {
                     world.complaints.insert(violation.to_string());
                 }
@@ -54,7 +55,7 @@ pub(super) fn pass(world: &mut World, dice: &mut Dice) -> Option<Conclusion> {
     None
 }
 
-fn troubled(world: &mut World, dice: &mut Dice, effect: &Effect) -> Result<Done, ActError> {
+fn troubled(world: &mut World, dice: &mut Dice, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
     if !world.trouble.writes_fail {
         return act(world, OWNER, effect);
     }
@@ -70,8 +71,8 @@ fn troubled(world: &mut World, dice: &mut Dice, effect: &Effect) -> Result<Done,
     act(world, OWNER, effect)
 }
 
-fn publish(world: &mut World, conclusion: &Conclusion) {
-    if conclusion.wake == Wake::Gone || !world.is_current(Kind::Deployment, OWNER) {
+fn publish(world: &mut World, conclusion: &DeploymentConclusion) {
+    if conclusion.wake == Requeue::Gone || !world.is_current(Kind::Deployment, OWNER) {
         return;
     }
     let Some(deployment) = world.truth.deployment.as_mut() else { return };
@@ -81,34 +82,38 @@ fn publish(world: &mut World, conclusion: &Conclusion) {
     }
 }
 
-fn act(world: &mut World, owner: &str, effect: &Effect) -> Result<Done, ActError> {
+fn act(world: &mut World, owner: &str, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
     match effect {
-        Effect::WriteDeployment(change) => write_deployment(world, owner, change),
-        Effect::AdoptSet(set) => own(world, owner, set, Owner::This),
-        Effect::ReleaseSet(set) => own(world, owner, set, Owner::Nobody),
-        Effect::CreateSet(set) => create_set(world, owner, set),
-        Effect::WriteSet { set, change } => write_set(world, owner, set, change),
-        Effect::DeleteSet(set) => {
+        DeploymentEffect::WriteDeployment(change) => write_deployment(world, owner, change),
+        DeploymentEffect::AdoptSet(set) => own(world, owner, set, SetOwner::This),
+        DeploymentEffect::ReleaseSet(set) => own(world, owner, set, SetOwner::Nobody),
+        DeploymentEffect::CreateSet(set) => create_set(world, owner, set),
+        DeploymentEffect::WriteSet { set, change } => write_set(world, owner, set, change),
+        DeploymentEffect::DeleteSet(set) => {
             let Some(fact) = world.truth.sets.get_mut(set.name.as_str()) else { return Err(ActError::Gone) };
             fact.is_deleting = true;
             world.wrote(owner, Kind::Set, set.name.as_str());
-            Ok(Done::Done)
+            Ok(EffectResult::Done)
         }
-        Effect::WriteMachine { machine, change } => {
+        DeploymentEffect::WriteMachine { machine, change } => {
             write_machine(world, owner, (machine.name.as_str(), machine.uid.as_str()), change)
         }
-        Effect::WriteNode { node, change } => write_node(world, owner, node.as_str(), change),
+        DeploymentEffect::WriteNode { node, change } => write_node(world, owner, node.as_str(), change),
     }
 }
 
-fn write_deployment(world: &mut World, owner: &str, change: &DeploymentChange) -> Result<Done, ActError> {
+fn write_deployment(
+    world: &mut World,
+    owner: &str,
+    change: &DeploymentChange,
+) -> Result<EffectResult, ActError> {
     if !world.is_current(Kind::Deployment, OWNER) {
         return Err(ActError::Conflict);
     }
     let sets = world.truth.sets.clone();
     let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
     let noted = |deployment: &crate::machine_deployment::DeploymentFact| {
-        Past::parse(deployment.annotations.get("taken").map_or("", String::as_str))
+        DisruptionHistory::parse(deployment.annotations.get("taken").map_or("", String::as_str))
     };
     let before = noted(deployment);
     merge(&mut deployment.annotations, &change.annotations);
@@ -132,7 +137,7 @@ fn write_deployment(world: &mut World, owner: &str, change: &DeploymentChange) -
         None => {}
     }
     world.wrote(owner, Kind::Deployment, OWNER);
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }
 
 fn merge(
@@ -148,23 +153,23 @@ fn merge(
 }
 
 /// The set, if it is as the cache shows it.
-fn current<'a>(world: &'a mut World, set: &SetKey) -> Result<&'a mut SetFact, ActError> {
+fn current<'a>(world: &'a mut World, set: &SetKey) -> Result<&'a mut OwnedSetFact, ActError> {
     let is_current = world.is_current(Kind::Set, set.name.as_str());
     let fact = world.truth.sets.get_mut(set.name.as_str()).filter(|fact| fact.uid == set.uid);
     let fact = fact.ok_or(ActError::Gone)?;
     if is_current { Ok(fact) } else { Err(ActError::Conflict) }
 }
 
-fn own(world: &mut World, owner: &str, set: &SetKey, by: Owner) -> Result<Done, ActError> {
+fn own(world: &mut World, owner: &str, set: &SetKey, by: SetOwner) -> Result<EffectResult, ActError> {
     current(world, set)?.owner = by;
     world.wrote(owner, Kind::Set, set.name.as_str());
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }
 
-fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<Done, ActError> {
+fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<EffectResult, ActError> {
     if let Some(other) = world.truth.sets.get(set.name.as_str()) {
-        return Ok(Done::Taken(TakenBy {
-            is_own: other.owner == Owner::This,
+        return Ok(EffectResult::Taken(ExistingSet {
+            is_own: other.owner == SetOwner::This,
             is_deleting: other.is_deleting,
             template: other.template.clone(),
         }));
@@ -172,14 +177,14 @@ fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<Done, ActE
     let Some(deployment) = &world.truth.deployment else { return Err(ActError::Gone) };
     let mut template = deployment.spec.template.clone();
     template.labels.insert(NAMES.template_hash.into(), set.hash.clone());
-    let fact = SetFact {
+    let fact = OwnedSetFact {
         name: set.name.clone(),
         uid: format!("uid-{}-{}", set.name, world.writes).as_str().into(),
         created: world.now,
         is_deleting: false,
         generation: 1,
         observed_generation: None,
-        owner: Owner::This,
+        owner: SetOwner::This,
         is_selected: true,
         wanted: set.replicas,
         template,
@@ -194,10 +199,15 @@ fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<Done, ActE
     };
     world.truth.sets.insert(set.name.to_string(), fact);
     world.wrote(owner, Kind::Set, set.name.as_str());
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }
 
-fn write_set(world: &mut World, owner: &str, set: &SetKey, change: &SetChange) -> Result<Done, ActError> {
+fn write_set(
+    world: &mut World,
+    owner: &str,
+    set: &SetKey,
+    change: &SetChange,
+) -> Result<EffectResult, ActError> {
     let template = world.truth.deployment.as_ref().map(|deployment| deployment.spec.template.clone());
     let fact = current(world, set)?;
     merge(&mut fact.annotations, &change.annotations);
@@ -223,7 +233,7 @@ fn write_set(world: &mut World, owner: &str, set: &SetKey, change: &SetChange) -
         fact.generation += 1;
     }
     world.wrote(owner, Kind::Set, set.name.as_str());
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }
 
 fn write_machine(
@@ -231,7 +241,7 @@ fn write_machine(
     owner: &str,
     (name, uid): (&str, &str),
     change: &MachineChange,
-) -> Result<Done, ActError> {
+) -> Result<EffectResult, ActError> {
     let hashes: Vec<(String, Option<String>)> =
         world.truth.sets.values().map(|set| (set.name.to_string(), set.selected_hash.clone())).collect();
     let found = world.truth.machines.get_mut(name).filter(|machine| machine.fact.uid.as_str() == uid);
@@ -251,11 +261,16 @@ fn write_machine(
         MachineChange::Unlabel => machine.fact.is_labelled_updated = false,
     }
     world.wrote(owner, Kind::Machine, name);
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }
 
-fn write_node(world: &mut World, owner: &str, name: &str, change: &NodeChange) -> Result<Done, ActError> {
-    let is_its = |node: &crate::machine_deployment::NodeFact| node.name.as_str() == name;
+fn write_node(
+    world: &mut World,
+    owner: &str,
+    name: &str,
+    change: &RolloutNodeChange,
+) -> Result<EffectResult, ActError> {
+    let is_its = |node: &crate::machine_deployment::RolloutNodeFact| node.name.as_str() == name;
     let machines = &world.truth.machines;
     let machine = machines.iter().find(|(_, machine)| machine.fact.node.as_ref().is_some_and(is_its));
     let Some(machine) = machine.map(|(machine, _)| machine.clone()) else { return Err(ActError::Gone) };
@@ -290,5 +305,5 @@ fn write_node(world: &mut World, owner: &str, name: &str, change: &NodeChange) -
             .insert(format!("{available} available after a selection, and {} must be", world.fewest));
     }
     world.wrote(owner, Kind::Machine, &machine);
-    Ok(Done::Done)
+    Ok(EffectResult::Done)
 }

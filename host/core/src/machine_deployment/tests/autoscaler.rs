@@ -1,9 +1,10 @@
-//! The contract with the autoscaler: its list of Machines that are to go, and the number that it lowers in the same write.
+//! The contract with the autoscaler: its list of Machines that are to go, and the number that it lowers in the same
+//! write.
 
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_deployment::SetFact;
+use crate::machine_deployment::OwnedSetFact;
 use crate::value::phase::Phase::{Failed, Running};
 
 use super::facts::{seconds, set};
@@ -12,17 +13,17 @@ use super::tell::{Case, case};
 /// Second 900: the autoscaler has just lowered the number.
 const LOWERED: &str = "1970-01-01T00:15:00Z";
 
-fn lowered(sets: Vec<SetFact>, replicas: i64, list: &str) -> Case {
+fn lowered(sets: Vec<OwnedSetFact>, replicas: i64, list: &str) -> Case {
     case(sets).wants(replicas, "a").annotated("lowered", LOWERED).annotated("trigger", list).at(905)
 }
 
-fn three() -> SetFact {
+fn three() -> OwnedSetFact {
     let mut set = set("a", 1, &[Running, Running, Running]);
     set.annotations.insert("lowered".into(), LOWERED.into());
     set
 }
 
-fn marked(mut set: SetFact, index: usize) -> SetFact {
+fn marked(mut set: OwnedSetFact, index: usize) -> OwnedSetFact {
     set.machines[index].priority = 1;
     set.machines[index].marked_at = Some(seconds(900));
     set
@@ -137,7 +138,7 @@ fn a_time_that_is_far_ahead_does_not_keep_an_entry_for_ever() {
 #[test]
 fn a_machine_of_another_deployment_is_not_marked() {
     let mut foreign = set("z", 1, &[Running]);
-    foreign.owner = crate::machine_deployment::Owner::Other("MachineDeployment others".into());
+    foreign.owner = crate::machine_deployment::SetOwner::Other("MachineDeployment others".into());
     let told = lowered(vec![three(), foreign], 3, "z0~1970-01-01T00:01:00Z").told();
     assert!(!told.contains("mark") && told.contains("\"z0\" is no Machine of this deployment"), "{told}");
 }

@@ -1,26 +1,26 @@
-//! Whose sets are whose, and the end of a deployment.
+//! Adoption and release of sets, and the deletion of a deployment.
 
 use expect_test::expect;
 
-use crate::machine_deployment::{Owner, SetFact};
+use crate::machine_deployment::{OwnedSetFact, SetOwner};
 use crate::value::phase::Phase::Running;
 
 use super::facts::{seconds, set};
 use super::tell::{Case, case};
 
-fn owned(owner: Owner, is_selected: bool) -> SetFact {
-    SetFact { owner, is_selected, ..set("a", 1, &[Running, Running, Running]) }
+fn owned(owner: SetOwner, is_selected: bool) -> OwnedSetFact {
+    OwnedSetFact { owner, is_selected, ..set("a", 1, &[Running, Running, Running]) }
 }
 
 #[test]
 fn a_set_without_an_owner_is_adopted_and_one_that_is_not_selected_is_released() {
-    case(vec![owned(Owner::Nobody, true)]).check(&expect![[r#"
+    case(vec![owned(SetOwner::Nobody, true)]).check(&expect![[r#"
         adopt-set workers-a
         UnderWay: sets are being adopted or released
         event Normal MachineSetClaimed: adopted MachineSet workers-a
         then at once
     "#]]);
-    case(vec![owned(Owner::This, false)]).check(&expect![[r#"
+    case(vec![owned(SetOwner::This, false)]).check(&expect![[r#"
         release-set workers-a
         UnderWay: sets are being adopted or released
         event Normal MachineSetClaimed: released MachineSet workers-a, which is not selected any more
@@ -30,15 +30,15 @@ fn a_set_without_an_owner_is_adopted_and_one_that_is_not_selected_is_released() 
 
 #[test]
 fn sets_of_others_and_sets_that_are_going_are_left_alone() {
-    let others = case(vec![owned(Owner::Other("MachineDeployment others".into()), true)]).told();
+    let others = case(vec![owned(SetOwner::Other("MachineDeployment others".into()), true)]).told();
     assert!(!others.contains("adopt") && !others.contains("write-set workers-a"), "{others}");
-    let going = SetFact { is_deleting: true, ..owned(Owner::Nobody, true) };
+    let going = OwnedSetFact { is_deleting: true, ..owned(SetOwner::Nobody, true) };
     assert!(!case(vec![going]).told().contains("adopt"));
 }
 
 #[test]
 fn an_adopted_set_gets_the_hash_in_its_template_then_on_its_machines_then_in_its_selector() {
-    let mut set = owned(Owner::This, true);
+    let mut set = owned(SetOwner::This, true);
     set.selected_hash = None;
     let hash = set.template.labels.remove("template-hash").unwrap();
     set.machines.iter_mut().for_each(|machine| machine.hash = None);
@@ -70,27 +70,27 @@ fn an_adopted_set_gets_the_hash_in_its_template_then_on_its_machines_then_in_its
 
 #[test]
 fn a_hash_that_another_set_has_is_not_given_again() {
-    let mut bare = owned(Owner::This, true);
+    let mut bare = owned(SetOwner::This, true);
     let taken = bare.template.labels.remove("template-hash").unwrap();
     bare.selected_hash = None;
-    let other = SetFact { name: "other".into(), uid: "uid-other".into(), ..owned(Owner::This, true) };
+    let other = OwnedSetFact { name: "other".into(), uid: "uid-other".into(), ..owned(SetOwner::This, true) };
     assert_eq!(other.selected_hash.as_ref(), Some(&taken));
     let told = case(vec![bare, other]).told();
     assert!(told.contains("template template-hash=") && !told.contains(&taken), "{told}");
 }
 
-fn deleted(sets: Vec<SetFact>) -> Case {
+fn deleted(sets: Vec<OwnedSetFact>) -> Case {
     case(sets).with(|view| view.deployment.deletion = Some(seconds(900)))
 }
 
 #[test]
 fn a_deployment_goes_after_its_sets() {
-    deleted(vec![owned(Owner::This, true), SetFact { owner: Owner::Nobody, ..set("b", 1, &[]) }]).check(&expect![[r#"
+    deleted(vec![owned(SetOwner::This, true), OwnedSetFact { owner: SetOwner::Nobody, ..set("b", 1, &[]) }]).check(&expect![[r#"
         delete-set workers-a
         Deleting: waits until 1 of its sets with 3 Machines are gone; what is applied to it meanwhile goes with it: apply it again once it is gone
         then at once
     "#]]);
-    deleted(vec![SetFact { is_deleting: true, ..owned(Owner::This, true) }]).check(&expect![[r#"
+    deleted(vec![OwnedSetFact { is_deleting: true, ..owned(SetOwner::This, true) }]).check(&expect![[r#"
         Deleting: waits until 1 of its sets with 3 Machines are gone; what is applied to it meanwhile goes with it: apply it again once it is gone
         then rest
     "#]]);
@@ -108,9 +108,9 @@ fn a_deployment_goes_after_its_sets() {
 #[test]
 fn one_that_is_deleted_without_its_sets_deletes_none_and_waits_until_they_are_let_go() {
     let orphaning = |sets| deleted(sets).with(|view| view.deployment.leaves_sets = true).told();
-    let told = orphaning(vec![owned(Owner::This, true)]);
+    let told = orphaning(vec![owned(SetOwner::This, true)]);
     assert!(!told.contains("delete-set") && told.contains("garbage collector"), "{told}");
-    assert!(orphaning(vec![owned(Owner::Nobody, true)]).starts_with("write-deployment -finalizer"));
+    assert!(orphaning(vec![owned(SetOwner::Nobody, true)]).starts_with("write-deployment -finalizer"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use expect_test::expect;
 use jiff::tz::TimeZone;
 
 use crate::disruption::maintenance::Windows;
-use crate::machine_deployment::{Preserved, SetFact, WindowsFact, words};
+use crate::machine_deployment::{OwnedSetFact, Preserved, WindowsFact, words};
 use crate::value::phase::Phase::{self, Failed, Pending, Running};
 
 use super::facts::{self, recreate, rolling, seconds, set};
@@ -15,7 +15,7 @@ fn failing(phases: &[Phase]) -> Case {
     case(vec![with_nodes(set("a", 1, phases))])
 }
 
-fn with_nodes(mut set: SetFact) -> SetFact {
+fn with_nodes(mut set: OwnedSetFact) -> OwnedSetFact {
     for machine in &mut set.machines {
         if machine.phase == Failed {
             machine.node = Some(facts::node(machine.name.as_str()));
@@ -85,7 +85,7 @@ fn who_was_let_go_and_has_not_gone_counts_for_longer() {
 
 #[test]
 fn who_is_kept_or_has_no_node_needs_no_place_in_the_budget() {
-    let kept = |change: fn(&mut SetFact)| {
+    let kept = |change: fn(&mut OwnedSetFact)| {
         failing(&[Failed, Running, Running])
             .annotated("budget", "1/1h")
             .with(|view| change(&mut view.sets[0]))

@@ -1,7 +1,7 @@
 //! Combinations of numbers, phases, strategies and failures: each pass keeps the invariants and ends.
 
 use crate::driver::write_error::ActError;
-use crate::machine_deployment::{RawStrategy, SetFact};
+use crate::machine_deployment::{OwnedSetFact, RawStrategy};
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase::{self, Failed, InPlaceUpdating, New, Pending, Running, Unknown};
 
@@ -29,8 +29,8 @@ fn strategies() -> [RawStrategy; 6] {
     ]
 }
 
-/// What else may be the matter with a set.
-const ODDITIES: [fn(&mut SetFact); 7] = [
+/// Further states of a set.
+const ODDITIES: [fn(&mut OwnedSetFact); 7] = [
     |_| {},
     |set| set.wanted += 2,
     |set| set.wanted = 0,

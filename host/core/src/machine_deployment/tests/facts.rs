@@ -6,15 +6,16 @@ use jiff::Timestamp;
 
 use crate::machine::template::Template;
 use crate::machine_deployment::{
-    DeploymentFact, DeploymentView, MachineFact, Names, NodeFact, Owner, RawBounds, RawStrategy, ScaleDown,
-    SelectorFact, SetFact, SetStatusFact, Settings, SpecFact, Status, WindowsFact,
+    DeploymentFact, DeploymentNames, DeploymentSelectorFact, DeploymentSettings, DeploymentStatus,
+    DeploymentView, OwnedMachineFact, OwnedSetFact, RawRolloutBounds, RawStrategy, RolloutNodeFact,
+    ScaleDown, SetOwner, SetStatusFact, SpecFact, WindowsFact,
 };
 use crate::scheduling::gate::Gate;
 use crate::value::id::{Name, ObjectKey};
 use crate::value::int_or_percent::RawIntOrPercent;
 use crate::value::phase::Phase;
 
-pub(in crate::machine_deployment) static NAMES: Names = Names {
+pub(in crate::machine_deployment) static NAMES: DeploymentNames = DeploymentNames {
     template_hash: "template-hash",
     revision: "revision",
     revision_history: "revision-history",
@@ -64,9 +65,9 @@ pub(in crate::machine_deployment) fn recreate() -> RawStrategy {
     RawStrategy { kind: Some("Recreate".into()), ..RawStrategy::default() }
 }
 
-fn bounds(unavailable: i64, surge: i64) -> Option<RawBounds> {
+fn bounds(unavailable: i64, surge: i64) -> Option<RawRolloutBounds> {
     let int = |number| Some(RawIntOrPercent::Int(number));
-    Some(RawBounds { max_unavailable: int(unavailable), max_surge: int(surge) })
+    Some(RawRolloutBounds { max_unavailable: int(unavailable), max_surge: int(surge) })
 }
 
 /// A deployment that nobody has looked at.
@@ -81,7 +82,7 @@ pub(in crate::machine_deployment) fn deployment() -> DeploymentFact {
         is_labelled_frozen: false,
         spec: SpecFact {
             replicas: 3,
-            selector: SelectorFact::Selects,
+            selector: DeploymentSelectorFact::Selects,
             template: template("a"),
             strategy: rolling(0, 1),
             min_ready_seconds: None,
@@ -94,12 +95,12 @@ pub(in crate::machine_deployment) fn deployment() -> DeploymentFact {
             problems: Vec::new(),
         },
         annotations: BTreeMap::from([("revision".into(), "1".into())]),
-        status: Status::default(),
+        status: DeploymentStatus::default(),
     }
 }
 
-pub(in crate::machine_deployment) fn node(machine: &str) -> NodeFact {
-    NodeFact {
+pub(in crate::machine_deployment) fn node(machine: &str) -> RolloutNodeFact {
+    RolloutNodeFact {
         name: format!("node-{machine}").as_str().into(),
         has_old_taint: false,
         scale_down: ScaleDown::Allowed,
@@ -111,8 +112,8 @@ pub(in crate::machine_deployment) fn node(machine: &str) -> NodeFact {
     }
 }
 
-pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> MachineFact {
-    MachineFact {
+pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> OwnedMachineFact {
+    OwnedMachineFact {
         name: name.into(),
         uid: format!("uid-{name}").as_str().into(),
         created: seconds(10),
@@ -130,27 +131,27 @@ pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> Machin
 }
 
 /// A set of this class with Machines in these phases, which has noted what it has.
-pub(in crate::machine_deployment) fn set(class: &str, created: i64, phases: &[Phase]) -> SetFact {
+pub(in crate::machine_deployment) fn set(class: &str, created: i64, phases: &[Phase]) -> OwnedSetFact {
     let name = format!("workers-{class}");
     let mut template = template(class);
     let hash = template.hash(NAMES.template_hash, None).to_string();
     template.labels.insert(NAMES.template_hash.into(), hash.clone());
-    let machines: Vec<MachineFact> = phases
+    let machines: Vec<OwnedMachineFact> = phases
         .iter()
         .enumerate()
-        .map(|(index, phase)| MachineFact {
+        .map(|(index, phase)| OwnedMachineFact {
             hash: Some(hash.clone()),
             ..machine(&format!("{class}{index}"), *phase)
         })
         .collect();
-    let mut set = SetFact {
+    let mut set = OwnedSetFact {
         name: Name::new(&name),
         uid: format!("uid-{name}").as_str().into(),
         created: seconds(created),
         is_deleting: false,
         generation: 1,
         observed_generation: Some(1),
-        owner: Owner::This,
+        owner: SetOwner::This,
         is_selected: true,
         wanted: u32::try_from(phases.len()).unwrap(),
         template,
@@ -172,8 +173,8 @@ pub(in crate::machine_deployment) fn set(class: &str, created: i64, phases: &[Ph
 }
 
 /// The status says what there is.
-pub(in crate::machine_deployment) fn report(set: &mut SetFact) {
-    let number = |is_such: fn(&MachineFact) -> bool| {
+pub(in crate::machine_deployment) fn report(set: &mut OwnedSetFact) {
+    let number = |is_such: fn(&OwnedMachineFact) -> bool| {
         u32::try_from(set.machines.iter().filter(|machine| is_such(machine)).count()).unwrap()
     };
     let replicas = number(|_| true);
@@ -183,14 +184,14 @@ pub(in crate::machine_deployment) fn report(set: &mut SetFact) {
     set.observed_generation = Some(set.generation);
 }
 
-pub(in crate::machine_deployment) fn view(sets: Vec<SetFact>) -> DeploymentView {
+pub(in crate::machine_deployment) fn view(sets: Vec<OwnedSetFact>) -> DeploymentView {
     DeploymentView {
         deployment: deployment(),
         sets,
         unreadable_sets: Vec::new(),
         overlapping: Vec::new(),
         gate: Gate::Open,
-        settings: Settings { holds_autoscaler: true, has_target: true },
+        settings: DeploymentSettings { holds_autoscaler: true, has_target: true },
         names: &NAMES,
     }
 }

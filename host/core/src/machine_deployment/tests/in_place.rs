@@ -1,23 +1,23 @@
-//! Updates in place.
+//! Updates in place by a deployment.
 
 use expect_test::expect;
 
-use crate::machine_deployment::{NodeFact, ScaleDown, SetFact, UpdateResult, UpdateStage};
+use crate::machine_deployment::{OwnedSetFact, RolloutNodeFact, ScaleDown, UpdateResult, UpdateStage};
 use crate::value::phase::Phase::{self, InPlaceUpdateSuccessful, InPlaceUpdating, Running};
 
 use super::facts::{in_place, report, set};
 use super::tell::{Case, case};
 
-fn update(sets: Vec<SetFact>, strategy: crate::machine_deployment::RawStrategy) -> Case {
+fn update(sets: Vec<OwnedSetFact>, strategy: crate::machine_deployment::RawStrategy) -> Case {
     case(sets).wants(3, "b").with(|view| view.deployment.spec.strategy = strategy)
 }
 
-fn nodes(set: &mut SetFact) -> impl Iterator<Item = &mut NodeFact> {
+fn nodes(set: &mut OwnedSetFact) -> impl Iterator<Item = &mut RolloutNodeFact> {
     set.machines.iter_mut().filter_map(|machine| machine.node.as_mut())
 }
 
 /// An old set whose Nodes are candidates.
-fn old(phases: &[Phase]) -> SetFact {
+fn old(phases: &[Phase]) -> OwnedSetFact {
     let mut set = set("a", 1, phases);
     set.is_scale_up_disabled = true;
     set.annotations.insert("prefer-no-schedule".into(), "True".into());
@@ -30,14 +30,14 @@ fn old(phases: &[Phase]) -> SetFact {
     set
 }
 
-fn new(phases: &[Phase]) -> SetFact {
+fn new(phases: &[Phase]) -> OwnedSetFact {
     let mut set = set("b", 2, phases);
     nodes(&mut set).for_each(|node| node.scale_down = ScaleDown::HeldByUs);
     set
 }
 
 /// The Node of the first Machine was updated.
-fn updated(set: &mut SetFact, phase: Phase) {
+fn updated(set: &mut OwnedSetFact, phase: Phase) {
     let machine = &mut set.machines[0];
     machine.phase = phase;
     let node = machine.node.get_or_insert_with(|| super::facts::node("a0"));
@@ -162,7 +162,7 @@ fn in_mid_rollout_more_are_made_of_the_new_template() {
 #[test]
 fn in_mid_rollout_fewer_are_taken_from_those_that_are_out_of_service() {
     let mut old = old(&[InPlaceUpdating, Running]);
-    old.machines[0].node = Some(NodeFact {
+    old.machines[0].node = Some(RolloutNodeFact {
         is_candidate: true,
         is_selected: true,
         stage: Some(UpdateStage::HandedOver),

@@ -1,21 +1,19 @@
-//! Whole rollouts in a small world, in random order, with caches that are behind, writes that fail and Machines that do: the
-//! bounds hold at every moment, and every rollout ends.
+//! Whole rollouts in a small world, in random order, with caches that are behind, writes that fail and Machines that
+//! do: the bounds hold at every moment, and every rollout ends.
 
-use crate::machine_deployment::{Conclusion, RawStrategy, Reason, Strategy};
+use crate::machine_deployment::{DeploymentConclusion, DeploymentReason, RawStrategy, Strategy};
 
 use super::act::pass;
 use super::dice::Dice;
 use super::facts::{self, in_place, recreate, rolling, template};
 use super::world::{KINDS, Kind, Trouble, World, is_clean};
 
-/// What the user does while the world turns.
+/// The actions of the user during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
-    /// Rolls once.
     Rolls,
     /// Rolls there and back, pauses and resumes.
     Wavers,
-    /// Scales as well.
     Scales,
 }
 
@@ -116,7 +114,7 @@ impl Run {
     }
 
     /// Nothing goes wrong any more. Says what the deployment concluded last.
-    pub(super) fn calm(&mut self, what: &str) -> Option<Conclusion> {
+    pub(super) fn calm(&mut self, what: &str) -> Option<DeploymentConclusion> {
         self.world.trouble = Trouble::default();
         self.world.restart();
         for round in 0.. {
@@ -142,7 +140,7 @@ impl Run {
     }
 
     pub(super) fn told(&self) -> String {
-        let set = |set: &crate::machine_deployment::SetFact| {
+        let set = |set: &crate::machine_deployment::OwnedSetFact| {
             format!("{} wants {} {:?} {:?}", set.name, set.wanted, set.status, set.annotations)
         };
         let sets: Vec<String> = self.world.truth.sets.values().map(set).collect();
@@ -169,7 +167,7 @@ impl Run {
         let conclusion = conclusion.unwrap();
         assert_eq!(
             conclusion.reason,
-            Reason::Complete,
+            DeploymentReason::Complete,
             "seed {seed}: {}\n{}",
             conclusion.message,
             self.told()
@@ -193,10 +191,10 @@ impl Run {
     }
 
     /// Somebody selects one Node after the other.
-    fn calm_by_hand(&mut self) -> Option<Conclusion> {
+    fn calm_by_hand(&mut self) -> Option<DeploymentConclusion> {
         for _ in 0..40 {
             let conclusion = self.calm("the rollout by hand")?;
-            if conclusion.reason != Reason::WaitingForSelection {
+            if conclusion.reason != DeploymentReason::WaitingForSelection {
                 return Some(conclusion);
             }
             let waiting = self.world.truth.machines.iter().find(|(_, machine)| {

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::machine_deployment::{RawStrategy, Reason};
+use crate::machine_deployment::{DeploymentReason, RawStrategy};
 
 use super::facts::{rolling, template};
 use super::model::{BROKEN, FAILING, Run, SEEDS};
@@ -32,7 +32,7 @@ fn ends(run: &mut Run, seed: u64) {
     for _ in 0..60 {
         let reason = run.calm("what waits for the budget").map(|conclusion| conclusion.reason);
         run.check(seed);
-        if reason == Some(Reason::Complete) {
+        if reason == Some(DeploymentReason::Complete) {
             return;
         }
         run.world.now = run.world.now.checked_add(SignedDuration::from_mins(1)).unwrap();

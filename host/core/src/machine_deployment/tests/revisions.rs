@@ -3,20 +3,22 @@
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
-use crate::machine_deployment::{Done, Progress, SetFact, Step, TakenBy, step};
+use crate::machine::Requeue;
+use crate::machine_deployment::{
+    DeploymentProgress, DeploymentStep, EffectResult, ExistingSet, OwnedSetFact, step,
+};
 use crate::value::phase::Phase::Running;
 
 use super::facts::{set, template};
 use super::tell::{Case, case, effect_text};
 
-fn revised(mut set: SetFact, revision: &str) -> SetFact {
+fn revised(mut set: OwnedSetFact, revision: &str) -> OwnedSetFact {
     set.annotations.insert("revision".into(), revision.into());
     set
 }
 
 /// Three templates, the last of them in place.
-fn three() -> Vec<SetFact> {
+fn three() -> Vec<OwnedSetFact> {
     vec![
         revised(set("a", 1, &[]), "1"),
         revised(set("b", 2, &[]), "2"),
@@ -91,18 +93,22 @@ fn a_rollback_to_what_is_in_place_or_gone_is_told_and_the_wish_is_taken_away() {
 #[test]
 fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_for() {
     let case = rolled_back(1);
-    let mut progress = Progress::default();
+    let mut progress = DeploymentProgress::default();
     let refused = ActError::Invalid { message: "spec.template: no".into() };
     for (expected, outcome) in [
         ("write-deployment template of workers-a \n", Err(refused.clone())),
-        ("write-deployment -rollback \n", Ok(Done::Done)),
+        ("write-deployment -rollback \n", Ok(EffectResult::Done)),
     ] {
-        let Step::Act(effects) = step(&case.view, &progress, case.now) else { panic!("{expected}") };
+        let DeploymentStep::Act(effects) = step(&case.view, &progress, case.now) else {
+            panic!("{expected}")
+        };
         assert_eq!(effects.iter().map(effect_text).collect::<String>(), expected);
         effects.into_iter().for_each(|effect| progress.record(effect, outcome.clone()));
     }
-    let Step::Finish(end) = step(&case.view, &progress, case.now) else { panic!("the pass is over") };
-    assert_eq!((end.wake, end.reason.as_str()), (Wake::Now, "WriteFailed"));
+    let DeploymentStep::Finish(end) = step(&case.view, &progress, case.now) else {
+        panic!("the pass is over")
+    };
+    assert_eq!((end.wake, end.reason.as_str()), (Requeue::Now, "WriteFailed"));
     let told: Vec<&str> = end.notes.iter().map(|note| note.message.as_str()).collect();
     assert_eq!(
         told,
@@ -111,7 +117,7 @@ fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_
           wanted"
         ]
     );
-    // What may be let in a moment later is asked for again.
+    // A write that may succeed a moment later is tried again.
     let conflict = rolled_back(1).on("write-deployment", Err(ActError::Conflict));
     conflict.check(&expect![[r#"
         write-deployment template of workers-a 
@@ -156,7 +162,7 @@ fn the_history_of_a_set_is_bounded_and_grows_only_with_its_revision() {
 
 #[test]
 fn sets_beyond_the_limit_go_once_the_rollout_is_over() {
-    let limited = |sets: Vec<SetFact>, limit: i32| {
+    let limited = |sets: Vec<OwnedSetFact>, limit: i32| {
         case(sets).wants(3, "c").annotated("revision", "3").with(|view| {
             view.deployment.spec.revision_history_limit = Some(limit);
         })
@@ -177,8 +183,8 @@ fn sets_beyond_the_limit_go_once_the_rollout_is_over() {
 #[test]
 fn a_name_that_is_taken_makes_another_name() {
     let taken = |is_own, is_deleting, class| {
-        let by = TakenBy { is_own, is_deleting, template: template(class) };
-        case(vec![]).on("create-set", Ok(Done::Taken(by)))
+        let by = ExistingSet { is_own, is_deleting, template: template(class) };
+        case(vec![]).on("create-set", Ok(EffectResult::Taken(by)))
     };
     taken(false, false, "a").check(&expect![[r#"
         create-set workers-557b7 with 3 desired=3 max=4 revision=1
@@ -202,8 +208,8 @@ fn a_name_that_is_taken_makes_another_name() {
 
 #[test]
 fn a_set_that_is_there_but_not_in_the_cache_is_awaited() {
-    let by = TakenBy { is_own: true, is_deleting: false, template: template("a") };
-    let case = case(vec![]).on("create-set", Ok(Done::Taken(by)));
+    let by = ExistingSet { is_own: true, is_deleting: false, template: template("a") };
+    let case = case(vec![]).on("create-set", Ok(EffectResult::Taken(by)));
     case.check(&expect![[r#"
         create-set workers-557b7 with 3 desired=3 max=4 revision=1
         WaitingForMachines: MachineSet workers-557b7 is there, and is awaited in the cache

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_deployment::{Preserved, SetFact};
+use crate::machine_deployment::{OwnedSetFact, Preserved};
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase::{Failed, New, Pending, Running, Unknown};
 
@@ -11,13 +11,13 @@ use super::facts::{recreate, report, rolling, seconds, set};
 use super::tell::case;
 
 /// It has noted that the deployment wants so many.
-fn noted(mut set: SetFact, desired: u32, most: u32) -> SetFact {
+fn noted(mut set: OwnedSetFact, desired: u32, most: u32) -> OwnedSetFact {
     set.annotations.insert("desired".into(), desired.to_string());
     set.annotations.insert("max".into(), most.to_string());
     set
 }
 
-fn old(phases: &[crate::value::phase::Phase]) -> SetFact {
+fn old(phases: &[crate::value::phase::Phase]) -> OwnedSetFact {
     let mut set = set("a", 1, phases);
     set.annotations.insert("prefer-no-schedule".into(), "True".into());
     for node in set.machines.iter_mut().filter_map(|machine| machine.node.as_mut()) {
@@ -27,7 +27,7 @@ fn old(phases: &[crate::value::phase::Phase]) -> SetFact {
     set
 }
 
-fn new(phases: &[crate::value::phase::Phase]) -> SetFact {
+fn new(phases: &[crate::value::phase::Phase]) -> OwnedSetFact {
     let mut set = set("b", 2, phases);
     for node in set.machines.iter_mut().filter_map(|machine| machine.node.as_mut()) {
         node.scale_down = crate::machine_deployment::ScaleDown::HeldByUs;
@@ -251,7 +251,7 @@ fn in_mid_rollout_what_the_autoscaler_wants_to_go_goes_first_wherever_it_is() {
 
 #[test]
 fn while_it_is_paused_nothing_rolls_and_the_number_is_followed() {
-    let paused = |sets: Vec<SetFact>, replicas: i64| {
+    let paused = |sets: Vec<OwnedSetFact>, replicas: i64| {
         case(sets).wants(replicas, "b").with(|view| view.deployment.spec.is_paused = true)
     };
     let sets = || vec![noted(old(&[Running, Running]), 3, 4), noted(new(&[Running]), 3, 4)];
@@ -291,7 +291,7 @@ fn while_it_is_paused_a_set_that_is_scaled_alone_counts_all_that_are_going() {
 
 #[test]
 fn while_it_is_paused_recreate_makes_none_before_the_old_are_gone() {
-    let paused = |sets: Vec<SetFact>| {
+    let paused = |sets: Vec<OwnedSetFact>| {
         case(sets).wants(4, "b").with(|view| {
             view.deployment.spec.is_paused = true;
             view.deployment.spec.strategy = recreate();

@@ -7,10 +7,11 @@ use expect_test::Expect;
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::machine_deployment::{
-    Conclusion, DeploymentChange, DeploymentView, Done, Effect, MachineChange, NodeChange, Progress,
-    SetChange, SetFact, Step, invariants, step,
+    DeploymentChange, DeploymentConclusion, DeploymentEffect, DeploymentProgress, DeploymentStep,
+    DeploymentView, EffectResult, MachineChange, OwnedSetFact, RolloutNodeChange, SetChange, invariants,
+    step,
 };
 
 use super::facts::{self, seconds};
@@ -19,10 +20,10 @@ use super::facts::{self, seconds};
 pub(super) struct Case {
     pub view: DeploymentView,
     pub now: Timestamp,
-    answers: BTreeMap<&'static str, Result<Done, ActError>>,
+    answers: BTreeMap<&'static str, Result<EffectResult, ActError>>,
 }
 
-pub(super) fn case(sets: Vec<SetFact>) -> Case {
+pub(super) fn case(sets: Vec<OwnedSetFact>) -> Case {
     Case { view: facts::view(sets), now: seconds(1_000), answers: BTreeMap::new() }
 }
 
@@ -51,27 +52,28 @@ impl Case {
         })
     }
 
-    /// What comes of effects of this name.
-    pub(super) fn on(mut self, effect: &'static str, outcome: Result<Done, ActError>) -> Self {
+    /// The outcome of effects of this name.
+    pub(super) fn on(mut self, effect: &'static str, outcome: Result<EffectResult, ActError>) -> Self {
         self.answers.insert(effect, outcome);
         self
     }
 
     /// Effects of the pass, and its end.
-    pub(super) fn run(&self) -> (Vec<Effect>, Conclusion) {
-        let mut progress = Progress::default();
+    pub(super) fn run(&self) -> (Vec<DeploymentEffect>, DeploymentConclusion) {
+        let mut progress = DeploymentProgress::default();
         let mut effects = Vec::new();
         for _ in 0..8 {
             match step(&self.view, &progress, self.now) {
-                Step::Act(batch) => {
+                DeploymentStep::Act(batch) => {
                     invariants::batch(&self.view, &progress, &batch, self.now).unwrap();
                     for effect in batch {
-                        let outcome = self.answers.get(effect.name()).cloned().unwrap_or(Ok(Done::Done));
+                        let outcome =
+                            self.answers.get(effect.name()).cloned().unwrap_or(Ok(EffectResult::Done));
                         progress.record(effect.clone(), outcome);
                         effects.push(effect);
                     }
                 }
-                Step::Finish(conclusion) => {
+                DeploymentStep::Finish(conclusion) => {
                     invariants::conclusion(&self.view, &progress, &conclusion).unwrap();
                     return (effects, conclusion);
                 }
@@ -118,21 +120,23 @@ impl Case {
     }
 }
 
-fn wake_text(wake: Wake) -> String {
+fn wake_text(wake: Requeue) -> String {
     match wake {
-        Wake::Resync => "then rest".into(),
-        Wake::Now => "then at once".into(),
-        Wake::After(time) | Wake::Look(time) => format!("then after {time:#}"),
-        Wake::Retry { policy, .. } => format!("then retry after {:#}", policy.base),
-        Wake::Gone => "then never".into(),
+        Requeue::Resync => "then rest".into(),
+        Requeue::Now => "then at once".into(),
+        Requeue::After(time) | Requeue::Look(time) => format!("then after {time:#}"),
+        Requeue::Retry { policy, .. } => format!("then retry after {:#}", policy.base),
+        Requeue::Gone => "then never".into(),
     }
 }
 
-pub(super) fn effect_text(effect: &Effect) -> String {
+pub(super) fn effect_text(effect: &DeploymentEffect) -> String {
     let text = match effect {
-        Effect::WriteDeployment(change) => deployment_text(change),
-        Effect::AdoptSet(set) | Effect::ReleaseSet(set) | Effect::DeleteSet(set) => set.name.to_string(),
-        Effect::CreateSet(set) => {
+        DeploymentEffect::WriteDeployment(change) => deployment_text(change),
+        DeploymentEffect::AdoptSet(set)
+        | DeploymentEffect::ReleaseSet(set)
+        | DeploymentEffect::DeleteSet(set) => set.name.to_string(),
+        DeploymentEffect::CreateSet(set) => {
             format!(
                 "{} with {}{}",
                 set.name,
@@ -140,9 +144,11 @@ pub(super) fn effect_text(effect: &Effect) -> String {
                 texts(set.annotations.iter().map(|(key, value)| (key, Some(value))))
             )
         }
-        Effect::WriteSet { set, change } => format!("{}{}", set.name, set_text(change)),
-        Effect::WriteMachine { machine, change } => format!("{} {}", machine.name, machine_text(change)),
-        Effect::WriteNode { node, change } => format!("{node}{}", node_text(change)),
+        DeploymentEffect::WriteSet { set, change } => format!("{}{}", set.name, set_text(change)),
+        DeploymentEffect::WriteMachine { machine, change } => {
+            format!("{} {}", machine.name, machine_text(change))
+        }
+        DeploymentEffect::WriteNode { node, change } => format!("{node}{}", node_text(change)),
     };
     format!("{} {text}\n", effect.name())
 }
@@ -188,7 +194,7 @@ fn machine_text(change: &MachineChange) -> String {
     }
 }
 
-fn node_text(change: &NodeChange) -> String {
+fn node_text(change: &RolloutNodeChange) -> String {
     let flags = [
         (change.old_taint, "old-taint"),
         (change.holds_autoscaler, "autoscaler-held"),

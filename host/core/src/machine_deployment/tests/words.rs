@@ -1,13 +1,14 @@
-//! What a deployment says of itself: conditions, deadlines, and what is to be mended.
+//! The status of a deployment: conditions, deadlines, and problems to fix.
 
 use expect_test::expect;
 use jiff::tz::TimeZone;
 
 use crate::disruption::maintenance::Windows;
 use crate::driver::write_error::ActError;
-use crate::machine::node::health::Status as Holds;
+use crate::machine::node::health::ConditionStatus as Holds;
 use crate::machine_deployment::{
-    Condition, ConditionKind, RawBounds, RawStrategy, SelectorFact, SetFact, WindowsFact, words,
+    DeploymentCondition, DeploymentConditionKind, DeploymentSelectorFact, OwnedSetFact, RawRolloutBounds,
+    RawStrategy, WindowsFact, words,
 };
 use crate::value::int_or_percent::RawIntOrPercent;
 use crate::value::phase::Phase::{Pending, Running};
@@ -19,9 +20,9 @@ fn running() -> Case {
     case(vec![set("a", 1, &[Running, Running, Running])])
 }
 
-fn progressing(reason: &str, updated: i64) -> Condition {
-    Condition {
-        kind: ConditionKind::Progressing,
+fn progressing(reason: &str, updated: i64) -> DeploymentCondition {
+    DeploymentCondition {
+        kind: DeploymentConditionKind::Progressing,
         status: Holds::True,
         reason: reason.into(),
         message: "as before".into(),
@@ -30,7 +31,7 @@ fn progressing(reason: &str, updated: i64) -> Condition {
     }
 }
 
-fn said(case: Case, condition: Condition) -> Case {
+fn said(case: Case, condition: DeploymentCondition) -> Case {
     case.with(|view| {
         view.deployment.status.conditions = vec![condition];
         let available: u32 = view.sets.iter().map(|set| set.status.available).sum();
@@ -45,7 +46,7 @@ fn said(case: Case, condition: Condition) -> Case {
     })
 }
 
-fn rolled() -> Vec<SetFact> {
+fn rolled() -> Vec<OwnedSetFact> {
     vec![set("a", 1, &[Running, Running, Running]), set("b", 2, &[Pending])]
 }
 
@@ -206,7 +207,7 @@ fn failures_and_freezes_of_sets_are_shown() {
 
 #[test]
 fn a_wish_to_thaw_goes_to_the_sets_and_then_away() {
-    let frozen = |sets: &mut Vec<SetFact>| sets[0].is_frozen = true;
+    let frozen = |sets: &mut Vec<OwnedSetFact>| sets[0].is_frozen = true;
     running().annotated("unfreeze", "yes").with(|view| frozen(&mut view.sets)).check(&expect![[r#"
         write-deployment +freeze 
         write-set workers-a unfreeze=yes
@@ -226,7 +227,7 @@ fn a_wish_to_thaw_goes_to_the_sets_and_then_away() {
 fn what_cannot_be_understood_is_all_told_and_nothing_is_done() {
     let spec = |view: &mut crate::machine_deployment::DeploymentView| {
         view.deployment.spec.replicas = -1;
-        view.deployment.spec.selector = SelectorFact::Misses;
+        view.deployment.spec.selector = DeploymentSelectorFact::Misses;
         view.deployment.spec.template.class_name.clear();
         view.deployment.spec.template.class_kind.clear();
         view.deployment.spec.strategy =
@@ -247,7 +248,8 @@ fn each_way_to_get_a_strategy_wrong_says_what_to_write() {
         });
         case.run().1.message
     };
-    let half = RawBounds { max_unavailable: Some(RawIntOrPercent::Text("many".into())), max_surge: None };
+    let half =
+        RawRolloutBounds { max_unavailable: Some(RawIntOrPercent::Text("many".into())), max_surge: None };
     let lines = [
         told(RawStrategy::default(), true),
         told(RawStrategy { kind: Some("RollingUpdate".into()), ..RawStrategy::default() }, true),
@@ -270,20 +272,20 @@ fn each_way_to_get_a_strategy_wrong_says_what_to_write() {
 
 #[test]
 fn a_selector_that_selects_everything_or_nothing_does_nothing() {
-    running().with(|view| view.deployment.spec.selector = SelectorFact::Everything).check(&expect![[r#"
+    running().with(|view| view.deployment.spec.selector = DeploymentSelectorFact::Everything).check(&expect![[r#"
         SelectingAll: spec.selector is empty and would select all Machines: set it to labels of spec.template; until then nothing is done
         then rest
     "#]]);
-    running().with(|view| view.deployment.spec.selector = SelectorFact::Missing).check(&expect![[r#"
+    running().with(|view| view.deployment.spec.selector = DeploymentSelectorFact::Missing).check(&expect![[r#"
         InvalidDeployment: spec.selector is missing: set it to labels of spec.template; until then nothing is done
         then rest
     "#]]);
-    running().with(|view| view.deployment.spec.selector = SelectorFact::Invalid("no key".into())).check(
-        &expect![[r#"
+    running()
+        .with(|view| view.deployment.spec.selector = DeploymentSelectorFact::Invalid("no key".into()))
+        .check(&expect![[r#"
         InvalidDeployment: spec.selector cannot be understood: no key; until then nothing is done
         then rest
-    "#]],
-    );
+    "#]]);
 }
 
 #[test]
@@ -301,7 +303,7 @@ fn what_is_odd_and_harmless_is_told_beside() {
     let share = |text: &str| Some(RawIntOrPercent::Text(text.into()));
     let much = running().with(|view| {
         view.deployment.spec.strategy.rolling =
-            Some(RawBounds { max_unavailable: share("150%"), max_surge: share("150%") });
+            Some(RawRolloutBounds { max_unavailable: share("150%"), max_surge: share("150%") });
     });
     assert!(much.told().contains("maxUnavailable 150% counts as 100%"), "{}", much.told());
 }

@@ -1,5 +1,5 @@
-//! A small world for deployments to live in: an API server's objects, caches of them that are behind, sets that make and delete
-//! Machines by what their caches show, and Machines that take their time.
+//! A small world for deployments to live in: an API server's objects, caches of them that are behind, sets that make
+//! and delete Machines by what their caches show, and Machines that take their time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::disruption::requests::{self, Permits};
 use crate::machine_deployment::sets::deletion_order as leaving;
 use crate::machine_deployment::{
-    DeploymentFact, DeploymentView, MachineFact, NodeFact, Owner, SetFact, Settings, UpdateResult,
-    UpdateStage,
+    DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact,
+    SetOwner, UpdateResult, UpdateStage,
 };
 use crate::scheduling::gate::Gate;
 use crate::value::phase::Phase;
@@ -17,7 +17,7 @@ use crate::value::phase::Phase;
 use super::dice::Dice;
 use super::facts::{self, NAMES};
 
-/// What watches deliver apart.
+/// The kinds that watches deliver separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Deployment,
@@ -31,7 +31,7 @@ pub(super) const KINDS: [Kind; 3] = [Kind::Deployment, Kind::Set, Kind::Machine]
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     pub set: String,
-    pub fact: MachineFact,
+    pub fact: OwnedMachineFact,
     /// It goes because it had failed, and not because its set had too many.
     pub is_replaced: bool,
 }
@@ -40,13 +40,13 @@ pub(super) struct Owned {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
     pub deployment: Option<DeploymentFact>,
-    pub sets: BTreeMap<String, SetFact>,
+    pub sets: BTreeMap<String, OwnedSetFact>,
     pub machines: BTreeMap<String, Owned>,
     /// Versions of objects, by kind and name.
     pub versions: BTreeMap<(Kind, String), u64>,
 }
 
-/// What can go wrong.
+/// The faults of the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trouble {
     /// Machines fail, also after they have run.
@@ -55,7 +55,6 @@ pub(super) struct Trouble {
     pub updates_fail: bool,
     /// Writes fail, some after they were done, and the process dies between writes.
     pub writes_fail: bool,
-    /// Caches are behind.
     pub is_stale: bool,
 }
 
@@ -70,7 +69,7 @@ pub(super) struct World {
     pub trouble: Trouble,
     pub gate: Gate,
     made: u32,
-    /// Whoever wrote something wrong, in words.
+    /// The invariants that were broken, as text.
     pub complaints: BTreeSet<String>,
     /// Bounds that the user has asked for at any time: the most Machines, and the fewest available.
     pub most: u32,
@@ -78,7 +77,7 @@ pub(super) struct World {
     /// The user has changed the number: who wants more does not wait until other Machines are drained.
     pub is_scaled: bool,
     pub writes: usize,
-    /// Who was let go, and when.
+    /// The Machines whose deletion was permitted, and when.
     pub let_go: Vec<(String, Timestamp)>,
     /// How many went that had Nodes.
     pub gone: usize,
@@ -165,27 +164,27 @@ impl World {
             .cache
             .sets
             .values()
-            .map(|set| SetFact { machines: self.cached_machines(set.name.as_str()), ..set.clone() });
+            .map(|set| OwnedSetFact { machines: self.cached_machines(set.name.as_str()), ..set.clone() });
         Some(DeploymentView {
             deployment,
             sets: sets.collect(),
             unreadable_sets: Vec::new(),
             overlapping: Vec::new(),
             gate: self.gate,
-            settings: Settings { holds_autoscaler: true, has_target: true },
+            settings: DeploymentSettings { holds_autoscaler: true, has_target: true },
             names: &NAMES,
         })
     }
 
-    fn cached_machines(&self, set: &str) -> Vec<MachineFact> {
+    fn cached_machines(&self, set: &str) -> Vec<OwnedMachineFact> {
         let machines = self.cache.machines.values().filter(|machine| machine.set == set);
         machines.map(|machine| machine.fact.clone()).collect()
     }
 
-    /// What really is of use.
+    /// Returns the Machines that really are available.
     pub(super) fn available(&self) -> u32 {
         let is_available = |machine: &&Owned| {
-            let is_out = machine.fact.node.as_ref().is_some_and(NodeFact::is_out_of_service);
+            let is_out = machine.fact.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
             machine.fact.phase == Phase::Running && !machine.fact.is_deleting && !is_out
         };
         u32::try_from(self.truth.machines.values().filter(is_available).count()).unwrap()
@@ -197,7 +196,7 @@ impl World {
         u32::try_from(self.truth.machines.values().filter(counted).count()).unwrap()
     }
 
-    pub(super) fn machine_mut(&mut self, name: &str) -> Option<&mut MachineFact> {
+    pub(super) fn machine_mut(&mut self, name: &str) -> Option<&mut OwnedMachineFact> {
         self.truth.machines.get_mut(name).map(|owned| &mut owned.fact)
     }
 
@@ -225,7 +224,7 @@ impl World {
         if live < wanted && !set.is_scale_up_disabled {
             (live..wanted).for_each(|_| self.create(&set));
         }
-        let mut going: Vec<(MachineFact, bool)> = in_order
+        let mut going: Vec<(OwnedMachineFact, bool)> = in_order
             .iter()
             .take(in_order.len().saturating_sub(wanted))
             .map(|machine| ((*machine).clone(), false))
@@ -250,8 +249,8 @@ impl World {
         self.report(&set, &machines);
     }
 
-    fn report(&mut self, observed: &SetFact, machines: &[MachineFact]) {
-        let mut seen = SetFact { machines: machines.to_vec(), ..observed.clone() };
+    fn report(&mut self, observed: &OwnedSetFact, machines: &[OwnedMachineFact]) {
+        let mut seen = OwnedSetFact { machines: machines.to_vec(), ..observed.clone() };
         facts::report(&mut seen);
         let Some(set) = self.truth.sets.get_mut(observed.name.as_str()) else { return };
         if set.status != seen.status || set.observed_generation != seen.observed_generation {
@@ -262,10 +261,10 @@ impl World {
         }
     }
 
-    fn create(&mut self, set: &SetFact) {
+    fn create(&mut self, set: &OwnedSetFact) {
         self.made += 1;
         let name = format!("{}-{}", set.name, self.made);
-        let fact = MachineFact {
+        let fact = OwnedMachineFact {
             created: self.now,
             hash: set.selected_hash.clone(),
             ..facts::machine(&name, Phase::New)
@@ -280,7 +279,7 @@ impl World {
         self.wrote(set.name.as_str(), Kind::Machine, &name);
     }
 
-    fn remove(&mut self, set: &str, machine: &MachineFact, is_replaced: bool) {
+    fn remove(&mut self, set: &str, machine: &OwnedMachineFact, is_replaced: bool) {
         let Some(owned) = self.truth.machines.get_mut(machine.name.as_str()) else { return };
         if owned.fact.is_deleting || owned.fact.uid != machine.uid || owned.set != set {
             return;
@@ -338,13 +337,13 @@ impl World {
     }
 
     /// The sets that a living deployment owns.
-    pub(super) fn own_sets(&self) -> impl Iterator<Item = &SetFact> {
-        self.truth.sets.values().filter(|set| set.owner == Owner::This)
+    pub(super) fn own_sets(&self) -> impl Iterator<Item = &OwnedSetFact> {
+        self.truth.sets.values().filter(|set| set.owner == SetOwner::This)
     }
 }
 
-/// What the Machine's half of an update in place, and the agent of its Node, do next.
-fn update_in_place(machine: &mut MachineFact, fails: bool) {
+/// Simulates the Machine's part of an update in place, and the agent of its Node.
+fn update_in_place(machine: &mut OwnedMachineFact, fails: bool) {
     let Some(node) = machine.node.as_mut() else { return };
     if !node.is_candidate {
         return;
@@ -368,7 +367,7 @@ fn update_in_place(machine: &mut MachineFact, fails: bool) {
     }
 }
 
-fn answered(machine: &mut MachineFact, result: UpdateResult) {
+fn answered(machine: &mut OwnedMachineFact, result: UpdateResult) {
     let Some(node) = machine.node.as_mut() else { return };
     let (stage, phase) = match result {
         UpdateResult::Successful => (UpdateStage::Successful, Phase::InPlaceUpdateSuccessful),
@@ -381,7 +380,7 @@ fn answered(machine: &mut MachineFact, result: UpdateResult) {
 }
 
 /// Nothing of a rollout is left on a Node.
-pub(super) fn is_clean(node: &NodeFact) -> bool {
+pub(super) fn is_clean(node: &RolloutNodeFact) -> bool {
     let plain = facts::node("");
-    NodeFact { name: plain.name.clone(), stage: None, ..node.clone() } == plain
+    RolloutNodeFact { name: plain.name.clone(), stage: None, ..node.clone() } == plain
 }

@@ -1,8 +1,8 @@
-//! Of which class a Machine is made, where its owner names alternatives for a cloud that has no capacity.
+//! Chooses the class of a Machine, if its owner names alternatives for a cloud without capacity.
 //!
-//! Classes of Machines that are there are never changed. One that the cloud had no capacity for, and that has no VM, is deleted, and
-//! another one takes its place, of the first class that is not remembered as exhausted. Where all of them are, it stays and asks
-//! again as ever, so that the autoscaler sees it.
+//! The class of an existing Machine never changes. A Machine without a VM for which the cloud had no capacity is
+//! deleted and replaced by one of the first class that is not known to be exhausted. If all classes are, it stays and
+//! retries as usual, so that the autoscaler sees it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,19 +10,19 @@ use crate::disruption::maintenance::left;
 use crate::driver::alternatives::{Choice, Exhausted};
 use crate::value::id::Name;
 
-use crate::machine_set::effect::Progress;
+use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
 /// Classes to choose from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alternatives {
-    /// The class of the template and those that its owner names beside it, in order, as far as they can be used. Empty where none
-    /// are named.
+    /// The class of the template and the alternatives that its owner names, in order, as far as they can be used. Empty
+    /// without alternatives.
     pub classes: Vec<Name>,
     /// Those that are named and cannot be used.
     pub unusable: Vec<Name>,
-    /// What is known of their capacity.
+    /// The classes that were found exhausted.
     pub exhausted: Exhausted,
 }
 
@@ -32,7 +32,7 @@ impl Alternatives {
     }
 }
 
-/// The class that Machines are made of at this moment; `None` for that of the template.
+/// Returns the class for new Machines; `None` for that of the template.
 pub(crate) fn class(view: &SetView, now: Timestamp) -> Option<Name> {
     let own = view.set.template.as_ref().and_then(|template| template.class.as_ref());
     match view.alternatives.choose(now) {
@@ -43,7 +43,7 @@ pub(crate) fn class(view: &SetView, now: Timestamp) -> Option<Name> {
     }
 }
 
-/// The cloud had no capacity for it, and there is another class to try.
+/// Returns whether the cloud had no capacity for it, and there is another class to try.
 pub(crate) fn is_to_move(view: &SetView, machine: &ChildFact, now: Timestamp) -> bool {
     let is_other = match view.alternatives.choose(now) {
         Choice::Pool(class) => machine.class.as_ref() != Some(class),
@@ -52,14 +52,14 @@ pub(crate) fn is_to_move(view: &SetView, machine: &ChildFact, now: Timestamp) ->
     machine.is_exhausted && is_other
 }
 
-/// When the first class ends its rest, where a Machine waits for it.
-pub(crate) fn rest(view: &SetView, progress: &Progress, now: Timestamp) -> Option<SignedDuration> {
+/// Returns the time until a class can be tried again, if a Machine waits for it.
+pub(crate) fn rest(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<SignedDuration> {
     let Choice::Later { until, .. } = view.alternatives.choose(now) else { return None };
     let waits = members::living(view, progress).into_iter().any(|machine| machine.is_exhausted);
     waits.then(|| left(until, now))
 }
 
-/// What is to be mended, in words.
+/// Returns the problem of the alternatives, for people.
 pub(crate) fn problem(view: &SetView) -> Option<String> {
     let names: Vec<&str> = view.alternatives.unusable.iter().map(Name::as_str).collect();
     let message = format!(

@@ -1,5 +1,5 @@
-//! Machines that are missing are made: one, then two, then four at a time, so that what is wrong with the first is not wrong with
-//! a hundred.
+//! Creates missing Machines: one, then two, then four at a time, so that an error of the first does not happen a
+//! hundred times.
 
 use jiff::Timestamp;
 
@@ -10,44 +10,43 @@ use crate::scheduling::gate::{EffectKind, permits};
 use super::capacity;
 use super::names;
 use super::overshoot;
-use crate::machine_set::effect::{BURST, Birth, Effect, Progress, TakenBy};
-use crate::machine_set::errors::Troubles;
+use crate::machine_set::effect::{BURST, CreateMode, NameTakenBy, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
 use crate::machine_set::members::adoption as claim;
 
-/// A name that somebody else's Machine has is left out. So many in a row are no accident.
+/// The number of names in a row that Machines of others have before the reconcile stops. Single ones are skipped.
 pub(crate) const FOREIGN_NAMES: usize = 5;
 
-/// How many are missing, whether or not they may be made.
-pub(crate) fn missing(view: &SetView, progress: &Progress) -> usize {
+/// Returns how many are missing, whether or not they may be created.
+pub(crate) fn missing(view: &SetView, progress: &SetProgress) -> usize {
     members::wanted(view).saturating_sub(members::living(view, progress).len())
 }
 
-/// Nothing holds creation.
-pub(crate) fn is_free(view: &SetView, progress: &Progress) -> bool {
+/// Returns whether creation is not blocked.
+pub(crate) fn is_free(view: &SetView, progress: &SetProgress) -> bool {
     permits(view.gate, EffectKind::Create)
         && !view.set.is_scale_up_disabled
         && !overshoot::holds_creation(view, progress)
 }
 
-/// What the attempts of this pass say.
+/// The result of this reconcile's creations so far.
 enum Attempts {
-    /// These are to be done first: a name is taken, and it is not known by whose Machine; or an answer got lost.
-    First(Vec<Effect>),
-    /// No more are made in this pass.
+    /// These effects come first: a name is taken by an unknown Machine, or an answer was lost.
+    First(Vec<SetEffect>),
+    /// No more are created in this reconcile.
     Stop,
-    /// So many were made.
+    /// The number that was created.
     Made(usize),
 }
 
-/// The next batch.
 pub(crate) fn next(
     view: &SetView,
-    progress: &Progress,
-    troubles: &mut Troubles,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
     now: Timestamp,
-) -> Option<Vec<Effect>> {
+) -> Option<Vec<SetEffect>> {
     let planned = missing(view, progress).min(BURST);
     if planned == 0 || !claim::is_settled(view, progress) || !is_free(view, progress) {
         return None;
@@ -68,18 +67,22 @@ pub(crate) fn next(
         troubles.ordinals_used_up(view.names.closed_ordinal);
         return None;
     }
-    let creations: Vec<Effect> =
+    let creations: Vec<SetEffect> =
         names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal, now)).collect();
     (!creations.is_empty()).then_some(creations)
 }
 
-/// A listing, where Machines may be there that are not seen and others are to be made.
-pub(crate) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+/// Lists the Machines, if some may be missing in the cache and others must be created.
+pub(crate) fn unseen(
+    view: &SetView,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
+) -> Option<Vec<SetEffect>> {
     if missing(view, progress) == 0 || !names::may_be_unseen(view, progress) {
         return None;
     }
     match &progress.listing {
-        None => Some(vec![Effect::ListMachines]),
+        None => Some(vec![SetEffect::ListMachines]),
         Some(Ok(_)) => None,
         Some(Err(error)) => {
             troubles.write("list the Machines of the set before it makes others", error);
@@ -88,19 +91,19 @@ pub(crate) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Trouble
     }
 }
 
-fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> Effect {
+fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> SetEffect {
     let class = capacity::class(view, now);
     let birth = match &view.class {
         // Alternatives are there.
-        _ if class.is_some() => Birth::Claimed,
-        ClassFact::Ready(_) => Birth::Claimed,
-        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => Birth::Unclaimed,
+        _ if class.is_some() => CreateMode::Claimed,
+        ClassFact::Ready(_) => CreateMode::Claimed,
+        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => CreateMode::Unclaimed,
     };
     let name = names::name(&view.set.key.name, &view.set.uid, ordinal);
-    Effect::Create { name, ordinal, birth, class }
+    SetEffect::Create { name, ordinal, birth, class }
 }
 
-fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: Timestamp) -> Attempts {
+fn attempts(view: &SetView, progress: &SetProgress, troubles: &mut SetErrors, now: Timestamp) -> Attempts {
     let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
     for (ordinal, attempt) in &progress.created {
         match &attempt.result {
@@ -108,9 +111,9 @@ fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: T
             Err(_) if progress.is_made(attempt) => {}
             Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal, now)),
             Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
-                None => first.push(Effect::LookAtMachine { name: attempt.name.clone() }),
-                Some(Ok(TakenBy::Other)) => foreign += 1,
-                Some(Ok(TakenBy::This) | Err(ActError::Gone)) => {
+                None => first.push(SetEffect::LookAtMachine { name: attempt.name.clone() }),
+                Some(Ok(NameTakenBy::Other)) => foreign += 1,
+                Some(Ok(NameTakenBy::This) | Err(ActError::Gone)) => {
                     troubles.unseen("a Machine that the caches do not show yet was made by an earlier pass");
                     stops = true;
                 }

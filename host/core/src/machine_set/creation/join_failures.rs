@@ -1,27 +1,26 @@
-//! A set whose last Machines have all failed to join makes no more, where the settings ask for it: whatever keeps the next one from
-//! joining would cost a VM each time.
+//! Freezes a set whose last Machines have all failed to join, if the settings ask for it: each further one would cost a
+//! VM.
 //!
-//! Machines that fail are replaced and gone, so that how many there were in a row is noted on the set.
+//! Failed Machines are replaced and deleted, so the number in a row is noted on the set.
 
 use std::fmt;
 
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use crate::machine_set::effect::Progress;
+use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
 /// Machines in a row that have failed to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedJoins {
-    /// How many.
     pub count: u32,
     /// The highest ordinal among them.
     pub last: u32,
 }
 
 impl FailedJoins {
-    /// As it is written on the set. What cannot be read is nothing.
+    /// Parses the note of the set. An invalid note counts as none.
     pub fn parse(text: &str) -> Option<Self> {
         let (count, last) = text.split_once(" up to ")?;
         Some(Self { count: count.parse().ok()?, last: last.parse().ok()? })
@@ -34,13 +33,13 @@ impl fmt::Display for FailedJoins {
     }
 }
 
-/// What the set is to note. Machines count once, since those that were counted have lower ordinals; a later one that joins, or
-/// somebody who asks for a thaw, begins the count anew.
-pub(crate) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins> {
+/// Returns the count to note on the set. Machines count once, since those that were counted have lower ordinals; a
+/// later one that joins, or a request to thaw, restarts the count.
+pub(crate) fn counted(view: &SetView, progress: &SetProgress) -> Option<FailedJoins> {
     view.settings.failed_joins?;
     let machines = members::living(view, progress);
     if view.set.is_thaw_asked {
-        // Those that are there and kept are not to count again.
+        // Preserved Machines do not count again.
         let past =
             machines.iter().filter(|machine| never_joined(machine)).filter_map(|machine| machine.ordinal);
         return past.max().map(|last| FailedJoins { count: 0, last });
@@ -65,13 +64,13 @@ pub(crate) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins
     Some(FailedJoins { count, last })
 }
 
-/// There are as many as the settings allow.
-pub(crate) fn are_too_many(view: &SetView, progress: &Progress) -> bool {
+/// Returns whether the count has reached the limit of the settings.
+pub(crate) fn are_too_many(view: &SetView, progress: &SetProgress) -> bool {
     let counted = counted(view, progress).map_or(0, |counted| counted.count);
     view.settings.failed_joins.is_some_and(|limit| limit > 0 && counted >= limit)
 }
 
-/// Its creation is the last that was done with it, and it has failed.
+/// Returns whether its last operation is a failed creation.
 fn never_joined(machine: &ChildFact) -> bool {
     let is_creation = machine
         .operation

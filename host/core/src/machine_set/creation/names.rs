@@ -1,11 +1,11 @@
-//! The names of a set's Machines.
+//! Names of a set's Machines.
 //!
-//! A Machine's name follows from its set and its ordinal, and a pass gives out the lowest ordinals that are open: above the one up
-//! to which the set says that they are closed, and not seen on any Machine. A pass that does not see what an earlier one made thus asks
-//! for the same names, the API server refuses them, and nothing is made twice: not after a crash, not with a cache that is behind,
-//! not by a request that arrives late.
+//! A Machine's name follows from its set and its ordinal, and a reconcile uses the lowest open ordinals: those above
+//! the closed ordinal of the set that no visible Machine has. So a reconcile that does not see the Machines of an
+//! earlier one requests the same names, the API server refuses them, and nothing is created twice: not after a crash,
+//! not with a cache that is behind, not by a request that arrives late.
 //!
-//! An ordinal is closed before its Machine goes, so that nobody gets the name of one that is gone.
+//! An ordinal is closed before its Machine is deleted, so that no Machine gets the name of a deleted one.
 
 use std::collections::BTreeSet;
 
@@ -14,28 +14,28 @@ use jiff::Timestamp;
 use crate::value::id::{Name, Uid};
 
 use super::create;
-use crate::machine_set::effect::{Progress, TakenBy};
+use crate::machine_set::effect::{NameTakenBy, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 use crate::machine_set::removal::choose as remove;
 
-/// Names end with so many characters that tell the Machines of a set apart.
+/// The number of characters at the end of a name that distinguish the Machines of a set.
 const SUFFIX_CHARS: usize = 5;
 
-/// The characters that Kubernetes uses for this: no vowels, so that no words come about.
+/// The characters that Kubernetes uses for this: no vowels, so that no words appear.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// 27^5: so many suffixes there are, and so many Machines a set can have in its life.
+/// 27^5: the number of suffixes, and of Machines that a set can have in its life.
 const SUFFIXES: u32 = 14_348_907;
 
-/// Prime to [`SUFFIXES`], which is a power of three, so that no two ordinals of a set have the same suffix before all were
-/// given out. Large, so that neighbours do not look alike.
+/// Coprime to [`SUFFIXES`], a power of three, so that no two ordinals of a set have the same suffix before all are
+/// used. Large, so that neighbours look different.
 const STRIDE: u32 = 8_867_513;
 
 /// The longest name: labels of Nodes hold names of Machines, and a label's value has at most 63 characters.
 const NAME_CHARS: usize = 63;
 
-/// The name of a set's Machine. The same for ever.
+/// Returns the name of a set's Machine. It never changes.
 pub fn name(set: &Name, uid: &Uid, ordinal: u32) -> Name {
     let suffixes = u64::from(SUFFIXES);
     let mut left = (fnv(uid) % suffixes + u64::from(ordinal) % suffixes * u64::from(STRIDE)) % suffixes;
@@ -48,25 +48,24 @@ pub fn name(set: &Name, uid: &Uid, ordinal: u32) -> Name {
     let suffix: String = suffix.collect();
     // Names of objects are ASCII, so that characters are bytes.
     let prefix: String = set.as_str().chars().take(NAME_CHARS - SUFFIX_CHARS - 1).collect();
-    // What was cut off after a dot would begin a part of the name with a dash.
+    // A cut after a dot would begin a part of the name with a dash.
     Name::new(format!("{}-{suffix}", prefix.trim_end_matches(['.', '-'])))
 }
 
-/// The ordinal that is written on a Machine, if its name follows from it: another set's, or one that somebody has changed, says
-/// nothing here.
+/// Returns the ordinal that is written on a Machine, if its name follows from it. That of another set, or a changed
+/// one, does not count.
 pub fn ordinal_of(set: &Name, uid: &Uid, machine: &Name, text: &str) -> Option<u32> {
     text.parse().ok().filter(|ordinal| *ordinal < SUFFIXES && name(set, uid, *ordinal) == *machine)
 }
 
-/// 64-bit FNV-1a.
 fn fnv(uid: &Uid) -> u64 {
     uid.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// The ordinals that Machines are seen with, whoever they belong to by now.
-fn seen(view: &SetView, progress: &Progress) -> BTreeSet<u32> {
+/// Returns the ordinals of all visible Machines, whatever their owner.
+fn seen(view: &SetView, progress: &SetProgress) -> BTreeSet<u32> {
     members::all(view, progress).iter().filter_map(|machine| machine.ordinal).collect()
 }
 
@@ -74,11 +73,11 @@ fn is_closed(view: &SetView, ordinal: u32) -> bool {
     view.set.closed_ordinal.is_some_and(|closed| ordinal <= closed)
 }
 
-/// The open ordinals that this pass has not tried, the lowest first.
-pub(crate) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = u32> {
+/// Returns the open ordinals that this reconcile has not tried, the lowest first.
+pub(crate) fn open(view: &SetView, progress: &SetProgress) -> impl Iterator<Item = u32> {
     let seen = seen(view, progress);
     let tried: BTreeSet<u32> = progress.created.keys().copied().collect();
-    // A Machine whose ordinal somebody has taken off has its name all the same.
+    // A Machine without its ordinal still has its name.
     let names: BTreeSet<Name> = members::all(view, progress)
         .iter()
         .filter(|machine| machine.ordinal.is_none())
@@ -91,29 +90,30 @@ pub(crate) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = 
         .filter(move |ordinal| !seen.contains(ordinal) && !tried.contains(ordinal) && !is_there(*ordinal))
 }
 
-/// The set has closed a higher ordinal than any Machine has that is seen: either that Machine is gone, or it is not seen yet.
-pub(crate) fn may_be_unseen(view: &SetView, progress: &Progress) -> bool {
+/// Returns whether the set has closed a higher ordinal than any visible Machine has: either that Machine is gone, or
+/// the cache does not show it yet.
+pub(crate) fn may_be_unseen(view: &SetView, progress: &SetProgress) -> bool {
     view.set.closed_ordinal > members::all(view, progress).iter().filter_map(|machine| machine.ordinal).max()
 }
 
-/// The ordinal to close, when a Machine is on its way out, or is about to be, whose ordinal is open; or when an open one was left
-/// out below others and nobody is missing who could get it; or when names are others'.
-pub(crate) fn to_close(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+/// Returns the ordinal to close: when a Machine with an open ordinal is being deleted or about to be; when a lower open
+/// one was skipped and no Machine is missing that could get it; or when others have the names.
+pub(crate) fn to_close(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<u32> {
     let highest = of_machines(view, progress, now);
     highest.max(of_others(view, progress))
 }
 
-/// So many names that others have by now that a pass ends with them: Machines that this set has handed on, for example. They are not
-/// tried again. All lower ones that were open were tried before.
-fn of_others(view: &SetView, progress: &Progress) -> Option<u32> {
-    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(TakenBy::Other)));
+/// Returns the ordinal to close when so many names in a row belong to others that the reconcile stops: to Machines that
+/// this set has transferred, for example. They are not tried again. All lower open ones were tried before.
+fn of_others(view: &SetView, progress: &SetProgress) -> Option<u32> {
+    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(NameTakenBy::Other)));
     let taken = progress.created.iter().filter(|(_, attempt)| is_of_others(&attempt.name));
     let ordinals: Vec<u32> = taken.map(|(ordinal, _)| *ordinal).collect();
     let are_many = ordinals.len() >= create::FOREIGN_NAMES;
     ordinals.into_iter().max().filter(|ordinal| are_many && !is_closed(view, *ordinal))
 }
 
-fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+fn of_machines(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<u32> {
     let seen = seen(view, progress);
     let highest = seen.last().copied().filter(|highest| !is_closed(view, *highest))?;
     let is_open = |machine: &ChildFact| machine.ordinal.is_some_and(|ordinal| !is_closed(view, ordinal));
@@ -129,8 +129,8 @@ fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u3
     (is_leaving || (is_settled && left_out())).then_some(highest)
 }
 
-/// What is to be closed is not closed yet, so that nobody may be made or deleted.
-pub(crate) fn is_unwritten(view: &SetView, progress: &Progress, now: Timestamp) -> bool {
+/// Returns whether an ordinal must still be closed, so that no Machine may be created or deleted.
+pub(crate) fn is_unwritten(view: &SetView, progress: &SetProgress, now: Timestamp) -> bool {
     to_close(view, progress, now).is_some() && !matches!(progress.write_set, Some(Ok(())))
 }
 

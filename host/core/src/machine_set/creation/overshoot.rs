@@ -1,7 +1,7 @@
-//! When a set makes no more Machines, whatever the reason is: as a last resort, a set that has far more Machines than it
-//! may have; and where the settings ask for it, one whose last Machines have all failed to join.
+//! Freezes a set that has far more Machines than it may have, as a last resort; and if the settings ask for it, one
+//! whose last Machines have all failed to join.
 //!
-//! Machines on their way out count, so that a fast scale-down freezes a set for a moment, as others expect.
+//! Machines in deletion count, so that a fast scale-down freezes a set for a moment, as in MCM.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::machine::MetaChange;
 
 use super::join_failures as joins;
 use super::names;
-use crate::machine_set::conclusion::{ConditionKind, SetCondition};
-use crate::machine_set::effect::Progress;
+use crate::machine_set::conclusion::{SetCondition, SetConditionKind};
+use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
 
-/// What is to become of the freeze.
+/// The decision about the freeze of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum FreezeDecision {
     /// There are too many.
     Freeze,
     /// It is to end.
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
     Stay,
 }
 
-/// From so many Machines on there are too many.
+/// Returns the number of Machines from which on there are too many.
 fn high(view: &SetView) -> i64 {
     let allowed = match &view.deployment {
         Some(deployment) => i64::from(deployment.replicas) + i64::from(deployment.surge),
@@ -36,7 +36,7 @@ fn high(view: &SetView) -> i64 {
     allowed.max(0) + i64::from(view.settings.safety_up)
 }
 
-fn count(view: &SetView, progress: &Progress) -> i64 {
+fn count(view: &SetView, progress: &SetProgress) -> i64 {
     let Some(template) = &view.set.template else { return 0 };
     let has_all = |labels: &BTreeMap<String, String>| {
         template.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
@@ -45,32 +45,32 @@ fn count(view: &SetView, progress: &Progress) -> i64 {
     i64::try_from(counted.count()).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn verdict(view: &SetView, progress: &Progress) -> Verdict {
+pub(crate) fn verdict(view: &SetView, progress: &SetProgress) -> FreezeDecision {
     let is_frozen = view.set.is_frozen || view.set.told.is_frozen;
     let (count, high) = (count(view, progress), high(view));
     if view.set.is_thaw_asked && is_frozen {
-        Verdict::Thaw
+        FreezeDecision::Thaw
     } else if count >= high || joins::are_too_many(view, progress) {
-        Verdict::Freeze
+        FreezeDecision::Freeze
     } else if is_frozen && count <= high - i64::from(view.settings.safety_down) {
-        Verdict::Thaw
+        FreezeDecision::Thaw
     } else {
-        Verdict::Stay
+        FreezeDecision::Stay
     }
 }
 
-/// Labels and annotations of the set that differ from what they should be. None when they do not.
-pub(crate) fn change(view: &SetView, progress: &Progress, now: Timestamp) -> Option<MetaChange> {
+/// Returns the labels and annotations of the set to change, if any.
+pub(crate) fn change(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<MetaChange> {
     let (set, names) = (&view.set, view.names);
     let mut change = MetaChange::default();
     match verdict(view, progress) {
-        Verdict::Freeze if !set.is_frozen => {
+        FreezeDecision::Freeze if !set.is_frozen => {
             change.labels.insert(names.freeze.to_owned(), Some(names.freeze_value.to_owned()));
         }
-        Verdict::Thaw if set.is_frozen => {
+        FreezeDecision::Thaw if set.is_frozen => {
             change.labels.insert(names.freeze.to_owned(), None);
         }
-        Verdict::Freeze | Verdict::Thaw | Verdict::Stay => {}
+        FreezeDecision::Freeze | FreezeDecision::Thaw | FreezeDecision::Stay => {}
     }
     if set.is_thaw_asked {
         change.annotations.insert(names.unfreeze.to_owned(), None);
@@ -85,21 +85,21 @@ pub(crate) fn change(view: &SetView, progress: &Progress, now: Timestamp) -> Opt
     (change != MetaChange::default()).then_some(change)
 }
 
-/// Nothing is created, as far as this pass could make it so.
-pub(crate) fn holds_creation(view: &SetView, progress: &Progress) -> bool {
+/// Returns whether the freeze blocks creation.
+pub(crate) fn holds_creation(view: &SetView, progress: &SetProgress) -> bool {
     match verdict(view, progress) {
-        Verdict::Freeze => true,
-        Verdict::Thaw => view.set.is_frozen && !matches!(progress.write_set, Some(Ok(()))),
-        Verdict::Stay => view.set.is_frozen,
+        FreezeDecision::Freeze => true,
+        FreezeDecision::Thaw => view.set.is_frozen && !matches!(progress.write_set, Some(Ok(()))),
+        FreezeDecision::Stay => view.set.is_frozen,
     }
 }
 
-/// What the status says of it.
-pub(crate) fn condition(view: &SetView, progress: &Progress) -> Option<SetCondition> {
+/// Returns the condition for the status.
+pub(crate) fn condition(view: &SetView, progress: &SetProgress) -> Option<SetCondition> {
     let holds = match verdict(view, progress) {
-        Verdict::Freeze => true,
-        Verdict::Thaw => view.set.told.is_frozen && holds_creation(view, progress),
-        Verdict::Stay => view.set.told.is_frozen,
+        FreezeDecision::Freeze => true,
+        FreezeDecision::Thaw => view.set.told.is_frozen && holds_creation(view, progress),
+        FreezeDecision::Stay => view.set.told.is_frozen,
     };
     if joins::are_too_many(view, progress) {
         let message = format!(
@@ -107,7 +107,7 @@ pub(crate) fn condition(view: &SetView, progress: &Progress) -> Option<SetCondit
              by keeping one of them, then set the annotation {}",
             view.names.unfreeze
         );
-        return Some(SetCondition { kind: ConditionKind::Frozen, reason: "MachinesFailToJoin", message });
+        return Some(SetCondition { kind: SetConditionKind::Frozen, reason: "MachinesFailToJoin", message });
     }
     let (high, down) = (high(view), view.settings.safety_down);
     let message = format!(
@@ -116,5 +116,9 @@ pub(crate) fn condition(view: &SetView, progress: &Progress) -> Option<SetCondit
         high - i64::from(down),
         view.names.unfreeze
     );
-    holds.then_some(SetCondition { kind: ConditionKind::Frozen, reason: "OverShootingReplicaCount", message })
+    holds.then_some(SetCondition {
+        kind: SetConditionKind::Frozen,
+        reason: "OverShootingReplicaCount",
+        message,
+    })
 }

@@ -1,62 +1,66 @@
-//! Whose Machines are whose: those without a controller that the selector selects are adopted, those that it does not select
-//! any more are let go. Machines that somebody else controls are never touched.
+//! Adopts Machines without a controller that the selector selects, and releases those that it no longer selects.
+//! Machines of other controllers are never touched.
 
-use crate::machine_set::effect::{BURST, Effect, MachineRef, Progress};
-use crate::machine_set::errors::Troubles;
-use crate::machine_set::facts::{ChildFact, Owner, SetView};
+use crate::machine_set::effect::{BURST, MachineRef, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
+use crate::machine_set::facts::{ChildFact, MachineOwner, SetView};
 use crate::machine_set::members;
 
 fn is_orphan(view: &SetView, machine: &ChildFact) -> bool {
-    machine.owner == Owner::None
+    machine.owner == MachineOwner::None
         && !machine.is_deleting
         && !machine.is_unreadable
         && members::is_selected(view, machine)
 }
 
-/// One that is on its way out stays the set's until it is gone.
+/// Returns whether the set must release it. A Machine in deletion stays the set's until it is gone.
 fn is_stray(view: &SetView, machine: &ChildFact) -> bool {
-    machine.owner == Owner::This
+    machine.owner == MachineOwner::This
         && !machine.is_deleting
         && !machine.is_unreadable
         && !members::is_selected(view, machine)
 }
 
-/// Whether the set may adopt this Machine, or is to let it go.
-pub(crate) fn is_right(view: &SetView, effect: &Effect, machine: &ChildFact) -> bool {
+/// Returns whether the set may adopt this Machine, or must release it.
+pub(crate) fn is_right(view: &SetView, effect: &SetEffect, machine: &ChildFact) -> bool {
     match effect {
-        Effect::Adopt(_) => is_orphan(view, machine),
-        Effect::Release(_) => is_stray(view, machine),
-        Effect::Claim
-        | Effect::ReleaseFinalizer
-        | Effect::ListMachines
-        | Effect::LookAtSet
-        | Effect::LookAtMachine { .. }
-        | Effect::Preserve(..)
-        | Effect::Sync(..)
-        | Effect::Create { .. }
-        | Effect::Delete(..)
-        | Effect::WriteSet(_) => false,
+        SetEffect::Adopt(_) => is_orphan(view, machine),
+        SetEffect::Release(_) => is_stray(view, machine),
+        SetEffect::Claim
+        | SetEffect::ReleaseFinalizer
+        | SetEffect::ListMachines
+        | SetEffect::LookAtSet
+        | SetEffect::LookAtMachine { .. }
+        | SetEffect::Preserve(..)
+        | SetEffect::Sync(..)
+        | SetEffect::Create { .. }
+        | SetEffect::Delete(..)
+        | SetEffect::WriteSet(_) => false,
     }
 }
 
-/// The next batch. None when everything is settled or was tried.
-pub(crate) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+/// Returns the next batch, or `None` when everything is done or was tried.
+pub(crate) fn next(
+    view: &SetView,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
+) -> Option<Vec<SetEffect>> {
     let machines = members::all(view, progress);
     let strays = machines.iter().filter(|machine| is_stray(view, machine));
     let releases = strays
         .filter(|machine| !progress.released.contains_key(&machine.uid))
-        .map(|machine| Effect::Release(MachineRef::of(machine)));
-    let mut effects: Vec<Effect> = releases.take(BURST.saturating_sub(progress.released.len())).collect();
+        .map(|machine| SetEffect::Release(MachineRef::of(machine)));
+    let mut effects: Vec<SetEffect> = releases.take(BURST.saturating_sub(progress.released.len())).collect();
     let orphans: Vec<&ChildFact> = machines.iter().filter(|machine| is_orphan(view, machine)).collect();
     if !orphans.is_empty() {
         match &progress.set {
-            // The caches may be behind: whoever was deleted adopts nobody.
-            None => effects.push(Effect::LookAtSet),
+            // The caches may be behind: a deleted set must not adopt.
+            None => effects.push(SetEffect::LookAtSet),
             Some(Ok(set)) if set.uid == view.set.uid && !set.is_deleting => {
                 let adoptions = orphans
                     .into_iter()
                     .filter(|machine| !progress.adopted.contains_key(&machine.uid))
-                    .map(|machine| Effect::Adopt(MachineRef::of(machine)));
+                    .map(|machine| SetEffect::Adopt(MachineRef::of(machine)));
                 effects.extend(adoptions.take(BURST.saturating_sub(progress.adopted.len())));
             }
             Some(Ok(_)) => troubles
@@ -72,19 +76,19 @@ pub(crate) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles)
     (!effects.is_empty()).then_some(effects)
 }
 
-/// Whose the Machines are is known, so that they can be counted.
-pub(crate) fn is_settled(view: &SetView, progress: &Progress) -> bool {
+/// Returns whether the owner of every Machine is known, so that they can be counted.
+pub(crate) fn is_settled(view: &SetView, progress: &SetProgress) -> bool {
     members::all(view, progress).iter().all(|machine| {
         (!is_orphan(view, machine) || matches!(progress.adopted.get(&machine.uid), Some(Ok(()))))
             && (!is_stray(view, machine) || matches!(progress.released.get(&machine.uid), Some(Ok(()))))
     })
 }
 
-/// Machines that the selector selects and that are controlled by others, with who it is, in order.
-pub(crate) fn overlaps<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<(&'a ChildFact, &'a str)> {
+/// Returns the Machines that the selector selects and that others control, with their controller, in order.
+pub(crate) fn overlaps<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<(&'a ChildFact, &'a str)> {
     let theirs = members::all(view, progress).iter().filter_map(|machine| match &machine.owner {
-        Owner::Other(owner) if members::is_selected(view, machine) => Some((machine, owner.as_str())),
-        Owner::Other(_) | Owner::None | Owner::This => None,
+        MachineOwner::Other(owner) if members::is_selected(view, machine) => Some((machine, owner.as_str())),
+        MachineOwner::Other(_) | MachineOwner::None | MachineOwner::This => None,
     });
     theirs.collect()
 }

@@ -8,46 +8,46 @@
 pub(crate) mod adoption;
 pub(crate) mod sync;
 
-use super::effect::Progress;
-use super::facts::{ChildFact, Owner, SelectorFact, SetView};
+use super::effect::SetProgress;
+use super::facts::{ChildFact, MachineOwner, SetSelectorFact, SetView};
 
-/// The Machines as they are known best: as listed in this pass, or as the caches have them.
-pub(super) fn all<'a>(view: &'a SetView, progress: &'a Progress) -> &'a [ChildFact] {
+/// Returns all Machines: as listed in this reconcile, or else from the caches.
+pub(super) fn all<'a>(view: &'a SetView, progress: &'a SetProgress) -> &'a [ChildFact] {
     match &progress.listing {
         Some(Ok(listed)) => listed,
         Some(Err(_)) | None => &view.machines,
     }
 }
 
-/// Those that the set controls, those that this pass has adopted included, without those that it has let go.
-pub(super) fn owned<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
+/// Returns those that the set controls, with those adopted and without those released in this reconcile.
+pub(super) fn owned<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     let is_owned = |machine: &&ChildFact| match machine.owner {
-        Owner::This => !matches!(progress.released.get(&machine.uid), Some(Ok(()))),
-        Owner::None => matches!(progress.adopted.get(&machine.uid), Some(Ok(()))),
-        Owner::Other(_) => false,
+        MachineOwner::This => !matches!(progress.released.get(&machine.uid), Some(Ok(()))),
+        MachineOwner::None => matches!(progress.adopted.get(&machine.uid), Some(Ok(()))),
+        MachineOwner::Other(_) => false,
     };
     all(view, progress).iter().filter(is_owned).collect()
 }
 
-/// Those of them that count: the others are on their way out.
-pub(super) fn living<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
+/// Returns those of them that count: the others are being deleted.
+pub(super) fn living<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     owned(view, progress).into_iter().filter(|machine| !machine.is_going()).collect()
 }
 
-/// Those of them that may be chosen to go: one that was just updated in place is about to belong to another set, and
+/// Returns those of them that may be deleted: one that was just updated in place is about to belong to another set, and
 /// one that cannot be decoded is not touched.
-pub(super) fn eligible<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
+pub(super) fn eligible<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     let living = living(view, progress).into_iter();
     living.filter(|machine| !machine.is_updated_in_place && !machine.is_unreadable).collect()
 }
 
 /// Those of them that cannot be decoded.
-pub(super) fn unreadable<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
+pub(super) fn unreadable<'a>(view: &'a SetView, progress: &'a SetProgress) -> Vec<&'a ChildFact> {
     living(view, progress).into_iter().filter(|machine| machine.is_unreadable).collect()
 }
 
-/// How many more there are than are wanted, of those that may be chosen to go.
-pub(super) fn surplus(view: &SetView, progress: &Progress) -> usize {
+/// Returns how many more there are than are wanted, of those that may be deleted.
+pub(super) fn surplus(view: &SetView, progress: &SetProgress) -> usize {
     let (eligible, unreadable) = (eligible(view, progress).len(), unreadable(view, progress).len());
     (eligible + unreadable).saturating_sub(wanted(view)).min(eligible)
 }
@@ -55,8 +55,8 @@ pub(super) fn surplus(view: &SetView, progress: &Progress) -> usize {
 /// The selector selects it.
 pub(super) fn is_selected(view: &SetView, machine: &ChildFact) -> bool {
     match &view.set.selector {
-        SelectorFact::Given(selector) => selector.matches(&machine.labels),
-        SelectorFact::Missing | SelectorFact::Invalid(_) => false,
+        SetSelectorFact::Given(selector) => selector.matches(&machine.labels),
+        SetSelectorFact::Missing | SetSelectorFact::Invalid(_) => false,
     }
 }
 

@@ -1,41 +1,45 @@
-//! What a set hands down to Machines that are there.
+//! Copies settings of a set to its existing Machines.
 
 use std::collections::BTreeSet;
 
 use crate::value::phase::Phase;
 
-use crate::machine_set::effect::{BURST, Effect, MachineRef, Progress};
-use crate::machine_set::errors::Troubles;
-use crate::machine_set::facts::{ChildFact, Part, SetView};
+use crate::machine_set::effect::{BURST, MachineRef, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
+use crate::machine_set::facts::{ChildFact, SetView, SyncedPart};
 use crate::machine_set::members;
 
-/// Parts that are to be written. What a Machine that has failed or is on its way out would do with a time-out or a taint is past;
-/// the kind of its class is still needed to find it.
-pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<Part> {
+/// Returns the parts to write. A Machine that has failed or is being deleted needs no timeout or taint; the kind of its
+/// class is still needed to find it.
+pub(crate) fn parts(machine: &ChildFact) -> BTreeSet<SyncedPart> {
     let is_past = machine.is_going() || machine.phase == Phase::Failed;
-    let is_due = |part: &Part| match part {
-        Part::NodeTemplate | Part::Configuration => !is_past,
-        Part::ClassKind => true,
+    let is_due = |part: &SyncedPart| match part {
+        SyncedPart::NodeTemplate | SyncedPart::Configuration => !is_past,
+        SyncedPart::ClassKind => true,
     };
     machine.drift.iter().copied().filter(is_due).collect()
 }
 
-/// The next batch: one a pass, so that a change for a thousand Machines lets others have their turn.
-pub(crate) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+/// Returns the next batch, one in each reconcile, so that a change of a thousand Machines does not delay other keys.
+pub(crate) fn next(
+    view: &SetView,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
+) -> Option<Vec<SetEffect>> {
     for result in progress.synced.values() {
         if let Err(error) = result {
             troubles.write("hand down a change of the template to a Machine", error);
         }
     }
-    let effects: Vec<Effect> = left(view, progress)
+    let effects: Vec<SetEffect> = left(view, progress)
         .take(BURST.saturating_sub(progress.synced.len()))
-        .map(|machine| Effect::Sync(MachineRef::of(machine), parts(machine)))
+        .map(|machine| SetEffect::Sync(MachineRef::of(machine), parts(machine)))
         .collect();
     (!effects.is_empty()).then_some(effects)
 }
 
-/// Machines that this pass has not written.
-fn left<'a>(view: &'a SetView, progress: &'a Progress) -> impl Iterator<Item = &'a ChildFact> {
+/// Returns the Machines that this reconcile has not written.
+fn left<'a>(view: &'a SetView, progress: &'a SetProgress) -> impl Iterator<Item = &'a ChildFact> {
     members::owned(view, progress).into_iter().filter(|machine| {
         !machine.is_unreadable && !parts(machine).is_empty() && !progress.synced.contains_key(&machine.uid)
     })

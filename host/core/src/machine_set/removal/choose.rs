@@ -1,4 +1,4 @@
-//! Which Machines of a set that stays are deleted.
+//! Chooses the Machines that a set deletes.
 
 use jiff::Timestamp;
 
@@ -9,33 +9,33 @@ use super::deletion_choice as fate;
 use super::order;
 use crate::machine_set::creation::capacity;
 use crate::machine_set::creation::names;
-use crate::machine_set::effect::{BURST, Effect, MachineRef, Progress, Why};
-use crate::machine_set::errors::Troubles;
+use crate::machine_set::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 use crate::machine_set::members::adoption as claim;
 
-/// Those that are to go, as the facts have it; what the pass has deleted is among them. At most a burst.
+/// Returns the Machines to delete by the facts, with those that the reconcile has deleted already. At most a burst.
 pub(crate) fn plan<'a>(
     view: &'a SetView,
-    progress: &'a Progress,
+    progress: &'a SetProgress,
     now: Timestamp,
-) -> Vec<(&'a ChildFact, Why)> {
+) -> Vec<(&'a ChildFact, DeleteReason)> {
     let mut machines = members::eligible(view, progress);
     let surplus = members::surplus(view, progress);
-    // Most sets are as they should be, and are not sorted.
+    // Most sets have the wanted number, and are not sorted.
     if surplus > 0 {
         machines.sort_by_cached_key(|machine| order::place(machine, now));
     }
     let surplus = surplus.min(BURST);
-    let too_many = machines.iter().take(surplus).map(|machine| (*machine, Why::Surplus));
+    let too_many = machines.iter().take(surplus).map(|machine| (*machine, DeleteReason::Surplus));
     let others = machines.iter().skip(surplus).filter_map(|machine| {
         if fate::is_marked(view, machine) {
-            Some((*machine, Why::Marked))
+            Some((*machine, DeleteReason::Marked))
         } else if fate::is_given_up(machine, progress, now) && fate::is_let_go(view, machine) {
             Some((*machine, fate::why_failed(machine)))
         } else if capacity::is_to_move(view, machine, now) {
-            Some((*machine, Why::Exhausted))
+            Some((*machine, DeleteReason::Exhausted))
         } else {
             None
         }
@@ -43,28 +43,27 @@ pub(crate) fn plan<'a>(
     too_many.chain(others).take(BURST).collect()
 }
 
-/// The next batch.
 pub(crate) fn next(
     view: &SetView,
-    progress: &Progress,
-    troubles: &mut Troubles,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
     now: Timestamp,
-) -> Option<Vec<Effect>> {
+) -> Option<Vec<SetEffect>> {
     tell(progress, troubles);
     let may_go = claim::is_settled(view, progress) && permits(view.gate, EffectKind::SetDelete);
     if !may_go || names::is_unwritten(view, progress, now) {
         return None;
     }
-    let effects: Vec<Effect> = plan(view, progress, now)
+    let effects: Vec<SetEffect> = plan(view, progress, now)
         .into_iter()
         .filter(|(machine, _)| !progress.deleted.contains_key(&machine.uid))
-        .map(|(machine, why)| Effect::Delete(MachineRef::of(machine), why))
+        .map(|(machine, why)| SetEffect::Delete(MachineRef::of(machine), why))
         .collect();
     (!effects.is_empty()).then_some(effects)
 }
 
-/// What went wrong with deletions.
-pub(crate) fn tell(progress: &Progress, troubles: &mut Troubles) {
+/// Adds the failures of deletions.
+pub(crate) fn tell(progress: &SetProgress, troubles: &mut SetErrors) {
     for (_, result) in progress.deleted.values() {
         match result {
             Ok(()) | Err(ActError::Gone) => {}

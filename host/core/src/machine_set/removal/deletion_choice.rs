@@ -1,4 +1,4 @@
-//! What becomes of a Machine that has failed, or that the autoscaler has chosen.
+//! Decides about a Machine that has failed, or that the autoscaler has marked.
 
 use jiff::Timestamp;
 
@@ -8,11 +8,11 @@ use crate::value::phase::{OperationType, Phase};
 
 use super::keep;
 use super::order;
-use crate::machine_set::effect::{Progress, Why};
+use crate::machine_set::effect::{DeleteReason, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 
-/// It has failed, and nobody wishes to keep it, or not any longer.
-pub(crate) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timestamp) -> bool {
+/// Returns whether it has failed and is not, or no longer, to be preserved.
+pub(crate) fn is_given_up(machine: &ChildFact, progress: &SetProgress, now: Timestamp) -> bool {
     if machine.phase != Phase::Failed || keep::is_unwritten(machine, progress) {
         return false;
     }
@@ -22,29 +22,29 @@ pub(crate) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timesta
     }
 }
 
-/// Whether it was its health that failed it.
-pub(crate) fn why_failed(machine: &ChildFact) -> Why {
+/// Returns whether its health or something else failed it.
+pub(crate) fn why_failed(machine: &ChildFact) -> DeleteReason {
     match machine.operation.map(|last| last.kind) {
-        Some(OperationType::HealthCheck) => Why::Unhealthy,
-        Some(_) | None => Why::Failed,
+        Some(OperationType::HealthCheck) => DeleteReason::Unhealthy,
+        Some(_) | None => DeleteReason::Failed,
     }
 }
 
-/// Its deployment lets it go, or nobody would notice.
+/// Returns whether its deployment permits its deletion, or no pods run on it.
 pub(crate) fn is_let_go(view: &SetView, machine: &ChildFact) -> bool {
     !machine.is_in_use() || view.permits.permits(&machine.name)
 }
 
-/// Somebody wishes to keep it. A wish that nobody understands is none.
-fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
+/// Returns whether a request preserves it. An invalid request is none.
+fn is_wished(machine: &ChildFact, progress: &SetProgress) -> bool {
     let own = keep::wish(machine, progress);
     let of_node = machine.node_preserve_wish.as_deref();
     let wish = preservation::effective(own, of_node, machine.node_wish_heeded.as_deref());
     matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
 }
 
-/// The autoscaler has marked it, and has lowered the number of Machines since. It goes even when the number was raised again in
-/// between: its Node is empty, and another Machine takes its place.
+/// Returns whether the autoscaler has marked it, and has lowered the number of Machines since. It is deleted even if
+/// the number was raised again: its Node is empty, and another Machine replaces it.
 pub(crate) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
     let is_first = order::priority(machine) == FIRST_PRIORITY;
     let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {

@@ -1,53 +1,62 @@
-//! Failed Machines that are kept although nobody asked, so that somebody can look at them: as many as the set says.
+//! Preserves failed Machines without a request, so that somebody can look at them: as many as the set's limit.
 
 use std::cmp::Reverse;
 
 use crate::machine::node::preservation::{AUTO_PRESERVED, is_known, node_decides};
 use crate::value::phase::Phase;
 
-use crate::machine_set::effect::{BURST, Effect, Keep, MachineRef, Progress};
-use crate::machine_set::errors::Troubles;
+use crate::machine_set::effect::{BURST, MachineRef, PreserveChange, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
-/// What the Machine's own annotation wishes, as far as this pass has changed it.
-pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &Progress) -> Option<&'a str> {
+/// Returns the request of the Machine's own annotation, with the change of this reconcile.
+pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &SetProgress) -> Option<&'a str> {
     match progress.kept.get(&machine.uid) {
-        Some((Keep::Begin, Ok(()))) => Some(AUTO_PRESERVED),
-        Some((Keep::End, Ok(()))) => None,
-        Some((Keep::Begin | Keep::End, Err(_))) | None => machine.preserve_wish.as_deref(),
+        Some((PreserveChange::Begin, Ok(()))) => Some(AUTO_PRESERVED),
+        Some((PreserveChange::End, Ok(()))) => None,
+        Some((PreserveChange::Begin | PreserveChange::End, Err(_))) | None => {
+            machine.preserve_wish.as_deref()
+        }
     }
 }
 
-/// The wish should have been written and was not: what becomes of the Machine is not known.
-pub(crate) fn is_unwritten(machine: &ChildFact, progress: &Progress) -> bool {
+/// Returns whether a change of the request failed: the Machine's preservation is unknown.
+pub(crate) fn is_unwritten(machine: &ChildFact, progress: &SetProgress) -> bool {
     matches!(progress.kept.get(&machine.uid), Some((_, Err(_))))
 }
 
-/// Those that are kept in this way.
-pub(crate) fn count(view: &SetView, progress: &Progress) -> usize {
+/// Returns the number that is preserved in this way.
+pub(crate) fn count(view: &SetView, progress: &SetProgress) -> usize {
     let machines = members::living(view, progress);
     machines.into_iter().filter(|machine| wish(machine, progress) == Some(AUTO_PRESERVED)).count()
 }
 
-/// The next batch, from how it was before this pass.
-pub(crate) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+/// Returns the next batch, from the state before this reconcile.
+pub(crate) fn next(
+    view: &SetView,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
+) -> Option<Vec<SetEffect>> {
     for (_, result) in progress.kept.values() {
         if let Err(error) = result {
             troubles.write("write the wish to keep a Machine", error);
         }
     }
-    let effects: Vec<Effect> = changes(view, progress)
+    let effects: Vec<SetEffect> = changes(view, progress)
         .into_iter()
         .filter(|(machine, _)| !progress.kept.contains_key(&machine.uid))
         .take(BURST.saturating_sub(progress.kept.len()))
-        .map(|(machine, keep)| Effect::Preserve(MachineRef::of(machine), keep))
+        .map(|(machine, keep)| SetEffect::Preserve(MachineRef::of(machine), keep))
         .collect();
     (!effects.is_empty()).then_some(effects)
 }
 
-/// All changes that the facts ask for.
-pub(crate) fn changes<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<(&'a ChildFact, Keep)> {
+/// Returns all changes that the facts require.
+pub(crate) fn changes<'a>(
+    view: &'a SetView,
+    progress: &'a SetProgress,
+) -> Vec<(&'a ChildFact, PreserveChange)> {
     let mut machines = members::living(view, progress);
     machines.retain(|machine| !machine.is_unreadable);
     let is_kept = |machine: &&ChildFact| machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
@@ -56,16 +65,16 @@ pub(crate) fn changes<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<(&'a
     if kept.len() > room {
         kept.sort_by_key(|machine| (machine.created, machine.name.clone()));
         kept.truncate(kept.len() - room);
-        return kept.into_iter().map(|machine| (machine, Keep::End)).collect();
+        return kept.into_iter().map(|machine| (machine, PreserveChange::End)).collect();
     }
     let mut failed: Vec<&ChildFact> =
         machines.into_iter().filter(|machine| is_to_be_asked_for(machine)).collect();
     failed.sort_by_key(|machine| (Reverse(machine.created), machine.name.clone()));
     failed.truncate(room - kept.len());
-    failed.into_iter().map(|machine| (machine, Keep::Begin)).collect()
+    failed.into_iter().map(|machine| (machine, PreserveChange::Begin)).collect()
 }
 
-/// It has failed, and nobody has said anything about keeping it, neither on it nor on its Node, whose word would count.
+/// Returns whether it has failed without any preservation request on it or on its Node.
 fn is_to_be_asked_for(machine: &ChildFact) -> bool {
     let own = machine.preserve_wish.as_deref().unwrap_or_default();
     let says_something = !own.is_empty() && is_known(own);

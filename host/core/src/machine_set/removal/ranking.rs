@@ -1,25 +1,24 @@
-//! Which Machine of a set goes first when there are too many.
+//! Decides which Machine of a set is deleted first when there are too many.
 //!
-//! The set decides by it; its deployment has to know, or it could not say what a smaller set costs.
+//! The set decides by it; its deployment needs it to know the cost of a smaller set.
 
 use jiff::Timestamp;
 
 use crate::value::id::Name;
 use crate::value::phase::Phase;
 
-/// Of Machines that go first, and at once where the autoscaler has chosen them.
+/// The priority of Machines that are deleted first, and at once if the autoscaler has marked them.
 pub const FIRST_PRIORITY: i64 = 1;
 
-/// What decides about one Machine.
+/// The facts that rank one Machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
-    /// Until when it is kept, and whether by itself and not because somebody asked. `None` when it is not kept at the moment.
+pub struct RemovalCandidate<'a> {
+    /// Until when it is preserved, and whether automatically. `None` when it is not preserved now.
     pub kept: Option<(Timestamp, bool)>,
-    /// A smaller one goes first.
+    /// A lower one is deleted first.
     pub priority: i64,
     /// When it was marked for deletion.
     pub marked_at: Option<Timestamp>,
-    /// Where it is in its life.
     pub phase: Phase,
     /// When it was made.
     pub created: Timestamp,
@@ -27,8 +26,9 @@ pub struct Candidate<'a> {
     pub name: &'a Name,
 }
 
-impl Candidate<'_> {
-    /// Who has the least goes first. Whom somebody asked to keep is kept longest; no two Machines are equal.
+impl RemovalCandidate<'_> {
+    /// Returns the rank: the least is deleted first. Machines that are preserved by request stay longest; no two
+    /// Machines are equal.
     pub fn place(&self) -> impl Ord + use<> {
         let keeping = self.kept.map(|(until, is_automatic)| (!is_automatic, until));
         let mark = (self.marked_at.is_none(), self.marked_at);
@@ -36,7 +36,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The less a Machine does, the sooner it goes.
+/// Ranks by phase: the less a Machine is in use, the sooner it is deleted.
 fn rank(phase: Phase) -> u8 {
     match phase {
         Phase::Terminating

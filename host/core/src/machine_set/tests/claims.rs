@@ -1,9 +1,9 @@
-//! Whose Machines are whose.
+//! Adoption and release of Machines.
 
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_set::{Outcome, Owner, SetLook};
+use crate::machine_set::{CurrentSet, MachineOwner, SetOutcome};
 
 use super::facts::{child, labels};
 use super::{check, set};
@@ -11,7 +11,7 @@ use super::{check, set};
 #[test]
 fn orphans_that_are_selected_are_adopted_after_a_look_at_the_set_and_count() {
     check(
-        &set(2, [child(0).owner(Owner::None), child(1)]),
+        &set(2, [child(0).owner(MachineOwner::None), child(1)]),
         &expect![[r#"
             act look-at-set
             act adopt m0
@@ -24,12 +24,12 @@ fn orphans_that_are_selected_are_adopted_after_a_look_at_the_set_and_count() {
 #[test]
 fn a_set_that_was_deleted_or_replaced_adopts_nobody_and_makes_nobody() {
     let looks = [
-        SetLook { uid: "set-uid".into(), is_deleting: true },
-        SetLook { uid: "another".into(), is_deleting: false },
+        CurrentSet { uid: "set-uid".into(), is_deleting: true },
+        CurrentSet { uid: "another".into(), is_deleting: false },
     ];
     for look in looks {
         check(
-            &set(2, [child(0).owner(Owner::None)]).on(Outcome::LookAtSet(Ok(look))),
+            &set(2, [child(0).owner(MachineOwner::None)]).on(SetOutcome::LookAtSet(Ok(look))),
             &expect![[r#"
                 act look-at-set
                 CachesBehind Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
@@ -41,9 +41,9 @@ fn a_set_that_was_deleted_or_replaced_adopts_nobody_and_makes_nobody() {
 
 #[test]
 fn while_an_adoption_is_open_nobody_is_made_or_deleted() {
-    let adopt = Outcome::Adopt("any".into(), Err(ActError::Conflict));
+    let adopt = SetOutcome::Adopt("any".into(), Err(ActError::Conflict));
     check(
-        &set(5, [child(0).owner(Owner::None), child(1).failed()]).on(adopt),
+        &set(5, [child(0).owner(MachineOwner::None), child(1).failed()]).on(adopt),
         &expect![[r#"
             act look-at-set
             act adopt m0
@@ -70,9 +70,9 @@ fn a_machine_that_is_not_selected_any_more_is_let_go_and_replaced() {
 
 #[test]
 fn what_others_control_or_is_on_its_way_out_is_left_alone() {
-    let theirs = child(0).owner(Owner::Other("pool-b".into()));
-    let going = child(1).owner(Owner::None).going();
-    let unlabelled = child(2).owner(Owner::None).with(|machine| machine.labels = labels(&[]));
+    let theirs = child(0).owner(MachineOwner::Other("pool-b".into()));
+    let going = child(1).owner(MachineOwner::None).going();
+    let unlabelled = child(2).owner(MachineOwner::None).with(|machine| machine.labels = labels(&[]));
     check(
         &set(0, [theirs, going, unlabelled]),
         &expect![[r#"
@@ -99,9 +99,9 @@ fn an_overlap_that_is_over_is_taken_back() {
 
 #[test]
 fn a_thousand_orphans_are_adopted_a_hundred_at_a_time_and_none_is_made_meanwhile() {
-    let orphans = (0..1_000).map(|ordinal| child(ordinal).owner(Owner::None));
+    let orphans = (0..1_000).map(|ordinal| child(ordinal).owner(MachineOwner::None));
     let case = set(1_000, orphans);
     let (batches, conclusion) = case.pass();
     assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [1, 100]);
-    assert_eq!(conclusion.wake, crate::machine::Wake::Now);
+    assert_eq!(conclusion.wake, crate::machine::Requeue::Now);
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::driver::write_error::ActError;
 use crate::machine::ClassFact;
-use crate::machine_set::{BURST, Birth, Effect, Outcome, TakenBy};
+use crate::machine_set::{BURST, CreateMode, NameTakenBy, SetEffect, SetOutcome};
 
 use super::facts::child;
 use super::{check, running, set, unclear};
@@ -87,7 +87,7 @@ fn a_name_that_is_taken_by_an_unseen_machine_of_the_set_ends_creation() {
 #[test]
 fn a_name_that_is_taken_by_a_stranger_is_left_out() {
     let case = set(3, running(1)).failing(1, ActError::Conflict);
-    let case = case.on(Outcome::LookAtMachine("any".into(), Ok(TakenBy::Other)));
+    let case = case.on(SetOutcome::LookAtMachine("any".into(), Ok(NameTakenBy::Other)));
     check(
         &case,
         &expect![[r#"
@@ -113,7 +113,7 @@ fn a_machine_whose_ordinal_somebody_has_taken_off_keeps_its_name() {
 
 #[test]
 fn a_set_whose_names_are_all_taken_says_so_and_does_not_try_for_ever() {
-    let mut case = set(9, []).on(Outcome::LookAtMachine("any".into(), Ok(TakenBy::Other)));
+    let mut case = set(9, []).on(SetOutcome::LookAtMachine("any".into(), Ok(NameTakenBy::Other)));
     for ordinal in 0..100 {
         case = case.failing(ordinal, ActError::Conflict);
     }
@@ -158,20 +158,20 @@ fn a_creation_without_an_answer_is_repeated_under_the_same_name_and_then_given_u
 fn an_answer_that_got_lost_is_found_out_by_the_name() {
     // The first attempt has made it: the second one meets it.
     let view = set(2, []).view;
-    let mut progress = crate::machine_set::Progress::default();
+    let mut progress = crate::machine_set::SetProgress::default();
     let name = crate::machine_set::creation::names::name(&view.set.key.name, &view.set.uid, 0);
-    let mut told = |outcome: Outcome| {
+    let mut told = |outcome: SetOutcome| {
         progress.record(outcome);
         match crate::machine_set::step(&view, &progress, super::seconds(1)) {
-            crate::machine_set::Step::Act(effects) => {
+            crate::machine_set::SetStep::Act(effects) => {
                 effects.iter().map(super::effect_text).collect::<Vec<_>>().join(" + ")
             }
-            crate::machine_set::Step::Finish(end) => end.message,
+            crate::machine_set::SetStep::Finish(end) => end.message,
         }
     };
-    assert_eq!(told(Outcome::Create(0, name.clone(), Err(unclear()))), "create #0 Claimed");
-    assert_eq!(told(Outcome::Create(0, name.clone(), Err(ActError::Conflict))), "look-at-machine");
-    assert_eq!(told(Outcome::LookAtMachine(name, Ok(TakenBy::This))), "create #1 Claimed");
+    assert_eq!(told(SetOutcome::Create(0, name.clone(), Err(unclear()))), "create #0 Claimed");
+    assert_eq!(told(SetOutcome::Create(0, name.clone(), Err(ActError::Conflict))), "look-at-machine");
+    assert_eq!(told(SetOutcome::LookAtMachine(name, Ok(NameTakenBy::This))), "create #1 Claimed");
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn a_higher_ordinal_on_the_set_than_on_any_machine_asks_for_a_listing() {
         "#]],
     );
     let unseen = [child(0), child(1), child(5)];
-    let listed = case.clone().on(Outcome::ListMachines(Ok(unseen.to_vec())));
+    let listed = case.clone().on(SetOutcome::ListMachines(Ok(unseen.to_vec())));
     assert_eq!(listed.ordinals(), [0; 0]);
     check(
-        &case.on(Outcome::ListMachines(Err(ActError::Throttled { after: None }))),
+        &case.on(SetOutcome::ListMachines(Err(ActError::Throttled { after: None }))),
         &expect![[r#"
             act list-machines
             WriteFailed Retry { policy: RetryPolicy { base: 1s, cap: 1m }, hint: None }
@@ -203,7 +203,7 @@ fn a_higher_ordinal_on_the_set_than_on_any_machine_asks_for_a_listing() {
 #[test]
 fn a_view_in_doubt_is_replaced_by_a_listing_before_anything_is_counted() {
     let listed = running(3);
-    let case = set(3, running(1)).in_doubt().on(Outcome::ListMachines(Ok(listed)));
+    let case = set(3, running(1)).in_doubt().on(SetOutcome::ListMachines(Ok(listed)));
     check(
         &case,
         &expect![[r#"
@@ -212,7 +212,7 @@ fn a_view_in_doubt_is_replaced_by_a_listing_before_anything_is_counted() {
             all Machines that are wanted are available
         "#]],
     );
-    let unlisted = set(3, running(1)).in_doubt().on(Outcome::ListMachines(Err(unclear())));
+    let unlisted = set(3, running(1)).in_doubt().on(SetOutcome::ListMachines(Err(unclear())));
     assert_eq!(unlisted.ordinals(), [0; 0]);
     assert_eq!(unlisted.pass().1.status.observed_generation, None);
 }
@@ -254,7 +254,7 @@ fn a_machine_whose_class_is_not_there_is_made_without_a_mark() {
     ];
     for class in classes {
         let effects = set(1, []).with(|view| view.class = class).effects();
-        assert!(matches!(effects.as_slice(), [Effect::Create { birth: Birth::Unclaimed, .. }]));
+        assert!(matches!(effects.as_slice(), [SetEffect::Create { birth: CreateMode::Unclaimed, .. }]));
     }
 }
 
@@ -290,7 +290,7 @@ fn what_holds_creation_is_told() {
 fn a_set_that_cannot_hold_itself_makes_nothing() {
     let case = set(2, []).with(|view| view.set.has_finalizer = false);
     check(
-        &case.on(Outcome::Claim(Err(ActError::Conflict))),
+        &case.on(SetOutcome::Claim(Err(ActError::Conflict))),
         &expect![[r#"
             act claim
             ClaimFailed Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_set::{BURST, Outcome, Owner, Why};
+use crate::machine_set::{BURST, DeleteReason, MachineOwner, SetOutcome};
 use crate::scheduling::gate::{FreezeReason, Gate};
 
 use super::facts::child;
@@ -21,7 +21,7 @@ fn a_set_takes_its_machines_with_it_a_hundred_at_a_time() {
 #[test]
 fn it_waits_for_those_on_their_way_and_makes_and_adopts_nobody() {
     check(
-        &going([child(0).going(), child(1).owner(Owner::None)]),
+        &going([child(0).going(), child(1).owner(MachineOwner::None)]),
         &expect![[r#"
             Deleting Resync
             the set is being deleted: it goes when its Machines are gone
@@ -32,7 +32,7 @@ fn it_waits_for_those_on_their_way_and_makes_and_adopts_nobody() {
 #[test]
 fn it_goes_when_its_machines_are_gone() {
     check(
-        &going([child(1).owner(Owner::None)]),
+        &going([child(1).owner(MachineOwner::None)]),
         &expect![[r#"
             act release-finalizer
             Deleted Gone
@@ -40,7 +40,7 @@ fn it_goes_when_its_machines_are_gone() {
         "#]],
     );
     check(
-        &going([]).on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
+        &going([]).on(SetOutcome::ReleaseFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
             act release-finalizer
             FinalizerHeld Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
@@ -59,7 +59,7 @@ fn it_goes_when_its_machines_are_gone() {
 #[test]
 fn in_doubt_it_lists_its_machines_before_it_goes() {
     check(
-        &going([]).in_doubt().on(Outcome::ListMachines(Ok(running(1)))),
+        &going([]).in_doubt().on(SetOutcome::ListMachines(Ok(running(1)))),
         &expect![[r#"
             act list-machines
             act delete m0 SetDeleted
@@ -68,7 +68,7 @@ fn in_doubt_it_lists_its_machines_before_it_goes() {
         "#]],
     );
     check(
-        &going([]).in_doubt().on(Outcome::ListMachines(Err(unclear()))),
+        &going([]).in_doubt().on(SetOutcome::ListMachines(Err(unclear()))),
         &expect![[r#"
             act list-machines
             WriteFailed Retry { policy: RetryPolicy { base: 1s, cap: 1m }, hint: None }
@@ -79,7 +79,7 @@ fn in_doubt_it_lists_its_machines_before_it_goes() {
 
 #[test]
 fn machines_that_are_gone_already_are_not_asked_about_again_at_once() {
-    let gone = Outcome::Delete("any".into(), Why::SetDeleted, Err(ActError::Gone));
+    let gone = SetOutcome::Delete("any".into(), DeleteReason::SetDeleted, Err(ActError::Gone));
     check(
         &going(running(1)).on(gone),
         &expect![[r#"

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::disruption::requests::Permits;
 use crate::driver::write_error::ActError;
 use crate::machine_set::{
-    ChildFact, Effect, Freshness, Keep, Outcome, Owner, Part, Progress, Reason, SelectorFact, SetLook,
-    SetView, Step, TakenBy, invariants, step,
+    ChildFact, CurrentSet, Freshness, MachineOwner, NameTakenBy, PreserveChange, SetEffect, SetOutcome,
+    SetProgress, SetReason, SetSelectorFact, SetStep, SetView, SyncedPart, invariants, step,
 };
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase;
@@ -23,11 +23,11 @@ fn kinds() -> Vec<fn(u32) -> ChildFact> {
         |ordinal| child(ordinal).failed().wish("auto-preserved").kept(5_000),
         |ordinal| child(ordinal).failed().wish("now").kept(500),
         |ordinal| child(ordinal).phase(Phase::Pending).with(|machine| machine.is_updated_in_place = true),
-        |ordinal| child(ordinal).owner(Owner::None),
-        |ordinal| child(ordinal).owner(Owner::Other("another".into())),
+        |ordinal| child(ordinal).owner(MachineOwner::None),
+        |ordinal| child(ordinal).owner(MachineOwner::Other("another".into())),
         |ordinal| child(ordinal).with(|machine| machine.labels = labels(&[("pool", "b")])),
         |ordinal| child(ordinal).exhausted(),
-        |ordinal| child(ordinal).with(|machine| machine.drift = [Part::Configuration].into()),
+        |ordinal| child(ordinal).with(|machine| machine.drift = [SyncedPart::Configuration].into()),
         |ordinal| {
             child(ordinal).with(|machine| {
                 machine.priority = Some("1".into());
@@ -47,7 +47,7 @@ fn variants() -> Vec<fn(&mut SetView)> {
             view.set.deletion = Some(seconds(1));
             view.set.leaves_machines = true;
         },
-        |view| view.set.selector = SelectorFact::Missing,
+        |view| view.set.selector = SetSelectorFact::Missing,
         |view| view.set.is_frozen = true,
         |view| {
             view.set.is_frozen = true;
@@ -73,7 +73,7 @@ fn variants() -> Vec<fn(&mut SetView)> {
     ]
 }
 
-/// What writes of one's own may come to: what else goes wrong ends in the same way.
+/// The possible results of writes; other failures end in the same way.
 fn results() -> impl Iterator<Item = Result<(), ActError>> {
     [Ok(()), Err(ActError::Conflict)].into_iter()
 }
@@ -84,48 +84,48 @@ fn all_results() -> impl Iterator<Item = Result<(), ActError>> {
 }
 
 /// All that may come of an effect.
-fn outcomes(view: &SetView, progress: &Progress, effect: &Effect) -> Vec<Outcome> {
+fn outcomes(view: &SetView, progress: &SetProgress, effect: &SetEffect) -> Vec<SetOutcome> {
     match effect {
-        Effect::Claim => results().map(Outcome::Claim).collect(),
-        Effect::ReleaseFinalizer => results().map(Outcome::ReleaseFinalizer).collect(),
-        Effect::ListMachines => {
+        SetEffect::Claim => results().map(SetOutcome::Claim).collect(),
+        SetEffect::ReleaseFinalizer => results().map(SetOutcome::ReleaseFinalizer).collect(),
+        SetEffect::ListMachines => {
             let mut more = view.machines.clone();
             more.push(child(9));
-            [Ok(more), Ok(Vec::new()), Err(unclear())].map(Outcome::ListMachines).to_vec()
+            [Ok(more), Ok(Vec::new()), Err(unclear())].map(SetOutcome::ListMachines).to_vec()
         }
-        Effect::LookAtSet => {
-            let look = |uid: &str, is_deleting| Ok(SetLook { uid: uid.into(), is_deleting });
+        SetEffect::LookAtSet => {
+            let look = |uid: &str, is_deleting| Ok(CurrentSet { uid: uid.into(), is_deleting });
             [look("set-uid", false), look("set-uid", true), look("another", false), Err(ActError::Gone)]
-                .map(Outcome::LookAtSet)
+                .map(SetOutcome::LookAtSet)
                 .to_vec()
         }
-        Effect::LookAtMachine { name } => {
-            let mut results = vec![Ok(TakenBy::This), Err(ActError::Gone), Err(unclear())];
+        SetEffect::LookAtMachine { name } => {
+            let mut results = vec![Ok(NameTakenBy::This), Err(ActError::Gone), Err(unclear())];
             // One stranger is enough here.
             if progress.taken.is_empty() {
-                results.push(Ok(TakenBy::Other));
+                results.push(Ok(NameTakenBy::Other));
             }
-            results.into_iter().map(|result| Outcome::LookAtMachine(name.clone(), result)).collect()
+            results.into_iter().map(|result| SetOutcome::LookAtMachine(name.clone(), result)).collect()
         }
-        Effect::Adopt(machine) => {
-            results().map(|result| Outcome::Adopt(machine.uid.clone(), result)).collect()
+        SetEffect::Adopt(machine) => {
+            results().map(|result| SetOutcome::Adopt(machine.uid.clone(), result)).collect()
         }
-        Effect::Release(machine) => {
-            results().map(|result| Outcome::Release(machine.uid.clone(), result)).collect()
+        SetEffect::Release(machine) => {
+            results().map(|result| SetOutcome::Release(machine.uid.clone(), result)).collect()
         }
-        Effect::Sync(machine, _) => {
-            results().map(|result| Outcome::Sync(machine.uid.clone(), result)).collect()
+        SetEffect::Sync(machine, _) => {
+            results().map(|result| SetOutcome::Sync(machine.uid.clone(), result)).collect()
         }
-        Effect::Preserve(machine, keep) => {
-            results().map(|result| Outcome::Preserve(machine.uid.clone(), *keep, result)).collect()
+        SetEffect::Preserve(machine, keep) => {
+            results().map(|result| SetOutcome::Preserve(machine.uid.clone(), *keep, result)).collect()
         }
-        Effect::Create { name, ordinal, .. } => {
-            all_results().map(|result| Outcome::Create(*ordinal, name.clone(), result)).collect()
+        SetEffect::Create { name, ordinal, .. } => {
+            all_results().map(|result| SetOutcome::Create(*ordinal, name.clone(), result)).collect()
         }
-        Effect::Delete(machine, why) => {
-            all_results().map(|result| Outcome::Delete(machine.uid.clone(), *why, result)).collect()
+        SetEffect::Delete(machine, why) => {
+            all_results().map(|result| SetOutcome::Delete(machine.uid.clone(), *why, result)).collect()
         }
-        Effect::WriteSet(_) => results().map(Outcome::WriteSet).collect(),
+        SetEffect::WriteSet(_) => results().map(SetOutcome::WriteSet).collect(),
     }
 }
 
@@ -133,26 +133,26 @@ fn outcomes(view: &SetView, progress: &Progress, effect: &Effect) -> Vec<Outcome
 struct Seen {
     passes: usize,
     effects: BTreeMap<&'static str, usize>,
-    reasons: BTreeMap<Reason, usize>,
-    keeps: BTreeMap<Keep, usize>,
+    reasons: BTreeMap<SetReason, usize>,
+    keeps: BTreeMap<PreserveChange, usize>,
 }
 
-/// Each batch in each of its outcomes: those of one batch go alike, so that the number of passes stays within reach, and a
-/// batch in which only the first goes wrong is among them.
-fn search(view: &SetView, progress: &Progress, batches: usize, seen: &mut Seen) {
+/// Each batch in each of its outcomes: those of one batch go alike, so that the number of passes stays within reach,
+/// and a batch in which only the first goes wrong is among them.
+fn search(view: &SetView, progress: &SetProgress, batches: usize, seen: &mut Seen) {
     let now = seconds(1_000);
     match step(view, progress, now) {
-        Step::Act(effects) => {
+        SetStep::Act(effects) => {
             assert!(batches < BATCHES_PER_PASS, "the pass does not end: {view:#?} {progress:#?}");
             let verdict = invariants::batch(view, progress, &effects, now);
             assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
             for effect in &effects {
                 *seen.effects.entry(effect.name()).or_default() += 1;
-                if let Effect::Preserve(_, keep) = effect {
+                if let SetEffect::Preserve(_, keep) = effect {
                     *seen.keeps.entry(*keep).or_default() += 1;
                 }
             }
-            let each: Vec<Vec<Outcome>> =
+            let each: Vec<Vec<SetOutcome>> =
                 effects.iter().map(|effect| outcomes(view, progress, effect)).collect();
             let most = each.iter().map(Vec::len).max().unwrap_or_default();
             for chosen in 0..most {
@@ -170,7 +170,7 @@ fn search(view: &SetView, progress: &Progress, batches: usize, seen: &mut Seen) 
                 }
             }
         }
-        Step::Finish(conclusion) => {
+        SetStep::Finish(conclusion) => {
             let verdict = invariants::conclusion(view, progress, &conclusion);
             assert_eq!(verdict, Ok(()), "{conclusion:?} {view:#?} {progress:#?}");
             seen.passes += 1;
@@ -190,7 +190,7 @@ fn no_combination_of_facts_and_outcomes_breaks_a_rule_or_runs_without_end() {
                     view.set.replicas = replicas;
                     view.machines = vec![first(0), second(1)];
                     variant(&mut view);
-                    search(&view, &Progress::default(), 0, &mut seen);
+                    search(&view, &SetProgress::default(), 0, &mut seen);
                 }
             }
         }
@@ -199,6 +199,6 @@ fn no_combination_of_facts_and_outcomes_breaks_a_rule_or_runs_without_end() {
     assert!(seen.passes > 50_000, "{}", seen.passes);
     assert_eq!(seen.effects.len(), 12, "{:?}", seen.effects);
     assert_eq!(seen.keeps.len(), 2);
-    let unsaid = [Reason::ClassNotNamed, Reason::SelectsEverything, Reason::SelectorMismatch];
+    let unsaid = [SetReason::ClassNotNamed, SetReason::SelectsEverything, SetReason::SelectorMismatch];
     assert_eq!(seen.reasons.len(), 22 - unsaid.len(), "{:?}", seen.reasons);
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::disruption::requests::Permits;
 use crate::machine::{ClassFact, OperationFact};
 use crate::machine_set::{
-    Alternatives, ChildFact, Freshness, Owner, SelectorFact, SetFact, SetNames, SetSettings, SetView,
-    TemplateFact, ToldFact,
+    Alternatives, ChildFact, Freshness, MachineOwner, ReportedSetStatus, SetFact, SetNames, SetSelectorFact,
+    SetSettings, SetView, TemplateFact,
 };
 use crate::scheduling::gate::Gate;
 use crate::value::id::ObjectKey;
@@ -15,7 +15,6 @@ use crate::value::selector::{Labels, Selector};
 
 use super::seconds;
 
-/// Short ones.
 static NAMES: SetNames = SetNames {
     freeze: "freeze",
     freeze_value: "True",
@@ -28,8 +27,8 @@ pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-pub(super) fn selector(pairs: &[(&str, &str)]) -> SelectorFact {
-    SelectorFact::Given(Selector::parse(&labels(pairs), []).unwrap())
+pub(super) fn selector(pairs: &[(&str, &str)]) -> SetSelectorFact {
+    SetSelectorFact::Given(Selector::parse(&labels(pairs), []).unwrap())
 }
 
 /// A set without Machines that is claimed and wants none.
@@ -55,7 +54,7 @@ pub(super) fn view() -> SetView {
             failed_joins: None,
             auto_preserve_max: 0,
             problems: Vec::new(),
-            told: ToldFact::default(),
+            told: ReportedSetStatus::default(),
         },
         machines: Vec::new(),
         class: ClassFact::Ready("worker".into()),
@@ -76,7 +75,7 @@ pub(super) fn child(ordinal: u32) -> ChildFact {
         uid: format!("uid-{ordinal}").into(),
         created: seconds(i64::from(ordinal)),
         labels: labels(&[("pool", "a"), ("more", "x")]),
-        owner: Owner::This,
+        owner: MachineOwner::This,
         is_deleting: false,
         phase: Phase::Running,
         class: Some("worker".into()),
@@ -131,7 +130,7 @@ impl ChildFact {
         })
     }
 
-    pub(super) fn owner(self, owner: Owner) -> Self {
+    pub(super) fn owner(self, owner: MachineOwner) -> Self {
         self.with(|machine| machine.owner = owner)
     }
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::driver::write_error::ActError;
 use crate::machine::OperationFact;
-use crate::machine_set::{ChildFact, DeploymentFact, FailedJoins, Outcome};
+use crate::machine_set::{ChildFact, FailedJoins, ReplicaLimitFact, SetOutcome};
 use crate::value::phase::{OperationState, OperationType};
 
 use super::facts::{child, labels};
@@ -38,7 +38,7 @@ fn those_on_their_way_out_count_and_those_without_the_templates_labels_do_not() 
 #[test]
 fn with_a_deployment_its_replicas_and_surge_are_the_limit() {
     let of = |machines| {
-        let deployment = DeploymentFact { replicas: 3, surge: 1 };
+        let deployment = ReplicaLimitFact { replicas: 3, surge: 1 };
         closed(3, running(machines)).with(|view| view.deployment = Some(deployment))
     };
     assert!(of(5).pass().1.status.conditions.is_empty());
@@ -88,7 +88,7 @@ fn it_thaws_when_it_is_asked_to_and_forgets_that_it_was_asked() {
 fn a_thaw_that_could_not_be_written_makes_nobody() {
     let case = closed(2, running(1)).with(|view| view.set.is_frozen = true);
     check(
-        &case.on(Outcome::WriteSet(Err(ActError::Conflict))),
+        &case.on(SetOutcome::WriteSet(Err(ActError::Conflict))),
         &expect![[r#"
             act write-set freeze=-
             WriteFailed Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }

@@ -1,9 +1,9 @@
-//! What a set hands down to its Machines.
+//! Settings that a set copies to its Machines.
 
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_set::{BURST, ChildFact, Effect, Outcome, Part};
+use crate::machine_set::{BURST, ChildFact, SetEffect, SetOutcome, SyncedPart};
 use crate::value::phase::Phase;
 
 use super::facts::child;
@@ -11,7 +11,7 @@ use super::{check, set};
 
 fn drifted(machine: ChildFact) -> ChildFact {
     machine.with(|machine| {
-        machine.drift = [Part::NodeTemplate, Part::Configuration, Part::ClassKind].into();
+        machine.drift = [SyncedPart::NodeTemplate, SyncedPart::Configuration, SyncedPart::ClassKind].into();
     })
 }
 
@@ -38,14 +38,14 @@ fn a_hundred_are_written_in_a_pass() {
     let case = set(250, (0..250).map(|ordinal| drifted(child(ordinal))));
     let (batches, conclusion) = case.pass();
     assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [BURST]);
-    assert_eq!(conclusion.wake, crate::machine::Wake::Now);
+    assert_eq!(conclusion.wake, crate::machine::Requeue::Now);
 }
 
 #[test]
 fn a_change_that_cannot_be_handed_down_holds_up_nothing_else() {
     let case = set(2, [drifted(child(0))]);
     check(
-        &case.on(Outcome::Sync("any".into(), Err(ActError::Conflict))),
+        &case.on(SetOutcome::Sync("any".into(), Err(ActError::Conflict))),
         &expect![[r#"
             act sync m0 {NodeTemplate, Configuration, ClassKind}
             act create #1 Claimed
@@ -60,7 +60,7 @@ fn in_every_phase_what_is_handed_down_is_right() {
     for phase in Phase::ALL {
         let effects = set(1, [drifted(child(0)).phase(*phase)]).effects();
         let parts = effects.iter().find_map(|effect| match effect {
-            Effect::Sync(_, parts) => Some(parts.len()),
+            SetEffect::Sync(_, parts) => Some(parts.len()),
             _ => None,
         });
         let is_past = matches!(phase, Phase::Failed | Phase::Terminating);

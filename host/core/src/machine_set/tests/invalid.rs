@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::machine_set::{SelectorFact, TemplateFact};
+use crate::machine_set::{SetSelectorFact, TemplateFact};
 
 use super::facts::{child, labels, selector};
 use super::{Case, check, running, seconds, set};
@@ -22,8 +22,8 @@ fn every_mistake_is_named_with_what_to_mend_and_touches_no_machine() {
         told(set(-3, [])),
         told(set(9, []).with(|view| view.set.template = None)),
         told(set(9, []).with(|view| view.set.template = Some(TemplateFact::default()))),
-        told(set(9, []).with(|view| view.set.selector = SelectorFact::Missing)),
-        told(set(9, []).with(|view| view.set.selector = SelectorFact::Invalid("no such word".into()))),
+        told(set(9, []).with(|view| view.set.selector = SetSelectorFact::Missing)),
+        told(set(9, []).with(|view| view.set.selector = SetSelectorFact::Invalid("no such word".into()))),
         told(set(9, []).with(|view| view.set.selector = selector(&[]))),
         told(set(9, []).with(|view| view.set.selector = selector(&[("pool", "b")]))),
     ];
@@ -48,7 +48,7 @@ fn a_set_that_is_mended_goes_on() {
 #[test]
 fn an_invalid_set_can_be_deleted() {
     let broken = set(-1, running(1)).with(|view| {
-        view.set.selector = SelectorFact::Missing;
+        view.set.selector = SetSelectorFact::Missing;
         view.set.template = None;
         view.set.deletion = Some(seconds(1));
     });

@@ -38,21 +38,22 @@ use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::id::Uid;
 
 use super::{
-    ChildFact, Conclusion, Effect, Freshness, Outcome, Progress, SetLook, SetView, Step, TakenBy, invariants,
-    step,
+    ChildFact, CurrentSet, Freshness, NameTakenBy, SetConclusion, SetEffect, SetOutcome, SetProgress,
+    SetStep, SetView, invariants, step,
 };
 
 use facts::child;
 
-/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other questions.
+/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other
+/// questions.
 const BATCHES_PER_PASS: usize = 32;
 
-/// One pass: what is known, when, and what the world answers. What is not told answers well.
+/// One reconcile: the facts, the time, and the outcomes of effects. Effects without a given outcome succeed.
 #[derive(Clone)]
 struct Case {
     view: SetView,
     now: Timestamp,
-    answers: BTreeMap<&'static str, Outcome>,
+    answers: BTreeMap<&'static str, SetOutcome>,
     /// Creations with these ordinals fail so.
     creations: BTreeMap<u32, ActError>,
 }
@@ -83,7 +84,7 @@ impl Case {
         self
     }
 
-    fn on(mut self, outcome: Outcome) -> Self {
+    fn on(mut self, outcome: SetOutcome) -> Self {
         self.answers.insert(effect_of(&outcome), outcome);
         self
     }
@@ -102,46 +103,46 @@ impl Case {
         self.with(|view| view.freshness = Freshness::InDoubt)
     }
 
-    fn answer(&self, effect: &Effect) -> Outcome {
+    fn answer(&self, effect: &SetEffect) -> SetOutcome {
         let given = |name: &str| self.answers.get(name).cloned();
         match effect {
-            Effect::Create { name, ordinal, .. } => {
+            SetEffect::Create { name, ordinal, .. } => {
                 let result = self.creations.get(ordinal).cloned().map_or(Ok(()), Err);
-                Outcome::Create(*ordinal, name.clone(), result)
+                SetOutcome::Create(*ordinal, name.clone(), result)
             }
-            Effect::Adopt(machine) => of_uid(given("adopt"), &machine.uid, Outcome::Adopt),
-            Effect::Release(machine) => of_uid(given("release"), &machine.uid, Outcome::Release),
-            Effect::Sync(machine, _) => of_uid(given("sync"), &machine.uid, Outcome::Sync),
-            Effect::Preserve(machine, keep) => {
-                of_uid(given("preserve"), &machine.uid, |uid, result| Outcome::Preserve(uid, *keep, result))
-            }
-            Effect::Delete(machine, why) => {
-                of_uid(given("delete"), &machine.uid, |uid, result| Outcome::Delete(uid, *why, result))
-            }
-            Effect::LookAtMachine { name } => match given("look-at-machine") {
-                Some(Outcome::LookAtMachine(_, result)) => Outcome::LookAtMachine(name.clone(), result),
-                _ => Outcome::LookAtMachine(name.clone(), Ok(TakenBy::This)),
-            },
-            Effect::Claim => given("claim").unwrap_or(Outcome::Claim(Ok(()))),
-            Effect::ReleaseFinalizer => {
-                given("release-finalizer").unwrap_or(Outcome::ReleaseFinalizer(Ok(())))
-            }
-            Effect::ListMachines => given("list-machines")
-                .unwrap_or_else(|| Outcome::ListMachines(Ok(self.view.machines.clone()))),
-            Effect::LookAtSet => given("look-at-set").unwrap_or_else(|| {
-                Outcome::LookAtSet(Ok(SetLook { uid: self.view.set.uid.clone(), is_deleting: false }))
+            SetEffect::Adopt(machine) => of_uid(given("adopt"), &machine.uid, SetOutcome::Adopt),
+            SetEffect::Release(machine) => of_uid(given("release"), &machine.uid, SetOutcome::Release),
+            SetEffect::Sync(machine, _) => of_uid(given("sync"), &machine.uid, SetOutcome::Sync),
+            SetEffect::Preserve(machine, keep) => of_uid(given("preserve"), &machine.uid, |uid, result| {
+                SetOutcome::Preserve(uid, *keep, result)
             }),
-            Effect::WriteSet(_) => given("write-set").unwrap_or(Outcome::WriteSet(Ok(()))),
+            SetEffect::Delete(machine, why) => {
+                of_uid(given("delete"), &machine.uid, |uid, result| SetOutcome::Delete(uid, *why, result))
+            }
+            SetEffect::LookAtMachine { name } => match given("look-at-machine") {
+                Some(SetOutcome::LookAtMachine(_, result)) => SetOutcome::LookAtMachine(name.clone(), result),
+                _ => SetOutcome::LookAtMachine(name.clone(), Ok(NameTakenBy::This)),
+            },
+            SetEffect::Claim => given("claim").unwrap_or(SetOutcome::Claim(Ok(()))),
+            SetEffect::ReleaseFinalizer => {
+                given("release-finalizer").unwrap_or(SetOutcome::ReleaseFinalizer(Ok(())))
+            }
+            SetEffect::ListMachines => given("list-machines")
+                .unwrap_or_else(|| SetOutcome::ListMachines(Ok(self.view.machines.clone()))),
+            SetEffect::LookAtSet => given("look-at-set").unwrap_or_else(|| {
+                SetOutcome::LookAtSet(Ok(CurrentSet { uid: self.view.set.uid.clone(), is_deleting: false }))
+            }),
+            SetEffect::WriteSet(_) => given("write-set").unwrap_or(SetOutcome::WriteSet(Ok(()))),
         }
     }
 
     /// Runs the pass to its end. The invariants hold at every step.
-    fn pass(&self) -> (Vec<Vec<Effect>>, Conclusion) {
-        let mut progress = Progress::default();
+    fn pass(&self) -> (Vec<Vec<SetEffect>>, SetConclusion) {
+        let mut progress = SetProgress::default();
         let mut batches = Vec::new();
         for _ in 0..BATCHES_PER_PASS {
             match step(&self.view, &progress, self.now) {
-                Step::Act(effects) => {
+                SetStep::Act(effects) => {
                     let verdict = invariants::batch(&self.view, &progress, &effects, self.now);
                     assert_eq!(verdict, Ok(()), "{batches:?} {effects:?}");
                     for effect in &effects {
@@ -149,7 +150,7 @@ impl Case {
                     }
                     batches.push(effects);
                 }
-                Step::Finish(conclusion) => {
+                SetStep::Finish(conclusion) => {
                     let verdict = invariants::conclusion(&self.view, &progress, &conclusion);
                     assert_eq!(verdict, Ok(()), "{batches:?} {conclusion:?}");
                     return (batches, conclusion);
@@ -160,14 +161,14 @@ impl Case {
     }
 
     /// The effects of the pass, in a row.
-    fn effects(&self) -> Vec<Effect> {
+    fn effects(&self) -> Vec<SetEffect> {
         self.pass().0.concat()
     }
 
     /// The ordinals of the Machines that the pass makes.
     fn ordinals(&self) -> Vec<u32> {
-        let ordinal = |effect: Effect| match effect {
-            Effect::Create { ordinal, .. } => Some(ordinal),
+        let ordinal = |effect: SetEffect| match effect {
+            SetEffect::Create { ordinal, .. } => Some(ordinal),
             _ => None,
         };
         self.effects().into_iter().filter_map(ordinal).collect()
@@ -175,8 +176,8 @@ impl Case {
 
     /// The names of the Machines that the pass deletes, in order.
     fn deleted(&self) -> Vec<String> {
-        let name = |effect: Effect| match effect {
-            Effect::Delete(machine, _) => Some(machine.name.to_string()),
+        let name = |effect: SetEffect| match effect {
+            SetEffect::Delete(machine, _) => Some(machine.name.to_string()),
             _ => None,
         };
         self.effects().into_iter().filter_map(name).collect()
@@ -213,61 +214,61 @@ impl Case {
 }
 
 fn of_uid(
-    given: Option<Outcome>,
+    given: Option<SetOutcome>,
     uid: &Uid,
-    outcome: impl Fn(Uid, Result<(), ActError>) -> Outcome,
-) -> Outcome {
+    outcome: impl Fn(Uid, Result<(), ActError>) -> SetOutcome,
+) -> SetOutcome {
     let result = match given {
         Some(
-            Outcome::Adopt(_, result)
-            | Outcome::Release(_, result)
-            | Outcome::Sync(_, result)
-            | Outcome::Preserve(_, _, result)
-            | Outcome::Delete(_, _, result),
+            SetOutcome::Adopt(_, result)
+            | SetOutcome::Release(_, result)
+            | SetOutcome::Sync(_, result)
+            | SetOutcome::Preserve(_, _, result)
+            | SetOutcome::Delete(_, _, result),
         ) => result,
         _ => Ok(()),
     };
     outcome(uid.clone(), result)
 }
 
-fn effect_of(outcome: &Outcome) -> &'static str {
+fn effect_of(outcome: &SetOutcome) -> &'static str {
     match outcome {
-        Outcome::Claim(_) => "claim",
-        Outcome::ReleaseFinalizer(_) => "release-finalizer",
-        Outcome::ListMachines(_) => "list-machines",
-        Outcome::LookAtSet(_) => "look-at-set",
-        Outcome::LookAtMachine(..) => "look-at-machine",
-        Outcome::Adopt(..) => "adopt",
-        Outcome::Release(..) => "release",
-        Outcome::Preserve(..) => "preserve",
-        Outcome::Sync(..) => "sync",
-        Outcome::Create(..) => "create",
-        Outcome::Delete(..) => "delete",
-        Outcome::WriteSet(_) => "write-set",
+        SetOutcome::Claim(_) => "claim",
+        SetOutcome::ReleaseFinalizer(_) => "release-finalizer",
+        SetOutcome::ListMachines(_) => "list-machines",
+        SetOutcome::LookAtSet(_) => "look-at-set",
+        SetOutcome::LookAtMachine(..) => "look-at-machine",
+        SetOutcome::Adopt(..) => "adopt",
+        SetOutcome::Release(..) => "release",
+        SetOutcome::Preserve(..) => "preserve",
+        SetOutcome::Sync(..) => "sync",
+        SetOutcome::Create(..) => "create",
+        SetOutcome::Delete(..) => "delete",
+        SetOutcome::WriteSet(_) => "write-set",
     }
 }
 
-fn effect_text(effect: &Effect) -> String {
+fn effect_text(effect: &SetEffect) -> String {
     let name = effect.name();
     match effect {
-        Effect::Adopt(machine) | Effect::Release(machine) => format!("{name} {}", machine.name),
-        Effect::Preserve(machine, keep) => format!("{name} {} {keep:?}", machine.name),
-        Effect::Sync(machine, parts) => format!("{name} {} {parts:?}", machine.name),
-        Effect::Create { ordinal, birth, class, .. } => {
+        SetEffect::Adopt(machine) | SetEffect::Release(machine) => format!("{name} {}", machine.name),
+        SetEffect::Preserve(machine, keep) => format!("{name} {} {keep:?}", machine.name),
+        SetEffect::Sync(machine, parts) => format!("{name} {} {parts:?}", machine.name),
+        SetEffect::Create { ordinal, birth, class, .. } => {
             let class = class.as_ref().map_or(String::new(), |class| format!(" of {class}"));
             format!("{name} #{ordinal} {birth:?}{class}")
         }
-        Effect::Delete(machine, why) => format!("{name} {} {why:?}", machine.name),
-        Effect::WriteSet(change) => {
+        SetEffect::Delete(machine, why) => format!("{name} {} {why:?}", machine.name),
+        SetEffect::WriteSet(change) => {
             let all = change.labels.iter().chain(&change.annotations);
             let told = all.map(|(key, value)| format!("{key}={}", value.as_deref().unwrap_or("-")));
             format!("{name} {}", told.collect::<Vec<_>>().join(","))
         }
-        Effect::Claim
-        | Effect::ReleaseFinalizer
-        | Effect::ListMachines
-        | Effect::LookAtSet
-        | Effect::LookAtMachine { .. } => name.to_owned(),
+        SetEffect::Claim
+        | SetEffect::ReleaseFinalizer
+        | SetEffect::ListMachines
+        | SetEffect::LookAtSet
+        | SetEffect::LookAtMachine { .. } => name.to_owned(),
     }
 }
 

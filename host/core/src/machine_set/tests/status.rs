@@ -1,7 +1,7 @@
-//! What the status says.
+//! The status of a set.
 
 use crate::machine::OperationFact;
-use crate::machine_set::{Owner, Reason, SetStatus};
+use crate::machine_set::{MachineOwner, SetReason, SetStatus};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::facts::{child, labels};
@@ -15,7 +15,7 @@ fn the_counts_are_those_of_the_sets_machines() {
         child(2).phase(Phase::Pending),
         child(3).going(),
         child(4).with(|machine| machine.labels = labels(&[("pool", "a")])),
-        child(5).owner(Owner::Other("pool-b".into())),
+        child(5).owner(MachineOwner::Other("pool-b".into())),
         child(6).failed().wish("now").kept(5_000),
         child(7).phase(Phase::CrashLoopBackOff).with(|machine| {
             machine.operation =
@@ -56,32 +56,32 @@ fn a_set_waits_for_its_machines_and_says_so_once() {
         (conclusion.reason, conclusion.message)
     };
     assert_eq!(of(Phase::Pending), of(Phase::Unknown));
-    assert_eq!((of(Phase::Pending).0, of(Phase::Running).0), (Reason::Waiting, Reason::AllAvailable));
+    assert_eq!((of(Phase::Pending).0, of(Phase::Running).0), (SetReason::Waiting, SetReason::AllAvailable));
 }
 
 #[test]
 fn each_reason_has_a_word_of_its_own() {
     let reasons = [
-        Reason::InvalidSet,
-        Reason::ClassNotNamed,
-        Reason::SelectsEverything,
-        Reason::SelectorMismatch,
-        Reason::CreationFailed,
-        Reason::DeletionFailed,
-        Reason::ClaimFailed,
-        Reason::FinalizerHeld,
-        Reason::WriteFailed,
-        Reason::CachesBehind,
-        Reason::Held,
-        Reason::Frozen,
-        Reason::ScaleUpDisabled,
-        Reason::Orphaning,
-        Reason::Deleting,
-        Reason::Creating,
-        Reason::Removing,
-        Reason::Waiting,
-        Reason::AllAvailable,
-        Reason::Deleted,
+        SetReason::InvalidSet,
+        SetReason::ClassNotNamed,
+        SetReason::SelectsEverything,
+        SetReason::SelectorMismatch,
+        SetReason::CreationFailed,
+        SetReason::DeletionFailed,
+        SetReason::ClaimFailed,
+        SetReason::FinalizerHeld,
+        SetReason::WriteFailed,
+        SetReason::CachesBehind,
+        SetReason::Held,
+        SetReason::Frozen,
+        SetReason::ScaleUpDisabled,
+        SetReason::Orphaning,
+        SetReason::Deleting,
+        SetReason::Creating,
+        SetReason::Removing,
+        SetReason::Waiting,
+        SetReason::AllAvailable,
+        SetReason::Deleted,
     ];
     let words: std::collections::BTreeSet<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
     assert_eq!(words.len(), reasons.len());

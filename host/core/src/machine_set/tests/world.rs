@@ -1,14 +1,14 @@
-//! A world for one set: an API server with its history, caches that are behind, requests that get lost or arrive late, a host
-//! that dies.
+//! A world for one set: an API server with its history, caches that are behind, requests that get lost or arrive late,
+//! a host that dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::machine::node::preservation::AUTO_PRESERVED;
 use crate::machine_set::{
-    ChildFact, Conclusion, Effect, Freshness, Keep, Outcome, Owner, Progress, SetFact, SetLook, SetView,
-    Step, TakenBy, Why, invariants, step,
+    ChildFact, CurrentSet, DeleteReason, Freshness, MachineOwner, NameTakenBy, PreserveChange, SetConclusion,
+    SetEffect, SetFact, SetOutcome, SetProgress, SetStep, SetView, invariants, step,
 };
 use crate::value::id::{Name, Uid};
 use crate::value::phase::Phase;
@@ -16,7 +16,6 @@ use crate::value::phase::Phase;
 use super::facts::{self, child};
 use super::{BATCHES_PER_PASS, seconds, unclear};
 
-/// SplitMix64.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
@@ -33,7 +32,7 @@ impl Chance {
     }
 }
 
-/// What may go wrong.
+/// The faults of the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
     /// Nothing, and caches are at most a little behind.
@@ -44,7 +43,7 @@ pub(super) enum Weather {
     Lying,
 }
 
-/// What a host may do without.
+/// The safety measures that a test can switch off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
     /// Names that tell nothing.
@@ -69,7 +68,7 @@ pub(super) struct World {
     bug: Option<Bug>,
     pub(super) chance: Chance,
     pub(super) weather: Weather,
-    /// What the API server has, and all that it ever told watchers.
+    /// The objects of the API server, and all events that it sent.
     pub(super) machines: Cache,
     history: Vec<(Name, Option<ChildFact>)>,
     sets: Vec<SetFact>,
@@ -170,7 +169,7 @@ impl World {
         }
     }
 
-    /// What the Machine's own passes do about it. They read the same cache.
+    /// Simulates the Machine's own reconciles. They read the same cache.
     fn live(&mut self, name: &Name) {
         let machine = self.machines[name].clone();
         let is_seen = self.cache.get(name).is_some_and(|seen| seen.is_going() == machine.is_going());
@@ -214,7 +213,7 @@ impl World {
     }
 
     /// A pass, if the barrier lets one begin.
-    pub(super) fn pass(&mut self) -> Option<Conclusion> {
+    pub(super) fn pass(&mut self) -> Option<SetConclusion> {
         if self.bug == Some(Bug::NoBarrier) {
             (self.fence, self.awaited, self.is_in_doubt) = (0, 0, false);
         }
@@ -254,13 +253,13 @@ impl World {
         self.sets_read = self.sets.len();
     }
 
-    fn run(&mut self) -> Result<Conclusion, Crash> {
+    fn run(&mut self) -> Result<SetConclusion, Crash> {
         let view = self.view();
         let now = seconds(self.second);
-        let mut progress = Progress::default();
+        let mut progress = SetProgress::default();
         for _ in 0..BATCHES_PER_PASS {
             match step(&view, &progress, now) {
-                Step::Act(effects) => {
+                SetStep::Act(effects) => {
                     let verdict = invariants::batch(&view, &progress, &effects, now);
                     assert_eq!(verdict, Ok(()), "{effects:?}");
                     for effect in &effects {
@@ -268,7 +267,7 @@ impl World {
                         progress.record(outcome);
                     }
                 }
-                Step::Finish(conclusion) => {
+                SetStep::Finish(conclusion) => {
                     let verdict = invariants::conclusion(&view, &progress, &conclusion);
                     assert_eq!(verdict, Ok(()), "{conclusion:?}");
                     let has_listed = matches!(progress.listing, Some(Ok(_)));
@@ -284,7 +283,7 @@ impl World {
     }
 
     /// Carries an effect out, or not, and says what the host hears of it.
-    fn act(&mut self, view: &SetView, effect: &Effect) -> Result<Outcome, Crash> {
+    fn act(&mut self, view: &SetView, effect: &SetEffect) -> Result<SetOutcome, Crash> {
         let fate = if self.weather == Weather::Calm { 99 } else { self.chance.below(40) };
         let refused = || ActError::Throttled { after: None };
         match fate {
@@ -292,7 +291,7 @@ impl World {
             1 => return Ok(effect.failed(refused())),
             2 => return Ok(effect.failed(unclear())),
             3 if self.weather == Weather::Rough => {
-                if let Effect::Create { .. } = effect {
+                if let SetEffect::Create { .. } = effect {
                     let machine = self.newborn(view, effect);
                     let by = self.second + 1 + self.chance.below(LANDING as usize) as i64;
                     self.late.push(Late { by, machine, want: wanted(view) });
@@ -316,54 +315,61 @@ impl World {
         Ok(outcome)
     }
 
-    fn carry_out(&mut self, view: &SetView, effect: &Effect) -> Outcome {
+    fn carry_out(&mut self, view: &SetView, effect: &SetEffect) -> SetOutcome {
         match effect {
-            Effect::Claim => {
+            SetEffect::Claim => {
                 self.change_set(|set| set.has_finalizer = true);
-                Outcome::Claim(Ok(()))
+                SetOutcome::Claim(Ok(()))
             }
-            Effect::ListMachines => Outcome::ListMachines(Ok(self.machines.values().cloned().collect())),
-            Effect::LookAtSet => {
-                Outcome::LookAtSet(Ok(SetLook { uid: self.set().uid.clone(), is_deleting: false }))
+            SetEffect::ListMachines => {
+                SetOutcome::ListMachines(Ok(self.machines.values().cloned().collect()))
             }
-            Effect::LookAtMachine { name } => {
+            SetEffect::LookAtSet => {
+                SetOutcome::LookAtSet(Ok(CurrentSet { uid: self.set().uid.clone(), is_deleting: false }))
+            }
+            SetEffect::LookAtMachine { name } => {
                 let taken = self.machines.get(name).map(|machine| match machine.owner {
-                    Owner::This => TakenBy::This,
-                    Owner::None | Owner::Other(_) => TakenBy::Other,
+                    MachineOwner::This => NameTakenBy::This,
+                    MachineOwner::None | MachineOwner::Other(_) => NameTakenBy::Other,
                 });
-                Outcome::LookAtMachine(name.clone(), taken.ok_or(ActError::Gone))
+                SetOutcome::LookAtMachine(name.clone(), taken.ok_or(ActError::Gone))
             }
-            Effect::Create { ordinal, name, .. } => {
+            SetEffect::Create { ordinal, name, .. } => {
                 let machine = self.newborn(view, effect);
-                Outcome::Create(*ordinal, name.clone(), self.create(machine, wanted(view)))
+                SetOutcome::Create(*ordinal, name.clone(), self.create(machine, wanted(view)))
             }
-            Effect::Delete(target, why) => {
-                Outcome::Delete(target.uid.clone(), *why, self.delete(view, &target.name, &target.uid, *why))
-            }
-            Effect::Preserve(target, keep) => {
+            SetEffect::Delete(target, why) => SetOutcome::Delete(
+                target.uid.clone(),
+                *why,
+                self.delete(view, &target.name, &target.uid, *why),
+            ),
+            SetEffect::Preserve(target, keep) => {
                 if let Some(machine) = self.machines.get(&target.name).cloned() {
-                    let wish = (*keep == Keep::Begin).then(|| AUTO_PRESERVED.to_owned());
+                    let wish = (*keep == PreserveChange::Begin).then(|| AUTO_PRESERVED.to_owned());
                     self.write(machine.with(|machine| machine.preserve_wish = wish));
                 }
-                Outcome::Preserve(target.uid.clone(), *keep, Ok(()))
+                SetOutcome::Preserve(target.uid.clone(), *keep, Ok(()))
             }
-            Effect::WriteSet(change) => {
+            SetEffect::WriteSet(change) => {
                 let note = change.annotations.get("closed-ordinal").cloned().flatten();
                 let freeze = change.labels.get("freeze").map(Option::is_some);
                 self.change_set(|set| {
                     set.closed_ordinal = note.and_then(|text| text.parse().ok()).or(set.closed_ordinal);
                     set.is_frozen = freeze.unwrap_or(set.is_frozen);
                 });
-                Outcome::WriteSet(Ok(()))
+                SetOutcome::WriteSet(Ok(()))
             }
-            Effect::Adopt(_) | Effect::Release(_) | Effect::Sync(..) | Effect::ReleaseFinalizer => {
+            SetEffect::Adopt(_)
+            | SetEffect::Release(_)
+            | SetEffect::Sync(..)
+            | SetEffect::ReleaseFinalizer => {
                 panic!("this world has no need for {effect:?}")
             }
         }
     }
 
-    fn newborn(&mut self, view: &SetView, effect: &Effect) -> ChildFact {
-        let Effect::Create { name, ordinal, .. } = effect else { panic!("{effect:?} makes nobody") };
+    fn newborn(&mut self, view: &SetView, effect: &SetEffect) -> ChildFact {
+        let SetEffect::Create { name, ordinal, .. } = effect else { panic!("{effect:?} makes nobody") };
         self.made += 1;
         let uid = format!("uid-{}", self.made);
         let labels = view.set.template.as_ref().expect("a template").labels.clone();
@@ -392,7 +398,7 @@ impl World {
     }
 
     /// Never fewer than are wanted, apart from those that others took away behind the host's back.
-    fn delete(&mut self, view: &SetView, name: &Name, uid: &Uid, why: Why) -> Result<(), ActError> {
+    fn delete(&mut self, view: &SetView, name: &Name, uid: &Uid, why: DeleteReason) -> Result<(), ActError> {
         let Some(machine) = self.machines.get(name).filter(|machine| machine.uid == *uid).cloned() else {
             return Err(ActError::Gone);
         };
@@ -407,7 +413,7 @@ impl World {
             .iter()
             .filter(|machine| self.taken_away.contains(&machine.uid) && !is_living(machine))
             .count();
-        if why == Why::Surplus && self.weather != Weather::Lying {
+        if why == DeleteReason::Surplus && self.weather != Weather::Lying {
             assert!(self.living() + behind_its_back >= wanted(view), "too few: {:#?}", self.machines);
         }
         Ok(())
@@ -422,7 +428,7 @@ impl World {
             let before = (self.history.len(), self.sets.len());
             let conclusion = self.pass();
             let is_quiet = conclusion.is_some_and(|conclusion| {
-                matches!(conclusion.wake, Wake::Resync) && before == (self.history.len(), self.sets.len())
+                matches!(conclusion.wake, Requeue::Resync) && before == (self.history.len(), self.sets.len())
             });
             quiet = if is_quiet { quiet + 1 } else { 0 };
             let runs = |machine: &ChildFact| machine.phase == Phase::Running && !machine.is_deleting;
@@ -434,7 +440,7 @@ impl World {
         panic!("no rest: {:#?} {}", self.set(), self.tell());
     }
 
-    /// What the API server and the host have, and how it came about.
+    /// Returns the state of the API server and of the host, and its history.
     fn tell(&self) -> String {
         let list = |machines: &Cache| {
             let all = machines.values().map(|machine| (machine.ordinal, machine.phase, machine.is_deleting));

@@ -1,47 +1,47 @@
 //! When the gate is frozen: an API server is unreachable, or an operator asked for it.
 //!
 //! Without its API servers this program sees no changes, and kubelets cannot report, so that whole clusters look dead.
-//! On such evidence nothing is created, failed or cleaned up.
+//! On such evidence nothing is created, failed or deleted.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::scheduling::gate::{FreezeReason, Gate};
 
-/// What one question to an API server gave.
+/// The result of one request to an API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// It has answered as one that works.
+pub enum ServerState {
+    /// It answered as expected.
     Up,
-    /// Nothing came in time, or what came is not what an API server in order says.
+    /// It did not answer in time, or not as a working API server does.
     Down,
 }
 
-/// What is known after a look.
+/// The result of one check of the API servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ServerCheck {
     /// The cluster of the Machines.
-    pub control: Answer,
+    pub control: ServerState,
     /// The cluster that Nodes join; `None` without one.
-    pub target: Option<Answer>,
-    /// An operator wants everything held.
+    pub target: Option<ServerState>,
+    /// An operator requests a freeze.
     pub is_requested: bool,
     /// Another control plane holds the cluster's mark.
     pub is_mark_held: bool,
-    /// All caches have been listed since [`Change::CatchUp`] was answered last.
+    /// All caches have been listed since [`FreezeChange::CatchUp`] was returned last.
     pub is_caught_up: bool,
 }
 
-/// How often and how patiently is looked.
+/// The interval of the checks, and the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Between two looks while all is well.
+pub struct CheckInterval {
+    /// The time between two checks while all servers answer.
     pub period: SignedDuration,
-    /// For how long a server may be away before the gate is shut.
+    /// How long a server may be unreachable before the gate closes.
     pub timeout: SignedDuration,
 }
 
-impl Pace {
-    /// Looks come so much more often while a server is away or the gate is shut.
+impl CheckInterval {
+    /// Checks are this much more frequent while a server is unreachable or the gate is closed.
     const HASTE: i32 = 5;
 
     /// Never more often than this, whatever the settings say.
@@ -56,21 +56,19 @@ impl Pace {
     }
 }
 
-/// What a look has changed.
+/// The change by a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Nothing.
+pub enum FreezeChange {
     None,
-    /// The gate was shut, or is shut for another reason.
+    /// The gate was closed, or is closed for another reason.
     Froze {
-        /// Why.
         reason: FreezeReason,
     },
-    /// All servers answer again: everything they hold is to be listed anew, and the gate opens when that is done.
+    /// All servers answer again: all caches must be listed again, and the gate opens when that is done.
     CatchUp,
     /// The gate was opened.
     Thawed {
-        /// It had been shut since then.
+        /// It was closed since then.
         since: Timestamp,
         /// The last reason for it.
         reason: FreezeReason,
@@ -78,11 +76,11 @@ pub enum Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// No look was without worry yet.
+enum FreezeState {
+    /// No check has succeeded yet.
     Starting {
         since: Timestamp,
-        /// How many looks there were.
+        /// The number of checks.
         looks: u32,
     },
     Open,
@@ -92,48 +90,48 @@ enum State {
     },
 }
 
-/// What the caches are worth while the gate is shut.
+/// The state of the caches while the gate is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Caches {
-    /// They follow what happens.
+enum CacheState {
+    /// Their watches are up to date.
     Current,
-    /// A server was away, and watches come back one after the other, without saying so.
+    /// A server was unreachable, and watches reconnect one after the other, without notice.
     Behind,
-    /// They are being listed anew.
+    /// They are being listed again.
     Listing,
 }
 
-/// The gate, as looks shut and open it.
+/// The gate, closed and opened by checks.
 ///
-/// It is shut from the beginning until the first look in which all servers answer: a process that has just started knows
-/// nothing. If that is its first look at all, nothing had to be thawed. A server that is away for less than the time-out
-/// leaves no trace: the next failure is a first one. After an outage that has shut it, it opens when the servers answer and the
-/// caches have caught up: a server that answers does not mean that all watches tell what happened meanwhile.
+/// It is closed from the start until the first check in which all servers answer: a process that has just started knows
+/// nothing. If that is its very first check, there was nothing to thaw. A server that is unreachable for less than the
+/// timeout leaves no trace: the next failure is a first one. After an outage that has closed it, it opens when the
+/// servers answer and the caches have caught up: an answer does not mean that all watches have delivered the changes of
+/// the outage.
 #[derive(Clone, Debug)]
 pub struct Freeze {
-    state: State,
-    caches: Caches,
+    state: FreezeState,
+    caches: CacheState,
     control_down: Option<Timestamp>,
     target_down: Option<Timestamp>,
     thawed_at: Option<Timestamp>,
 }
 
 impl Freeze {
-    /// Shut until all servers have answered.
+    /// Returns a closed gate, until all servers have answered.
     pub fn starting(now: Timestamp) -> Self {
-        let state = State::Starting { since: now, looks: 0 };
-        Self { state, caches: Caches::Current, control_down: None, target_down: None, thawed_at: None }
+        let state = FreezeState::Starting { since: now, looks: 0 };
+        Self { state, caches: CacheState::Current, control_down: None, target_down: None, thawed_at: None }
     }
 
-    /// The gate.
     pub fn gate(&self) -> Gate {
         match self.state {
-            State::Open => Gate::Open,
-            State::Shut { since, .. } if self.is_catching_up() => {
+            FreezeState::Open => Gate::Open,
+            FreezeState::Shut { since, .. } if self.is_catching_up() => {
                 Gate::Frozen { since, reason: FreezeReason::CatchingUp }
             }
-            State::Shut { since, reason } => Gate::Frozen { since, reason },
-            State::Starting { since, .. } => {
+            FreezeState::Shut { since, reason } => Gate::Frozen { since, reason },
+            FreezeState::Starting { since, .. } => {
                 let is_target = self.control_down.is_none() && self.target_down.is_some();
                 let reason = if is_target {
                     FreezeReason::TargetClusterUnreachable
@@ -145,34 +143,34 @@ impl Freeze {
         }
     }
 
-    /// No look has told anything yet: nobody should act on what the gate says.
+    /// Returns whether no check has finished yet: then nothing may rely on the gate.
     pub fn is_starting(&self) -> bool {
-        matches!(self.state, State::Starting { .. })
+        matches!(self.state, FreezeState::Starting { .. })
     }
 
-    /// The servers answer, and the caches are awaited: a look is due as soon as they are complete.
+    /// Returns whether the servers answer, and the caches are awaited: a check is due as soon as they are complete.
     pub fn is_catching_up(&self) -> bool {
-        self.caches == Caches::Listing
+        self.caches == CacheState::Listing
     }
 
-    /// When it opened last after it had been shut; in whole seconds, as statuses hold times.
+    /// Returns when it opened last after it was closed; in whole seconds, as times in statuses.
     pub fn thawed_at(&self) -> Option<Timestamp> {
         self.thawed_at
     }
 
-    /// Nobody has looked after the Machines until `now`, for longer than a server may be away: as after a thaw, what is known
-    /// from before counts for nothing.
+    /// Notes that no process has reconciled until `now`, for longer than a server may be unreachable: as after a thaw,
+    /// earlier observations do not count.
     pub fn was_absent(&mut self, now: Timestamp) {
         self.thawed_at = Some(whole_seconds(now));
     }
 
-    /// Takes note of a look.
-    pub fn observe(&mut self, look: Look, pace: Pace, now: Timestamp) -> Change {
+    /// Notes a check. Returns the change.
+    pub fn observe(&mut self, look: ServerCheck, pace: CheckInterval, now: Timestamp) -> FreezeChange {
         let control = since(&mut self.control_down, look.control, now);
-        let target = since(&mut self.target_down, look.target.unwrap_or(Answer::Up), now);
+        let target = since(&mut self.target_down, look.target.unwrap_or(ServerState::Up), now);
         let is_long = |down: Option<Timestamp>| down.is_some_and(|at| now.duration_since(at) >= pace.timeout);
         let wanted = if look.is_mark_held {
-            // First, since it permits least.
+            // First, since it permits the least.
             Some(FreezeReason::ClusterMarkHeld)
         } else if look.is_requested {
             Some(FreezeReason::Requested)
@@ -183,78 +181,83 @@ impl Freeze {
         } else {
             None
         };
-        // Who is shut opens only when all is well, and not because a failure is young.
+        // A closed gate opens only when all servers answer, and not because a failure is young.
         let is_well = control.is_none() && target.is_none();
-        if !is_well && (is_long(control) || is_long(target) || matches!(self.state, State::Shut { .. })) {
-            self.caches = Caches::Behind;
+        if !is_well && (is_long(control) || is_long(target) || matches!(self.state, FreezeState::Shut { .. }))
+        {
+            self.caches = CacheState::Behind;
         } else if (look.is_requested || look.is_mark_held) && self.is_catching_up() {
-            // By the time that the operator or the other control plane lets go, this listing is history.
-            self.caches = Caches::Behind;
+            // When the operator or the other control plane ends the freeze, this list is old.
+            self.caches = CacheState::Behind;
         }
         match (self.state, wanted) {
-            (State::Open, None) => Change::None,
-            (State::Open, Some(reason)) => self.shut(now, reason),
-            (State::Starting { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Starting { looks: 0, .. }, None) if is_well => {
-                self.state = State::Open;
-                Change::None
+            (FreezeState::Open, None) => FreezeChange::None,
+            (FreezeState::Open, Some(reason)) => self.shut(now, reason),
+            (FreezeState::Starting { since, .. }, Some(reason)) => self.shut(since, reason),
+            (FreezeState::Starting { looks: 0, .. }, None) if is_well => {
+                self.state = FreezeState::Open;
+                FreezeChange::None
             }
-            (State::Starting { since, .. }, None) if is_well => {
+            (FreezeState::Starting { since, .. }, None) if is_well => {
                 self.open(since, FreezeReason::ControlClusterUnreachable, now)
             }
-            (State::Starting { since, looks }, None) => {
-                self.state = State::Starting { since, looks: looks.saturating_add(1) };
-                Change::None
+            (FreezeState::Starting { since, looks }, None) => {
+                self.state = FreezeState::Starting { since, looks: looks.saturating_add(1) };
+                FreezeChange::None
             }
-            (State::Shut { reason: before, .. }, Some(reason)) if before == reason => Change::None,
-            (State::Shut { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Shut { since, reason }, None) if is_well => match self.caches {
-                Caches::Behind => {
-                    self.caches = Caches::Listing;
-                    Change::CatchUp
+            (FreezeState::Shut { reason: before, .. }, Some(reason)) if before == reason => {
+                FreezeChange::None
+            }
+            (FreezeState::Shut { since, .. }, Some(reason)) => self.shut(since, reason),
+            (FreezeState::Shut { since, reason }, None) if is_well => match self.caches {
+                CacheState::Behind => {
+                    self.caches = CacheState::Listing;
+                    FreezeChange::CatchUp
                 }
-                Caches::Listing if !look.is_caught_up => Change::None,
-                Caches::Listing | Caches::Current => self.open(since, reason, now),
+                CacheState::Listing if !look.is_caught_up => FreezeChange::None,
+                CacheState::Listing | CacheState::Current => self.open(since, reason, now),
             },
-            (State::Shut { .. }, None) => Change::None,
+            (FreezeState::Shut { .. }, None) => FreezeChange::None,
         }
     }
 
-    /// Until the next look.
-    pub fn next_look(&self, pace: Pace) -> SignedDuration {
+    /// Returns the time until the next check.
+    pub fn next_look(&self, pace: CheckInterval) -> SignedDuration {
         let is_well = self.control_down.is_none() && self.target_down.is_none();
         match self.state {
-            State::Open if is_well => pace.when_well(),
-            // Everything waits for the first good look, and a server that starts too answers soon.
-            State::Starting { looks, .. } => crate::scheduling::retry::soon(looks).min(pace.when_worried()),
-            State::Open | State::Shut { .. } => pace.when_worried(),
+            FreezeState::Open if is_well => pace.when_well(),
+            // Everything waits for the first good check, and a server that starts at the same time answers soon.
+            FreezeState::Starting { looks, .. } => {
+                crate::scheduling::retry::soon(looks).min(pace.when_worried())
+            }
+            FreezeState::Open | FreezeState::Shut { .. } => pace.when_worried(),
         }
     }
 
-    fn shut(&mut self, since: Timestamp, reason: FreezeReason) -> Change {
-        self.state = State::Shut { since, reason };
-        Change::Froze { reason }
+    fn shut(&mut self, since: Timestamp, reason: FreezeReason) -> FreezeChange {
+        self.state = FreezeState::Shut { since, reason };
+        FreezeChange::Froze { reason }
     }
 
-    fn open(&mut self, since: Timestamp, reason: FreezeReason, now: Timestamp) -> Change {
-        self.state = State::Open;
-        self.caches = Caches::Current;
+    fn open(&mut self, since: Timestamp, reason: FreezeReason, now: Timestamp) -> FreezeChange {
+        self.state = FreezeState::Open;
+        self.caches = CacheState::Current;
         self.thawed_at = Some(whole_seconds(now));
-        Change::Thawed { since, reason }
+        FreezeChange::Thawed { since, reason }
     }
 }
 
-/// Since when a server is away, after this answer.
-fn since(down: &mut Option<Timestamp>, answer: Answer, now: Timestamp) -> Option<Timestamp> {
+/// Returns since when a server is unreachable, after this answer.
+fn since(down: &mut Option<Timestamp>, answer: ServerState, now: Timestamp) -> Option<Timestamp> {
     *down = match answer {
-        Answer::Up => None,
-        // A clock that was set back must not make a failure one of the future, which would never be long.
-        Answer::Down => Some(down.map_or(now, |at| at.min(now))),
+        ServerState::Up => None,
+        // A clock that was set back must not move a failure into the future, where it would never be long.
+        ServerState::Down => Some(down.map_or(now, |at| at.min(now))),
     };
     *down
 }
 
-/// Statuses hold whole seconds. Rounded down, a status that is written after the thaw is never from before it.
+/// Rounds down to whole seconds, as times in statuses, so that a status written after the thaw is never older than it.
 fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

@@ -1,27 +1,26 @@
-//! How many may be away.
+//! The limit of Machines that may be away.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// How many Machines of a group may be replaced at a time: a number, or a share of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// So many. None at all: nothing is replaced because it is unhealthy.
+pub enum ReplacementLimit {
+    /// A number. Zero: no unhealthy Machine is replaced.
     Machines(u32),
-    /// So many of a hundred, rounded down, but at least one unless it is nothing.
+    /// A percentage, rounded down, but at least one unless it is zero.
     Percent(u32),
 }
 
-/// A text that is no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number such as 3 nor a share such as 20% up to 100%")]
-pub struct LimitError(String);
+pub struct ReplacementLimitError(String);
 
-impl Limit {
+impl ReplacementLimit {
     /// One after the other.
     pub const ONE: Self = Self::Machines(1);
 
-    /// How many these are, of a group of so many.
+    /// Returns the number for a group of this size.
     pub fn of(self, members: usize) -> usize {
         match self {
             Self::Machines(machines) => usize::try_from(machines).unwrap_or(usize::MAX),
@@ -34,11 +33,11 @@ impl Limit {
     }
 }
 
-impl FromStr for Limit {
-    type Err = LimitError;
+impl FromStr for ReplacementLimit {
+    type Err = ReplacementLimitError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || LimitError(text.chars().take(40).collect());
+        let wrong = || ReplacementLimitError(text.chars().take(40).collect());
         let digits = |text: &str| {
             let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             is_plain.then(|| text.parse::<u32>().ok()).flatten()
@@ -52,7 +51,7 @@ impl FromStr for Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ReplacementLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machines(machines) => write!(f, "{machines}"),

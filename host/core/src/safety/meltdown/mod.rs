@@ -4,7 +4,7 @@
 //! whose VM is to be rebooted, needs a permit, and keeps it until the cache shows the result. And the Nodes of a silent
 //! zone are not believed to be dead until the cloud says so of each VM: the network to the zone is more likely broken.
 //!
-//! The structure follows the cache. The time of an answer does not grow with the number of Machines.
+//! The structure follows the cache. The time of a request does not grow with the number of Machines.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -23,106 +23,105 @@ use jiff::{SignedDuration, Timestamp};
 use crate::health_policy::REBOOT_INTERVAL;
 use crate::value::id::{FailureDomain, Name, Namespace, ObjectKey};
 
-pub use limit::{Limit, LimitError};
+pub use limit::{ReplacementLimit, ReplacementLimitError};
 use renewal::Renewals;
 pub use zone::ZoneState;
 use zone::Zones;
 
-/// How long a permit is kept for a Machine that neither fails nor ends: far longer than the write that it is for may take to
-/// be seen, and short enough that a lost one does not hold up its deployment for the night.
+/// How long a permit is kept for a Machine that neither fails nor is deleted: far longer than its write may take to be
+/// seen, and short enough that a lost one does not block its deployment for the night.
 pub const PERMIT_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long a Machine whose VM was started anew counts as away unless it recovers. Longer than the time that a VM gets to come up,
-/// by a minute: who was started anew in vain so keeps its place for what comes next, and one Machine after the other comes to
-/// its end rather than all of them to half of it.
+/// How long a Machine with a rebooted VM counts as away unless it recovers. A minute longer than the time that a VM
+/// gets to start: after a useless reboot it so keeps its permit for the next action, and Machines are finished one
+/// after the other.
 pub const REBOOT_LIFETIME: SignedDuration =
     SignedDuration::from_secs(REBOOT_INTERVAL.as_secs() + SignedDuration::from_mins(1).as_secs());
 
-/// True while a Machine that is not healthy counts as away because its VM was started anew. A time far ahead of the clock is
-/// wrong, and holds up nobody until it has come.
+/// Returns true while an unhealthy Machine counts as away because its VM was rebooted. A time far ahead of the clock is
+/// wrong, and does not count.
 fn is_rebooting(at: Timestamp, now: Timestamp) -> bool {
     now.duration_since(at).abs() < REBOOT_LIFETIME
 }
 
 /// Machines that are replaced one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum OwnerGroup {
     /// Those with the same label `name`: of one MachineDeployment.
     Deployment(Namespace, Name),
-    /// Those without the label that one MachineSet owns.
+    /// Those without the label, of one MachineSet.
     Set(Namespace, Name),
 }
 
-/// A Machine, as far as the others of its group and zone care.
+/// A Machine, as the others of its group and zone see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberFact {
-    /// Its group. A Machine without one is replaced by nobody, so that it puts no limit on others.
-    pub group: Option<Group>,
+    /// Its group. A Machine without one is not replaced, so that it does not limit others.
+    pub group: Option<OwnerGroup>,
     /// Where its VM is.
     pub zone: Option<FailureDomain>,
-    /// How it stands.
-    pub standing: Standing,
-    /// When its VM was started anew last, or was about to be.
+    pub standing: MemberState,
+    /// When its VM was rebooted last, or was about to be.
     pub rebooted_at: Option<Timestamp>,
 }
 
 impl MemberFact {
-    /// The last start of its VM, while that may be why it is not healthy.
+    /// Returns the last reboot of its VM, while that may be why it is unhealthy.
     fn reboot(&self) -> Option<Timestamp> {
         match self.standing {
-            Standing::Doubtful { .. } => self.rebooted_at,
-            Standing::Running { .. } | Standing::Away | Standing::Failed | Standing::Kept => None,
+            MemberState::Doubtful { .. } => self.rebooted_at,
+            MemberState::Running { .. } | MemberState::Away | MemberState::Failed | MemberState::Kept => None,
         }
     }
 }
 
-/// How a Machine stands.
+/// The state of a Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum MemberState {
     /// In service and healthy.
     Running {
-        /// Nothing is heard of its Node all the same.
+        /// Its Node is silent.
         is_silent: bool,
     },
-    /// Not healthy, and not given up: Unknown, or an update in place that has failed. Does not count as being replaced, or two
-    /// of them would wait for each other for ever; counts for a while after its VM was started anew.
+    /// Unhealthy, and not failed: phase Unknown, or an update in place that has failed. Does not count as away, or two
+    /// of them would wait for each other for ever; counts for a while after a reboot of its VM.
     Doubtful {
-        /// Nothing is heard of its Node.
+        /// Its Node is silent.
         is_silent: bool,
     },
-    /// Coming, going, or being updated: counts.
+    /// Being created, deleted or updated: counts as away.
     Away,
-    /// Failed, and to be replaced: counts, also for its zone.
+    /// Failed, and to be replaced: counts as away, also for its zone.
     Failed,
-    /// Neither running nor to be replaced, since it is preserved.
+    /// Preserved: neither running nor to be replaced.
     Kept,
 }
 
-/// What is asked.
+/// The request for a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// Is it the Machine's turn, by this limit of its group, and what does its zone say?
-    Turn(Limit),
-    /// What does its zone say? For a Machine that takes nothing from its group.
+pub enum PermitRequest {
+    /// May the Machine be taken away, by this limit of its group and by its zone?
+    Turn(ReplacementLimit),
+    /// Is its zone silent? For a Machine that takes nothing from its group.
     ZoneOnly,
-    /// Is it the Machine's turn to be failed because the name of its Node is taken?
+    /// May the Machine fail because the name of its Node is taken?
     NameTaken,
 }
 
-/// May a Machine be failed, or its VM be started anew?
+/// The answer: may a Machine fail, or its VM be rebooted?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// As far as its group is concerned, and only if its zone does not speak against it.
+    /// Granted by its group, if its zone permits it too.
     Granted {
-        /// What is to be asked first.
+        /// The zone to ask the cloud about first.
         zone: Option<ZoneState>,
     },
-    /// As many of its group are away as may be.
+    /// As many of its group are away as the limit allows.
     Busy {
         /// How many may be.
-        limit: Limit,
+        limit: ReplacementLimit,
     },
-    /// Another one of its group was failed for the same not long ago.
+    /// Another one of its group failed for the same reason not long ago.
     Later {
         /// When to ask again.
         after: SignedDuration,
@@ -133,37 +132,37 @@ pub enum Permit {
 struct GroupState {
     members: usize,
     away: BTreeSet<ObjectKey>,
-    /// Those that are not healthy and whose VM was started anew: when. None of them is away.
+    /// Unhealthy Machines with a rebooted VM, and when. None of them is away.
     rebooted: BTreeMap<ObjectKey, Timestamp>,
-    /// Until when they are held.
+    /// Permits, and when each expires.
     permits: BTreeMap<ObjectKey, Timestamp>,
-    /// Who was told to wait.
+    /// Machines that were told to wait.
     waiting: BTreeSet<ObjectKey>,
-    /// How many may be away, as the last one that asked had it.
+    /// How many may be away, by the limit of the last request.
     places: usize,
 }
 
 impl GroupState {
-    /// How many are away or about to be.
+    /// Returns how many are away or about to be.
     fn taken(&self) -> usize {
         let is_only_held = |key: &&ObjectKey| !self.away.contains(*key) && !self.rebooted.contains_key(*key);
         self.away.len() + self.rebooted.len() + self.permits.keys().filter(is_only_held).count()
     }
 
-    /// The same without this one.
+    /// Returns the same without this Machine.
     fn others(&self, key: &ObjectKey) -> usize {
         let is_among =
             self.away.contains(key) || self.rebooted.contains_key(key) || self.permits.contains_key(key);
         self.taken() - usize::from(is_among)
     }
 
-    /// What is over counts no more.
+    /// Drops expired reboots and permits.
     fn age(&mut self, now: Timestamp) {
         self.permits.retain(|_, until| *until > now);
         self.rebooted.retain(|_, at| is_rebooting(*at, now));
     }
 
-    /// Those who may try again, since places have become free.
+    /// Returns the Machines that may try again, since others have come back.
     fn next_in_line(&mut self) -> Vec<ObjectKey> {
         let free = self.places.saturating_sub(self.taken());
         (0..free).map_while(|_| self.waiting.pop_first()).collect()
@@ -172,22 +171,22 @@ impl GroupState {
 
 /// All Machines of a tenant, by group and zone.
 ///
-/// Promises: at any time at most as many Machines of a group are away, being started anew or hold a permit as the limit of the
-/// last one that got a permit says, apart from those that were away already and whatever is away for other reasons; asking again gives the
-/// same permit again.
+/// Promises: at any time at most as many Machines of a group are away, being rebooted or hold a permit as the limit of
+/// the last permit says, apart from those that were away already or for other reasons; asking again returns the same
+/// permit.
 ///
 /// Assumes that [`Meltdown::update`] is called with each change of the cache, in its order.
 #[derive(Clone, Debug)]
 pub struct Meltdown {
     members: BTreeMap<ObjectKey, MemberFact>,
-    groups: BTreeMap<Group, GroupState>,
+    groups: BTreeMap<OwnerGroup, GroupState>,
     zones: Zones,
-    /// Kept beyond the last Machine of a group: its set may have no other while it makes the next.
+    /// Kept beyond the last Machine of a group: its set may have no other while it creates the next.
     renewals: Renewals,
 }
 
 impl Meltdown {
-    /// Nothing is known. `silent_percent` of a zone's Nodes, and at least two, must be silent for the zone to be held.
+    /// Returns an empty structure. A zone is silent when `silent_percent` of its Nodes, and at least two, are.
     pub fn new(silent_percent: u32) -> Self {
         Self {
             members: BTreeMap::new(),
@@ -197,7 +196,7 @@ impl Meltdown {
         }
     }
 
-    /// A Machine is there, or changed, or (`None`) is gone. Answers with those who should try again.
+    /// Notes that a Machine exists, has changed, or (`None`) is gone. Returns the Machines that should try again.
     pub fn update(&mut self, key: &ObjectKey, new: Option<&MemberFact>) -> Vec<ObjectKey> {
         let old = match new {
             Some(fact) => self.members.insert(key.clone(), fact.clone()),
@@ -215,7 +214,7 @@ impl Meltdown {
         if let (Some(group), Some(fact)) = (entered, new) {
             let state = self.groups.entry(group).or_default();
             state.members += 1;
-            if matches!(fact.standing, Standing::Away | Standing::Failed) {
+            if matches!(fact.standing, MemberState::Away | MemberState::Failed) {
                 state.away.insert(key.clone());
             }
             if let Some(at) = fact.reboot() {
@@ -223,9 +222,9 @@ impl Meltdown {
             }
         }
         let has_decided = new.is_none_or(|fact| match fact.standing {
-            // Failed or recovered: the permit has served.
-            Standing::Failed | Standing::Running { .. } | Standing::Kept | Standing::Away => true,
-            Standing::Doubtful { .. } => false,
+            // Failed or recovered: the permit is used.
+            MemberState::Failed | MemberState::Running { .. } | MemberState::Kept | MemberState::Away => true,
+            MemberState::Doubtful { .. } => false,
         });
         if has_decided {
             self.zones.give_back(key);
@@ -233,8 +232,8 @@ impl Meltdown {
         self.after(left.as_ref(), key, has_decided)
     }
 
-    /// Takes the Machine out of the counts of a group, and the group out of the list with its last one.
-    fn leave(&mut self, group: &Group, key: &ObjectKey, stays: bool) {
+    /// Removes the Machine from the counts of a group, and the group with its last Machine.
+    fn leave(&mut self, group: &OwnerGroup, key: &ObjectKey, stays: bool) {
         let Some(state) = self.groups.get_mut(group) else { return };
         state.members -= 1;
         state.away.remove(key);
@@ -245,7 +244,7 @@ impl Meltdown {
         }
     }
 
-    fn after(&mut self, group: Option<&Group>, key: &ObjectKey, has_decided: bool) -> Vec<ObjectKey> {
+    fn after(&mut self, group: Option<&OwnerGroup>, key: &ObjectKey, has_decided: bool) -> Vec<ObjectKey> {
         let Some(group) = group else { return Vec::new() };
         let Some(state) = self.groups.get_mut(group) else { return Vec::new() };
         if has_decided {
@@ -259,21 +258,24 @@ impl Meltdown {
         next
     }
 
-    /// Asks whether a Machine may be failed, or its VM be started anew. A permit that is given is held until the cache shows what
-    /// became of it, it is given back, or its lifetime is over.
-    pub fn ask(&mut self, key: &ObjectKey, question: Question, now: Timestamp) -> Permit {
+    /// Returns whether a Machine may fail, or its VM be rebooted. A permit is held until the cache shows the result, it
+    /// is given back, or it expires.
+    pub fn ask(&mut self, key: &ObjectKey, question: PermitRequest, now: Timestamp) -> Permit {
         let Some(member) = self.members.get(key) else {
-            // The cache is ahead: the Machine is gone, and writing to it will fail.
+            // The cache is newer: the Machine is gone, and a write to it will fail.
             return Permit::Granted { zone: None };
         };
-        if question == Question::NameTaken {
+        if question == PermitRequest::NameTaken {
             let is_there = |key: &ObjectKey| {
                 let standing = self.members.get(key).map(|member| member.standing);
-                matches!(standing, Some(Standing::Failed | Standing::Away | Standing::Doubtful { .. }))
+                matches!(
+                    standing,
+                    Some(MemberState::Failed | MemberState::Away | MemberState::Doubtful { .. })
+                )
             };
             let answer = match &member.group {
                 Some(group) => self.renewals.ask(group, key, is_there, now),
-                // Nobody replaces it.
+                // No owner replaces it.
                 None => Ok(()),
             };
             return match answer {
@@ -281,7 +283,7 @@ impl Meltdown {
                 Err(after) => Permit::Later { after },
             };
         }
-        if let Question::Turn(limit) = question
+        if let PermitRequest::Turn(limit) = question
             && let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group))
         {
             state.age(now);
@@ -297,7 +299,7 @@ impl Meltdown {
         Permit::Granted { zone: self.zones.ask(key, member, now) }
     }
 
-    /// A permit was not used. Answers with those who should try again.
+    /// Gives back an unused permit. Returns the Machines that should try again.
     pub fn give_back(&mut self, key: &ObjectKey) -> Vec<ObjectKey> {
         self.zones.give_back(key);
         let Some(group) = self.members.get(key).and_then(|member| member.group.as_ref()) else {

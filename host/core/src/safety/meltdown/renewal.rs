@@ -1,7 +1,7 @@
-//! Machines that are failed at once since the name of their Node is taken: one after the other, and with growing pauses.
+//! Spaces Machines that fail at once since the name of their Node is taken: one after the other, with growing pauses.
 //!
-//! The next VM gets another name as a rule, so that the first one is replaced at once. Where it does not, each replacement would cost
-//! a VM for nothing: the pauses grow to the time that a Machine has to join, beyond which nothing is gained by haste.
+//! The next VM usually gets another name, so that the first one is replaced at once. If it does not, each replacement
+//! costs a VM for nothing: the pauses grow to the time that a Machine has to join.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::ObjectKey;
 
-use super::Group;
+use super::OwnerGroup;
 
 /// The pause after the first one, doubled with each that follows.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -17,10 +17,10 @@ const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 /// The longest pause: the creation time-out by default.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(20);
 
-/// After so long without one the next one is a first one.
+/// After this time without one, the next one is a first one.
 const FORGOTTEN: SignedDuration = SignedDuration::from_hours(1);
 
-/// How soon to ask again while another one is on its way out.
+/// The pause before the next request while another one is being replaced.
 const TURN: SignedDuration = SignedDuration::from_secs(20);
 
 #[derive(Clone, Debug)]
@@ -40,14 +40,14 @@ impl Renewed {
 
 /// The last one of each group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Renewals(BTreeMap<Group, Renewed>);
+pub(super) struct Renewals(BTreeMap<OwnerGroup, Renewed>);
 
 impl Renewals {
-    /// `Ok`: it is this Machine's turn, however often it asks. Otherwise when to ask again. `is_there`: whether a Machine is there yet
-    /// and has not recovered.
+    /// Returns `Ok` if this Machine may fail, however often it asks. Otherwise when to ask again. `is_there`: whether a
+    /// Machine still exists and has not recovered.
     pub(super) fn ask(
         &mut self,
-        group: &Group,
+        group: &OwnerGroup,
         key: &ObjectKey,
         is_there: impl Fn(&ObjectKey) -> bool,
         now: Timestamp,
@@ -80,8 +80,8 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
     }
 
-    fn group() -> Group {
-        Group::Set("garden".into(), "pool".into())
+    fn group() -> OwnerGroup {
+        OwnerGroup::Set("garden".into(), "pool".into())
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(renewals.ask(&group(), &one, |_| true, minutes(1)), Ok(()), "its write was lost");
         assert_eq!(renewals.ask(&group(), &other, |_| true, minutes(2)), Err(TURN), "one at a time");
         assert_eq!(renewals.ask(&group(), &other, |_| false, minutes(2)), Ok(()));
-        let elsewhere = Group::Set("garden".into(), "other".into());
+        let elsewhere = OwnerGroup::Set("garden".into(), "other".into());
         assert_eq!(renewals.ask(&elsewhere, &one, |_| true, minutes(2)), Ok(()));
     }
 

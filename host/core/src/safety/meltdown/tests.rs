@@ -8,24 +8,24 @@ fn key(number: usize) -> ObjectKey {
     ObjectKey::new("garden", format!("m-{number}"))
 }
 
-fn deployment(name: &str) -> Option<Group> {
-    Some(Group::Deployment("garden".into(), name.into()))
+fn deployment(name: &str) -> Option<OwnerGroup> {
+    Some(OwnerGroup::Deployment("garden".into(), name.into()))
 }
 
-const RUNNING: Standing = Standing::Running { is_silent: false };
-const SICK: Standing = Standing::Doubtful { is_silent: false };
-const SILENT: Standing = Standing::Doubtful { is_silent: true };
+const RUNNING: MemberState = MemberState::Running { is_silent: false };
+const SICK: MemberState = MemberState::Doubtful { is_silent: false };
+const SILENT: MemberState = MemberState::Doubtful { is_silent: true };
 
 fn at(second: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
 }
 
-fn member(group: Option<Group>, zone: Option<FailureDomain>, standing: Standing) -> MemberFact {
+fn member(group: Option<OwnerGroup>, zone: Option<FailureDomain>, standing: MemberState) -> MemberFact {
     MemberFact { group, zone, standing, rebooted_at: None }
 }
 
 /// Machines of one deployment, each in a zone of its own.
-fn group(standings: &[Standing]) -> Meltdown {
+fn group(standings: &[MemberState]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
     for (number, standing) in standings.iter().enumerate() {
         let zone = Some(FailureDomain::new(format!("zone-{number}")));
@@ -34,17 +34,17 @@ fn group(standings: &[Standing]) -> Meltdown {
     meltdown
 }
 
-fn set(meltdown: &mut Meltdown, number: usize, standing: Standing) -> Vec<ObjectKey> {
+fn set(meltdown: &mut Meltdown, number: usize, standing: MemberState) -> Vec<ObjectKey> {
     let fact = MemberFact { standing, ..meltdown.members[&key(number)].clone() };
     meltdown.update(&key(number), Some(&fact))
 }
 
-fn ask(meltdown: &mut Meltdown, number: usize, limit: Limit) -> bool {
+fn ask(meltdown: &mut Meltdown, number: usize, limit: ReplacementLimit) -> bool {
     ask_at(meltdown, number, limit, at(0))
 }
 
-fn ask_at(meltdown: &mut Meltdown, number: usize, limit: Limit, now: Timestamp) -> bool {
-    matches!(meltdown.ask(&key(number), Question::Turn(limit), now), Permit::Granted { .. })
+fn ask_at(meltdown: &mut Meltdown, number: usize, limit: ReplacementLimit, now: Timestamp) -> bool {
+    matches!(meltdown.ask(&key(number), PermitRequest::Turn(limit), now), Permit::Granted { .. })
 }
 
 /// The cache shows that the VM was started anew.
@@ -56,47 +56,47 @@ fn reboot(meltdown: &mut Meltdown, number: usize, at: Timestamp) -> Vec<ObjectKe
 #[test]
 fn machines_of_a_deployment_are_failed_one_after_the_other() {
     let mut meltdown = group(&[SICK, SICK, RUNNING]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE));
-    assert!(!ask(&mut meltdown, 1, Limit::ONE), "the cache does not show the first one yet");
-    assert_eq!(set(&mut meltdown, 0, Standing::Failed), []);
-    assert!(!ask(&mut meltdown, 1, Limit::ONE));
-    assert_eq!(set(&mut meltdown, 0, Standing::Away), []);
-    assert!(!ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE));
+    assert!(!ask(&mut meltdown, 1, ReplacementLimit::ONE), "the cache does not show the first one yet");
+    assert_eq!(set(&mut meltdown, 0, MemberState::Failed), []);
+    assert!(!ask(&mut meltdown, 1, ReplacementLimit::ONE));
+    assert_eq!(set(&mut meltdown, 0, MemberState::Away), []);
+    assert!(!ask(&mut meltdown, 1, ReplacementLimit::ONE));
     assert_eq!(meltdown.update(&key(0), None), [key(1)], "who waits is told");
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
 }
 
 #[test]
 fn who_asks_again_gets_the_same_permit_again() {
     let mut meltdown = group(&[SICK, SICK]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE) && ask(&mut meltdown, 0, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE) && ask(&mut meltdown, 0, ReplacementLimit::ONE));
 }
 
 #[test]
 fn a_limit_is_a_number_or_a_share() {
     let mut meltdown = group(&[SICK; 10]);
-    let granted = (0..10).filter(|number| ask(&mut meltdown, *number, Limit::Machines(3))).count();
+    let granted = (0..10).filter(|number| ask(&mut meltdown, *number, ReplacementLimit::Machines(3))).count();
     assert_eq!(granted, 3);
     let mut meltdown = group(&[SICK; 10]);
-    let granted = (0..10).filter(|number| ask(&mut meltdown, *number, Limit::Percent(20))).count();
+    let granted = (0..10).filter(|number| ask(&mut meltdown, *number, ReplacementLimit::Percent(20))).count();
     assert_eq!(granted, 2);
-    assert!(!ask(&mut group(&[SICK]), 0, Limit::Machines(0)));
-    assert!(ask(&mut group(&[SICK]), 0, Limit::Percent(1)), "at least one");
+    assert!(!ask(&mut group(&[SICK]), 0, ReplacementLimit::Machines(0)));
+    assert!(ask(&mut group(&[SICK]), 0, ReplacementLimit::Percent(1)), "at least one");
 }
 
 #[test]
 fn what_comes_goes_or_is_updated_counts_and_what_is_preserved_does_not() {
     for (standing, is_granted) in
-        [(Standing::Away, false), (Standing::Failed, false), (Standing::Kept, true), (RUNNING, true)]
+        [(MemberState::Away, false), (MemberState::Failed, false), (MemberState::Kept, true), (RUNNING, true)]
     {
-        assert_eq!(ask(&mut group(&[SICK, standing]), 0, Limit::ONE), is_granted, "{standing:?}");
+        assert_eq!(ask(&mut group(&[SICK, standing]), 0, ReplacementLimit::ONE), is_granted, "{standing:?}");
     }
 }
 
 #[test]
 fn two_machines_whose_update_in_place_failed_do_not_wait_for_each_other() {
     let mut meltdown = group(&[SICK, SICK]);
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
 }
 
 #[test]
@@ -105,70 +105,73 @@ fn machines_without_a_deployment_do_not_wait_for_each_other() {
     for number in 0..2 {
         meltdown.update(&key(number), Some(&member(None, None, SICK)));
     }
-    assert!(ask(&mut meltdown, 0, Limit::ONE) && ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE) && ask(&mut meltdown, 1, ReplacementLimit::ONE));
 }
 
 #[test]
 fn a_permit_ends_when_its_machine_recovers_is_given_back_or_its_time_is_over() {
     let mut meltdown = group(&[SICK, SICK]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE) && !ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE) && !ask(&mut meltdown, 1, ReplacementLimit::ONE));
     assert_eq!(set(&mut meltdown, 0, RUNNING), [key(1)]);
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
     set(&mut meltdown, 0, SICK);
-    assert!(!ask(&mut meltdown, 0, Limit::ONE));
+    assert!(!ask(&mut meltdown, 0, ReplacementLimit::ONE));
     assert_eq!(meltdown.give_back(&key(1)), [key(0)]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE));
     let later = at(0) + PERMIT_LIFETIME;
-    assert!(matches!(meltdown.ask(&key(1), Question::Turn(Limit::ONE), later), Permit::Granted { .. }));
+    assert!(matches!(
+        meltdown.ask(&key(1), PermitRequest::Turn(ReplacementLimit::ONE), later),
+        Permit::Granted { .. }
+    ));
 }
 
 #[test]
 fn vms_are_started_anew_one_after_the_other_and_none_beside_a_replacement() {
     let mut meltdown = group(&[SICK, SICK, RUNNING]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE));
     reboot(&mut meltdown, 0, at(0));
     let (soon, last, over) =
         (at(1), at(0) + REBOOT_LIFETIME - SignedDuration::from_secs(1), at(0) + REBOOT_LIFETIME);
     for now in [soon, last] {
-        assert!(!ask_at(&mut meltdown, 1, Limit::ONE, now), "{now}");
-        assert!(ask_at(&mut meltdown, 0, Limit::ONE, now), "its own place is no obstacle: {now}");
+        assert!(!ask_at(&mut meltdown, 1, ReplacementLimit::ONE, now), "{now}");
+        assert!(ask_at(&mut meltdown, 0, ReplacementLimit::ONE, now), "its own place is no obstacle: {now}");
         meltdown.give_back(&key(0));
     }
-    assert!(ask_at(&mut meltdown, 1, Limit::ONE, over), "it has had its time");
-    let mut meltdown = group(&[SICK, Standing::Failed]);
-    assert!(!ask(&mut meltdown, 0, Limit::ONE));
+    assert!(ask_at(&mut meltdown, 1, ReplacementLimit::ONE, over), "it has had its time");
+    let mut meltdown = group(&[SICK, MemberState::Failed]);
+    assert!(!ask(&mut meltdown, 0, ReplacementLimit::ONE));
 }
 
 #[test]
 fn a_vm_that_comes_back_makes_room_at_once() {
     let mut meltdown = group(&[SICK, SICK]);
-    assert!(ask(&mut meltdown, 0, Limit::ONE));
+    assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE));
     reboot(&mut meltdown, 0, at(0));
-    assert!(!ask(&mut meltdown, 1, Limit::ONE));
+    assert!(!ask(&mut meltdown, 1, ReplacementLimit::ONE));
     assert_eq!(set(&mut meltdown, 0, RUNNING), [key(1)]);
-    assert!(ask_at(&mut meltdown, 1, Limit::ONE, at(30)));
+    assert!(ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(30)));
     // Sick again so soon after the start of its VM: more likely still than again.
     meltdown.give_back(&key(1));
     set(&mut meltdown, 0, SICK);
-    assert!(!ask_at(&mut meltdown, 1, Limit::ONE, at(60)));
+    assert!(!ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(60)));
 }
 
 #[test]
 fn a_host_that_starts_anew_knows_who_was_started_anew() {
     let mut meltdown = group(&[SICK, SICK]);
     reboot(&mut meltdown, 0, at(0));
-    assert!(!ask_at(&mut meltdown, 1, Limit::ONE, at(60)));
-    assert!(ask_at(&mut meltdown, 1, Limit::ONE, at(0) + REBOOT_LIFETIME));
+    assert!(!ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(60)));
+    assert!(ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(0) + REBOOT_LIFETIME));
 }
 
 #[test]
 fn a_start_of_a_vm_in_a_far_future_holds_up_nobody() {
     let mut meltdown = group(&[SICK, SICK]);
     reboot(&mut meltdown, 0, at(1_000_000));
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
     meltdown.give_back(&key(1));
     reboot(&mut meltdown, 0, at(5));
-    assert!(!ask(&mut meltdown, 1, Limit::ONE), "clocks of hosts differ a little");
+    assert!(!ask(&mut meltdown, 1, ReplacementLimit::ONE), "clocks of hosts differ a little");
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn a_vm_of_a_zone_that_is_started_anew_is_noticed_by_the_next_one() {
 }
 
 /// Machines of many deployments in one zone.
-fn zone(standings: &[Standing]) -> Meltdown {
+fn zone(standings: &[MemberState]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
     for (number, standing) in standings.iter().enumerate() {
         let group = deployment(&format!("d-{number}"));
@@ -192,13 +195,13 @@ fn zone(standings: &[Standing]) -> Meltdown {
     meltdown
 }
 
-/// What the zone says of the first Machine's failing: `silent`, `others`, both or nothing.
+/// The zone's objection to the first Machine's failure: `silent`, `others`, both or none.
 fn speaks(meltdown: &mut Meltdown) -> String {
     speaks_at(meltdown, at(0))
 }
 
 fn speaks_at(meltdown: &mut Meltdown, now: Timestamp) -> String {
-    match meltdown.ask(&key(0), Question::Turn(Limit::ONE), now) {
+    match meltdown.ask(&key(0), PermitRequest::Turn(ReplacementLimit::ONE), now) {
         Permit::Granted { zone: None } => "nothing".into(),
         Permit::Granted { zone: Some(zone) } => {
             let words = [(zone.is_silent, "silent"), (zone.has_trouble, "others")];
@@ -215,17 +218,17 @@ fn a_zone_is_silent_with_two_silent_nodes_that_are_half_of_it() {
     assert_eq!(speaks(&mut zone(&[SILENT, SILENT])), "silent others");
     assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING])), "silent others");
     assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING, RUNNING])), "others");
-    let quiet = Standing::Running { is_silent: true };
+    let quiet = MemberState::Running { is_silent: true };
     assert_eq!(speaks(&mut zone(&[SILENT, quiet])), "silent others", "also before it is Unknown");
     assert_eq!(speaks(&mut zone(&[SICK, SICK])), "nothing", "these Nodes speak");
 }
 
 #[test]
 fn the_second_machine_of_a_zone_that_fails_is_noticed() {
-    assert_eq!(speaks(&mut zone(&[SICK, Standing::Failed, RUNNING])), "others");
-    assert_eq!(speaks(&mut zone(&[SICK, Standing::Away, RUNNING])), "nothing");
+    assert_eq!(speaks(&mut zone(&[SICK, MemberState::Failed, RUNNING])), "others");
+    assert_eq!(speaks(&mut zone(&[SICK, MemberState::Away, RUNNING])), "nothing");
     let mut meltdown = zone(&[SICK, SICK, RUNNING]);
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
     assert_eq!(speaks(&mut meltdown), "others", "also while the cache does not show the first one");
     meltdown.give_back(&key(1));
     assert_eq!(speaks(&mut meltdown), "nothing");
@@ -238,7 +241,7 @@ fn a_zone_in_which_one_machine_after_the_other_falls_silent_is_asked_about_each_
     standings[4..].fill(RUNNING);
     let mut meltdown = zone(&standings);
     for number in [3, 2, 1] {
-        let permit = meltdown.ask(&key(number), Question::Turn(Limit::ONE), at(0));
+        let permit = meltdown.ask(&key(number), PermitRequest::Turn(ReplacementLimit::ONE), at(0));
         let Permit::Granted { zone: Some(zone) } = permit else { panic!("nobody is asked: {permit:?}") };
         assert_eq!((zone.is_silent, zone.has_trouble), (false, true));
         meltdown.update(&key(number), None);
@@ -249,10 +252,10 @@ fn a_zone_in_which_one_machine_after_the_other_falls_silent_is_asked_about_each_
 #[test]
 fn a_zone_remembers_a_machine_that_was_failed_for_a_while_after_it_is_gone() {
     let mut meltdown = zone(&[SICK, SICK, RUNNING]);
-    assert!(ask(&mut meltdown, 1, Limit::ONE));
-    set(&mut meltdown, 1, Standing::Failed);
+    assert!(ask(&mut meltdown, 1, ReplacementLimit::ONE));
+    set(&mut meltdown, 1, MemberState::Failed);
     assert_eq!(speaks(&mut meltdown), "others");
-    set(&mut meltdown, 1, Standing::Away);
+    set(&mut meltdown, 1, MemberState::Away);
     assert_eq!(speaks(&mut meltdown), "others", "while it goes");
     meltdown.update(&key(1), None);
     assert_eq!(speaks_at(&mut meltdown, at(0) + zone::REMEMBERED - SignedDuration::from_secs(1)), "others");
@@ -261,12 +264,12 @@ fn a_zone_remembers_a_machine_that_was_failed_for_a_while_after_it_is_gone() {
 
 #[test]
 fn who_asks_for_its_zone_alone_waits_for_nobody_and_takes_no_place() {
-    let mut meltdown = group(&[Standing::Away, SICK, Standing::Away]);
+    let mut meltdown = group(&[MemberState::Away, SICK, MemberState::Away]);
     for (number, zone) in [(0, "zone-1"), (1, "zone-1"), (2, "zone-2")] {
         let fact = MemberFact { zone: Some(zone.into()), ..meltdown.members[&key(number)].clone() };
         meltdown.update(&key(number), Some(&fact));
     }
-    let asks = |meltdown: &mut Meltdown, number| meltdown.ask(&key(number), Question::ZoneOnly, at(0));
+    let asks = |meltdown: &mut Meltdown, number| meltdown.ask(&key(number), PermitRequest::ZoneOnly, at(0));
     assert_eq!(asks(&mut meltdown, 2), Permit::Granted { zone: None });
     assert!(meltdown.groups.values().all(|group| group.permits.is_empty() && group.waiting.is_empty()));
     set(&mut meltdown, 1, SILENT);
@@ -275,53 +278,57 @@ fn who_asks_for_its_zone_alone_waits_for_nobody_and_takes_no_place() {
 
 #[test]
 fn limits_are_read_strictly() {
-    for (text, limit) in [("1", Limit::ONE), (" 20% ", Limit::Percent(20)), ("0", Limit::Machines(0))] {
+    for (text, limit) in [
+        ("1", ReplacementLimit::ONE),
+        (" 20% ", ReplacementLimit::Percent(20)),
+        ("0", ReplacementLimit::Machines(0)),
+    ] {
         assert_eq!(text.parse(), Ok(limit));
         assert_eq!(limit.to_string(), text.trim());
     }
     for text in ["", "%", "-1", "+1", "1.5", "101%", "1 %", "many", "99999999999"] {
-        let error = text.parse::<Limit>().unwrap_err();
+        let error = text.parse::<ReplacementLimit>().unwrap_err();
         assert!(error.to_string().contains("neither a number"), "{error}");
     }
 }
 
 #[test]
 fn nothing_is_kept_of_what_is_gone() {
-    let mut meltdown = group(&[SICK, SICK, Standing::Failed]);
-    ask(&mut meltdown, 0, Limit::Machines(9));
-    ask(&mut meltdown, 1, Limit::ONE);
+    let mut meltdown = group(&[SICK, SICK, MemberState::Failed]);
+    ask(&mut meltdown, 0, ReplacementLimit::Machines(9));
+    ask(&mut meltdown, 1, ReplacementLimit::ONE);
     reboot(&mut meltdown, 1, at(0));
     for number in 0..3 {
         meltdown.update(&key(number), None);
     }
     assert!(meltdown.members.is_empty() && meltdown.groups.is_empty() && meltdown.zones.is_empty());
     let mut meltdown = zone(&[SICK]);
-    ask(&mut meltdown, 0, Limit::ONE);
-    set(&mut meltdown, 0, Standing::Failed);
+    ask(&mut meltdown, 0, ReplacementLimit::ONE);
+    set(&mut meltdown, 0, MemberState::Failed);
     meltdown.update(&key(0), None);
     assert!(!meltdown.zones.is_empty(), "its zone remembers it");
-    assert!(ask_at(&mut meltdown, 0, Limit::ONE, at(0) + zone::REMEMBERED));
+    assert!(ask_at(&mut meltdown, 0, ReplacementLimit::ONE, at(0) + zone::REMEMBERED));
     let other = member(None, Some("zone-b".into()), SICK);
     meltdown.update(&key(1), Some(&other));
-    ask_at(&mut meltdown, 1, Limit::ONE, at(0) + zone::REMEMBERED);
+    ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(0) + zone::REMEMBERED);
     meltdown.update(&key(1), None);
     assert!(meltdown.zones.is_empty());
 }
 
-fn standing() -> impl Strategy<Value = Standing> {
+fn standing() -> impl Strategy<Value = MemberState> {
     prop_oneof![
         Just(RUNNING),
         Just(SICK),
         Just(SILENT),
-        Just(Standing::Away),
-        Just(Standing::Failed),
-        Just(Standing::Kept)
+        Just(MemberState::Away),
+        Just(MemberState::Failed),
+        Just(MemberState::Kept)
     ]
 }
 
 #[derive(Clone, Debug)]
 enum Move {
-    Update(usize, Option<(u8, u8, Standing)>),
+    Update(usize, Option<(u8, u8, MemberState)>),
     Reboot(usize),
     Ask(usize),
     GiveBack(usize),
@@ -344,9 +351,9 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 fn takes_a_place(meltdown: &Meltdown, other: &ObjectKey, member: &MemberFact, now: Timestamp) -> bool {
     let state = &meltdown.groups[member.group.as_ref().unwrap()];
     let is_held = state.permits.get(other).is_some_and(|until| *until > now);
-    let is_rebooting = matches!(member.standing, Standing::Doubtful { .. })
+    let is_rebooting = matches!(member.standing, MemberState::Doubtful { .. })
         && member.rebooted_at.is_some_and(|at| is_rebooting(at, now));
-    matches!(member.standing, Standing::Away | Standing::Failed) || is_rebooting || is_held
+    matches!(member.standing, MemberState::Away | MemberState::Failed) || is_rebooting || is_held
 }
 
 proptest! {
@@ -376,7 +383,7 @@ proptest! {
                             .filter(|(other, member)| takes_a_place(&meltdown, other, member, now))
                             .count()
                     });
-                    let is_granted = ask_at(&mut meltdown, number, Limit::ONE, now);
+                    let is_granted = ask_at(&mut meltdown, number, ReplacementLimit::ONE, now);
                     prop_assert_eq!(is_granted, before.is_none_or(|others| others == 0));
                 }
                 Move::GiveBack(number) => {
@@ -386,21 +393,22 @@ proptest! {
             }
             for (name, (serving, silent)) in meltdown.zones.counts() {
                 let of_zone = || meltdown.members.values().filter(|member| member.zone.as_ref() == Some(&name));
-                let serves = |member: &&MemberFact| !matches!(member.standing, Standing::Away | Standing::Failed | Standing::Kept);
+                let serves = |member: &&MemberFact| !matches!(member.standing, MemberState::Away | MemberState::Failed | MemberState::Kept);
                 prop_assert_eq!(serving, of_zone().filter(serves).count());
                 prop_assert_eq!(silent, of_zone().filter(|member| member.standing == SILENT).count());
             }
         }
     }
 
-    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow, loses the
-    /// news of the cache for a while and starts anew itself: whatever it does when, no more are away because of it than may be.
+    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow,
+    /// loses the news of the cache for a while and starts anew itself: whatever it does when, no more are away because
+    /// of it than may be.
     #[test]
     fn never_are_more_machines_failed_and_started_anew_at_a_time_than_the_limit_says(
         places in 1..4_u32,
         deeds in proptest::collection::vec((0..5_usize, 0..7_u8, 0..200_i64), 1..120),
     ) {
-        let limit = Limit::Machines(places);
+        let limit = ReplacementLimit::Machines(places);
         let mut meltdown = group(&[SICK; 5]);
         let mut world: BTreeMap<usize, MemberFact> =
             (0..5).map(|number| (number, meltdown.members[&key(number)].clone())).collect();
@@ -411,7 +419,7 @@ proptest! {
             let is_sick = fact.standing == SICK;
             let next = match deed {
                 0..=2 if is_sick && ask_at(&mut meltdown, number, limit, now) => match deed {
-                    0 => MemberFact { standing: Standing::Failed, ..fact },
+                    0 => MemberFact { standing: MemberState::Failed, ..fact },
                     1 => MemberFact { rebooted_at: Some(now), ..fact },
                     // The pass came to another end.
                     _ => {
@@ -436,9 +444,9 @@ proptest! {
                 }
             }
             let away = world.values().filter(|fact| match fact.standing {
-                Standing::Failed => true,
-                Standing::Doubtful { .. } => fact.rebooted_at.is_some_and(|at| is_rebooting(at, now)),
-                Standing::Running { .. } | Standing::Away | Standing::Kept => false,
+                MemberState::Failed => true,
+                MemberState::Doubtful { .. } => fact.rebooted_at.is_some_and(|at| is_rebooting(at, now)),
+                MemberState::Running { .. } | MemberState::Away | MemberState::Kept => false,
             });
             prop_assert!(away.count() <= places as usize, "{world:?}");
         }

@@ -6,25 +6,23 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{FailureDomain, ObjectKey};
 
-use super::{MemberFact, PERMIT_LIFETIME, Standing, is_rebooting};
+use super::{MemberFact, MemberState, PERMIT_LIFETIME, is_rebooting};
 
-/// One silent Node says nothing of its zone.
+/// One silent Node proves nothing about its zone.
 const SILENT_AT_LEAST: usize = 2;
 
-/// How long a Machine that was failed is remembered by its zone, from when that was permitted. Longer than its replacement takes,
-/// so that a zone in which one Machine after the other fails is known as one.
+/// How long a zone remembers a failed Machine, from its permit on. Longer than its replacement takes, so that a zone in
+/// which one Machine after the other fails is recognised.
 pub(super) const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 
-/// What a zone says about what is to be done to one of its Machines.
+/// The state of a zone, for an action on one of its Machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneState {
-    /// Which zone.
     pub name: FailureDomain,
-    /// So many of its Nodes are silent at the same time that the zone is not believed to be dead while the cloud says that the
-    /// VM is alive.
+    /// So many of its Nodes are silent at once that the network is suspected while the cloud says that the VM is alive.
     pub is_silent: bool,
-    /// Another one of its Machines is silent, has failed not long ago, is being started anew, or is about to be one of these, so that
-    /// the cloud is asked.
+    /// Another one of its Machines is silent, has failed not long ago, is being rebooted, or is about to be one of
+    /// these, so that the cloud is queried.
     pub has_trouble: bool,
 }
 
@@ -34,11 +32,12 @@ struct Zone {
     serving: usize,
     silent: usize,
     failed: BTreeSet<ObjectKey>,
-    /// Those that are not healthy and whose VM was started anew: when.
+    /// Unhealthy Machines with a rebooted VM, and when.
     rebooted: BTreeMap<ObjectKey, Timestamp>,
-    /// Those who hold a permit, until when.
+    /// Permits, and when each expires.
     permits: BTreeMap<ObjectKey, Timestamp>,
-    /// Those that were failed with a permit, gone or not, until when they are remembered. What a restart forgets costs one question.
+    /// Machines that failed with a permit, existing or not, and until when they are remembered. A restart forgets them,
+    /// which costs one query.
     remembered: BTreeMap<ObjectKey, Timestamp>,
 }
 
@@ -49,26 +48,25 @@ impl Zone {
         self.rebooted.retain(|_, at| is_rebooting(*at, now));
     }
 
-    /// Another one is in trouble.
+    /// Returns whether another one has a problem.
     fn has_trouble(&self, key: &ObjectKey, is_silent: bool) -> bool {
         let known = self.failed.iter().chain(self.rebooted.keys());
         let mut known = known.chain(self.permits.keys()).chain(self.remembered.keys());
         self.silent > usize::from(is_silent) || known.any(|other| other != key)
     }
 
-    /// A zone goes with its last Machine, and with what there is to remember of it.
+    /// Returns whether the zone has no Machines, and nothing to remember.
     fn is_empty(&self) -> bool {
-        // Whoever was started anew serves.
+        // A rebooted Machine is in service.
         self.serving == 0 && self.failed.is_empty() && self.permits.is_empty() && self.remembered.is_empty()
     }
 }
 
-/// All zones.
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     silent_percent: usize,
     zones: BTreeMap<FailureDomain, Zone>,
-    /// Where the holders of permits asked, and when.
+    /// The zone and time of each permit.
     asked: BTreeMap<ObjectKey, (FailureDomain, Timestamp)>,
 }
 
@@ -96,7 +94,7 @@ impl Zones {
             let (serves, is_silent) = share(new.standing);
             zone.serving += usize::from(serves);
             zone.silent += usize::from(is_silent);
-            if new.standing == Standing::Failed {
+            if new.standing == MemberState::Failed {
                 zone.failed.insert(key.clone());
                 if let Some((_, at)) = self.asked.get(key).filter(|(asked, _)| asked == name) {
                     let until = at.checked_add(REMEMBERED).unwrap_or(Timestamp::MAX);
@@ -112,7 +110,7 @@ impl Zones {
         }
     }
 
-    /// Notes that something is about to be done to the Machine, and says what speaks against it. `None`: nothing.
+    /// Notes an action on the Machine, and returns its zone's objection. `None`: no objection.
     pub(super) fn ask(&mut self, key: &ObjectKey, member: &MemberFact, now: Timestamp) -> Option<ZoneState> {
         self.zones.retain(|_, zone| {
             zone.age(now);
@@ -144,11 +142,11 @@ impl Zones {
     }
 }
 
-/// Whether a Machine counts as one of its zone that serves, and as one that is silent.
-fn share(standing: Standing) -> (bool, bool) {
+/// Returns whether a Machine counts as in service in its zone, and as silent.
+fn share(standing: MemberState) -> (bool, bool) {
     match standing {
-        Standing::Running { is_silent } | Standing::Doubtful { is_silent } => (true, is_silent),
-        Standing::Away | Standing::Failed | Standing::Kept => (false, false),
+        MemberState::Running { is_silent } | MemberState::Doubtful { is_silent } => (true, is_silent),
+        MemberState::Away | MemberState::Failed | MemberState::Kept => (false, false),
     }
 }
 

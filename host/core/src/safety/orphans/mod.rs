@@ -1,6 +1,6 @@
 //! Orphans: which VMs have no Machine, and which evidence is enough to delete them.
 //!
-//! A VM that is deleted by mistake is a loss; a VM that is deleted an hour later costs little. So every doubt keeps it.
+//! A VM that is deleted by mistake is a loss; a VM that is deleted an hour later costs little. So any doubt keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,37 +10,35 @@ use crate::driver::Listed;
 use crate::value::id::{ClassName, Name, ProviderId, Uid};
 use crate::value::same_vm::vm_name;
 
-/// A Machine, as far as a VM could be its own.
+/// The identity of a Machine, to find its VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Its name.
+pub struct VmOwner {
     pub name: Name,
-    /// Its uid.
     pub uid: Uid,
-    /// Its VM, once that is stored.
+    /// Its provider id, once stored.
     pub provider_id: Option<ProviderId>,
 }
 
 /// The Machines that are there.
 #[derive(Clone, Debug, Default)]
-pub struct Owners {
+pub struct VmOwners {
     by_vm: BTreeMap<ProviderId, Name>,
-    by_uid: BTreeMap<Uid, Owner>,
-    by_name: BTreeMap<Name, Owner>,
+    by_uid: BTreeMap<Uid, VmOwner>,
+    by_name: BTreeMap<Name, VmOwner>,
     has_unmade: bool,
-    kin: Option<Kin>,
+    kin: Option<SeenUids>,
     on_nodes: BTreeSet<String>,
 }
 
-/// By what a VM without a Machine shows that its Machine was one of this control plane: uids of Machines that this
-/// process has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for
-/// nothing: two that were named after one cluster have sets of the same names.
+/// The uids of Machines that this process has seen. They show that a VM without a Machine was one of this control
+/// plane. Another control plane with the same mark by mistake has other Machines. Names prove nothing: two control
+/// planes named after one cluster have sets of the same names.
 #[derive(Clone, Debug, Default)]
-pub struct Kin(pub BTreeSet<Uid>);
+pub struct SeenUids(pub BTreeSet<Uid>);
 
-impl Owners {
-    /// All of them. One that is left out loses its VM.
-    pub fn new(machines: impl IntoIterator<Item = Owner>) -> Self {
+impl VmOwners {
+    /// Returns all Machines. A Machine that is left out loses its VM.
+    pub fn new(machines: impl IntoIterator<Item = VmOwner>) -> Self {
         let mut owners = Self::default();
         for machine in machines {
             match &machine.provider_id {
@@ -53,13 +51,13 @@ impl Owners {
         owners
     }
 
-    /// With what shows whose Machines there were. Without it every VM without a Machine counts as this control plane's.
+    /// Adds the seen uids. Without them every VM without a Machine counts as this control plane's.
     #[must_use]
-    pub fn with_kin(self, kin: Kin) -> Self {
+    pub fn with_kin(self, kin: SeenUids) -> Self {
         Self { kin: Some(kin), ..self }
     }
 
-    /// With the VMs of all Nodes, as `same_vm::vm_name` names them.
+    /// Adds the VMs of all Nodes, as `same_vm::vm_name` names them.
     #[must_use]
     pub fn with_nodes(self, on_nodes: BTreeSet<String>) -> Self {
         Self { on_nodes, ..self }
@@ -69,69 +67,68 @@ impl Owners {
         vm_name(vm.as_str()).is_some_and(|name| self.on_nodes.contains(&name))
     }
 
-    /// True when a Machine has stored this VM as its own.
+    /// Returns true when a Machine has stored this VM as its own.
     pub fn have(&self, vm: &ProviderId) -> bool {
         self.by_vm.contains_key(vm)
     }
 }
 
-/// Whose a VM is.
+/// The owner of a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Its Machine's, which has it stored, or is still being made or taken away.
+pub enum VmOwnership {
+    /// It belongs to a Machine that has stored it, or is being created or deleted.
     Owned,
-    /// It carries the name or uid of a Machine that has another VM. An order to delete it by name or uid would reach the
-    /// other one, so it is left alone, and told.
+    /// It has the name or uid of a Machine with another VM. A delete request by name or uid would reach the other one,
+    /// so it is left alone and reported.
     Second {
-        /// The Machine.
         machine: Name,
-        /// The VM that the Machine has.
+        /// The provider id of the Machine.
         has: ProviderId,
-        /// A Node has it as its own: somebody may work there.
+        /// A Node has its provider id: pods may run there.
         has_node: bool,
     },
-    /// It says neither name nor uid, and some Machine has no VM yet.
+    /// It has neither name nor uid, and some Machine has no VM yet.
     Unattributable,
-    /// Nobody's, and it does not carry the uid of a Machine: nothing proves that this control plane, or any, has made
-    /// it. Never deleted, and told.
+    /// It has no Machine and no uid of one: nothing proves that this control plane, or any, has created it. Never
+    /// deleted, but reported.
     Foreign,
-    /// Nobody's.
+    /// It has no Machine any more.
     Orphan,
-    /// Nobody's, and nothing shows that its Machine was ever one of this control plane. It may be that of another one
-    /// with the same mark: where there are many, nobody but a person may say that they are to go.
+    /// It has no Machine, and nothing shows that its Machine was ever one of this control plane. It may belong to
+    /// another one with the same mark: if there are many, only a person may decide to delete them.
     Stranger,
 }
 
-/// Whose this VM is.
-pub fn standing(vm: &Listed, owners: &Owners) -> Standing {
+/// Returns the owner of this VM.
+pub fn standing(vm: &Listed, owners: &VmOwners) -> VmOwnership {
     if owners.have(&vm.provider_id) {
-        return Standing::Owned;
+        return VmOwnership::Owned;
     }
     let by_uid = vm.machine_uid.as_ref().and_then(|uid| owners.by_uid.get(uid));
-    // The name as well: a Machine that was restored from a backup has another uid, and drivers find what has no uid by name.
+    // The name counts as well: a Machine that was restored from a backup has another uid, and drivers find VMs without
+    // a uid by name.
     let namesake = by_uid.or_else(|| owners.by_name.get(&vm.machine_name));
     match namesake {
-        Some(Owner { provider_id: None, .. }) => Standing::Owned,
-        Some(Owner { name, provider_id: Some(has), .. }) => {
+        Some(VmOwner { provider_id: None, .. }) => VmOwnership::Owned,
+        Some(VmOwner { name, provider_id: Some(has), .. }) => {
             let has_node = owners.has_node(&vm.provider_id);
-            Standing::Second { machine: name.clone(), has: has.clone(), has_node }
+            VmOwnership::Second { machine: name.clone(), has: has.clone(), has_node }
         }
         None if vm.machine_uid.is_none() && vm.machine_name.is_empty() && owners.has_unmade => {
-            Standing::Unattributable
+            VmOwnership::Unattributable
         }
         None => match &vm.machine_uid {
-            None => Standing::Foreign,
-            Some(uid) if owners.kin.as_ref().is_some_and(|Kin(machines)| !machines.contains(uid)) => {
-                Standing::Stranger
+            None => VmOwnership::Foreign,
+            Some(uid) if owners.kin.as_ref().is_some_and(|SeenUids(machines)| !machines.contains(uid)) => {
+                VmOwnership::Stranger
             }
-            Some(_) => Standing::Orphan,
+            Some(_) => VmOwnership::Orphan,
         },
     }
 }
 
-impl Standing {
-    /// Of two listings that say different things of a VM, the one that gives it an owner counts, and else the one that
-    /// keeps it.
+impl VmOwnership {
+    /// Merges two listings that differ about a VM: the one with an owner counts, or else the one that keeps the VM.
     fn or(self, other: impl FnOnce() -> Self) -> Self {
         match self {
             Self::Orphan | Self::Stranger => other(),
@@ -144,35 +141,34 @@ impl Standing {
     }
 }
 
-/// How much evidence is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// So many complete listings must show the VM without a Machine.
+pub struct OrphanRule {
+    /// The number of complete listings that must show the VM without a Machine.
     pub sightings: u32,
     /// Listings closer together than this count as one.
     pub spacing: SignedDuration,
     /// Listings further apart than this have nothing to do with each other.
     pub staleness: SignedDuration,
-    /// A younger VM is left alone. Of a VM whose cloud does not say when it was made, the age is counted from when it was first
-    /// seen.
+    /// A younger VM is left alone. If the cloud does not say when a VM was created, its age counts from its first
+    /// sighting.
     pub minimum_age: SignedDuration,
 }
 
-impl Rule {
-    /// More than so many orphans, if they are a large share of all VMs, need more sightings: it is likelier that
-    /// Machines got lost, for example because a control plane was restored from an old backup, than that so many VMs
-    /// did. Those that nothing shows to be of this control plane are not deleted at all then: it is likelier that
-    /// another one has the same mark.
+impl OrphanRule {
+    /// More orphans than this, if they are a large share of all VMs, need more sightings: it is likelier that Machines
+    /// were lost, for example because a control plane was restored from an old backup, than that so many VMs were.
+    /// Those that nothing shows to be of this control plane are not deleted at all then: it is likelier that another
+    /// one has the same mark.
     pub const FEW: usize = 3;
 
-    /// One of so many is a large share.
+    /// One of this many is a large share.
     pub const SHARE: usize = 5;
 
-    /// So many times the sightings.
+    /// The factor of the sightings.
     pub const CAUTION: u32 = 4;
 
-    /// How long after a listing of so many VMs the next one may come because something happened. Where there are many, there
-    /// is always something that happens: without this the cloud would be listed all the time.
+    /// Returns the least time between a listing of this many VMs and the next one that an event triggers. With many VMs
+    /// there are always events: without this the cloud would be listed all the time.
     pub fn pause(&self, vms: usize) -> SignedDuration {
         let thousands = i32::try_from(vms / 1_000).unwrap_or(i32::MAX).max(1);
         SignedDuration::from_mins(1).saturating_mul(thousands).min(self.spacing)
@@ -188,16 +184,14 @@ impl Rule {
     }
 }
 
-/// A complete listing of one class, that is believed.
+/// A complete, trusted listing of one class.
 #[derive(Clone, Debug)]
 pub struct ClassListing {
-    /// The class.
     pub class: ClassName,
-    /// Its VMs.
     pub vms: Vec<Listed>,
-    /// Somebody has said on the class that all of its VMs without a Machine are to go.
+    /// The class permits to delete all of its VMs without a Machine.
     pub releases_strangers: bool,
-    /// Its driver can remove one VM of two.
+    /// Its driver can delete one VM of two.
     pub deletes_by_id: bool,
 }
 
@@ -205,109 +199,106 @@ pub struct ClassListing {
 #[derive(Clone, Debug)]
 struct Sighting {
     vm: Listed,
-    /// Classes whose listing showed it, any of which can delete it.
+    /// Classes whose listing showed it; any of them can delete it.
     classes: BTreeSet<ClassName>,
     first: Timestamp,
     last: Timestamp,
     count: u32,
-    order: Order,
+    order: DeleteRequest,
     /// It is one VM of two.
     beside: Option<(Name, ProviderId)>,
 }
 
-/// What has become of the order to delete.
+/// The state of the delete request.
 #[derive(Clone, Debug, Default)]
-struct Order {
+struct DeleteRequest {
     failures: u32,
-    /// Not to be given again before.
+    /// Not to be sent again before this time.
     not_before: Option<Timestamp>,
-    /// What the driver wants back.
+    /// The state to pass to the driver next time.
     state: Option<String>,
     is_accepted: bool,
 }
 
-/// A VM that may be deleted, unless a last look at the API server shows a Machine for it.
+/// A VM that may be deleted, unless a last read of the API server shows a Machine for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// The VM.
+pub struct OrphanCandidate {
     pub vm: Listed,
     /// The class through which to delete it: another one after each failure.
     pub class: ClassName,
     /// How often it was seen without a Machine.
     pub sightings: u32,
-    /// Since when it is known to be without.
+    /// Since when it is known to have none.
     pub since: Timestamp,
-    /// What its driver said when it was asked to delete it last.
+    /// The state that its driver returned for the last delete request.
     pub state: Option<String>,
     /// How often deleting it has failed.
     pub failures: u32,
-    /// An order to delete it was accepted before, and it is still there.
+    /// A delete request was accepted before, and it still exists.
     pub is_repeated: bool,
-    /// It is one VM of two: the Machine, and the VM that it keeps. To be deleted by its id and by nothing else.
+    /// It is one VM of two: the Machine, and the VM that it keeps. It may only be deleted by its id.
     pub beside: Option<(Name, ProviderId)>,
 }
 
 /// A VM of a Machine that has another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Second {
-    /// The VM.
+pub struct SecondVm {
     pub vm: ProviderId,
-    /// The class that showed it.
+    /// The class that listed it.
     pub class: ClassName,
-    /// The Machine.
     pub machine: Name,
-    /// The Machine's VM.
+    /// The other VM, which the Machine keeps.
     pub has: ProviderId,
-    /// It goes once enough listings have shown both: nothing speaks against it.
+    /// It is deleted once enough listings have shown both.
     pub may_go: bool,
 }
 
-/// What a round has found.
+/// The result of a round of listings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// VMs in listings that are believed, each once.
+    /// VMs in trusted listings, each once.
     pub listed: usize,
     /// How many of them have no Machine.
     pub orphans: usize,
-    /// How many of those nothing shows to be of this control plane, and are kept since there are too many.
+    /// How many of them nothing shows to be of this control plane, and are kept since there are too many.
     pub strangers: usize,
     /// VMs that were seen without a Machine for the first time.
     pub fresh: Vec<(ProviderId, ClassName)>,
-    /// VMs of nobody that carry no Machine's uid, with a class that showed them.
+    /// VMs without a Machine and without a Machine's uid, with a class that listed them.
     pub foreign: Vec<(ProviderId, ClassName)>,
     /// VMs of Machines that have another one.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<SecondVm>,
     /// VMs with enough evidence, by id.
-    pub candidates: Vec<Candidate>,
-    /// So many sightings are needed in this round.
+    pub candidates: Vec<OrphanCandidate>,
+    /// The number of sightings that this round requires.
     pub needed: u32,
 }
 
 impl Findings {
-    /// More evidence than usual is asked for, since most VMs have no Machine.
-    pub fn are_suspicious(&self, rule: &Rule) -> bool {
+    /// Returns whether more evidence than usual is required, since most VMs have no Machine.
+    pub fn are_suspicious(&self, rule: &OrphanRule) -> bool {
         self.needed > rule.sightings.max(1)
     }
 }
 
-/// A VM that is not plainly its Machine's.
-struct Doubt<'a> {
+/// A VM that has no clear owner.
+struct UnclearVm<'a> {
     vm: &'a Listed,
     /// The classes that list it.
     through: BTreeSet<ClassName>,
-    standing: Standing,
+    standing: VmOwnership,
     is_released: bool,
     deletes_by_id: bool,
 }
 
-/// All VMs that are listed, and those that are not plainly their Machine's: few, so that what a round costs is little more
-/// than a look at each VM.
+/// Returns the number of listed VMs, and those without a clear owner: these are few, so that a round costs little more
+/// than one check of each VM.
 fn doubts(
     listings: &[ClassListing],
-    standing: impl Fn(&Listed) -> Standing,
-) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, Doubt<'_>>) {
+    standing: impl Fn(&Listed) -> VmOwnership,
+) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, UnclearVm<'_>>) {
     let mut seen: BTreeSet<&ProviderId> = BTreeSet::new();
-    let mut doubts: BTreeMap<&ProviderId, Doubt<'_>> = BTreeMap::new();
+    let mut doubts: BTreeMap<&ProviderId, UnclearVm<'_>> = BTreeMap::new();
     for listing in listings {
         for vm in &listing.vms {
             let id = &vm.provider_id;
@@ -321,15 +312,15 @@ fn doubts(
                 }
                 None if is_first => {
                     let standing = standing(vm);
-                    if standing != Standing::Owned {
+                    if standing != VmOwnership::Owned {
                         let through = BTreeSet::from([listing.class.clone()]);
                         let is_released = listing.releases_strangers;
                         let deletes_by_id = listing.deletes_by_id;
-                        let doubt = Doubt { vm, through, standing, is_released, deletes_by_id };
+                        let doubt = UnclearVm { vm, through, standing, is_released, deletes_by_id };
                         doubts.insert(id, doubt);
                     }
                 }
-                // It was plain in another listing.
+                // Its owner was clear in another listing.
                 None => {}
             }
         }
@@ -337,22 +328,23 @@ fn doubts(
     (seen, doubts)
 }
 
-/// All VMs that were seen without a Machine. Lost with the process, which then only takes longer.
+/// All VMs that were seen without a Machine. A restart forgets them, which only delays deletions.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
     vms: BTreeMap<ProviderId, Sighting>,
 }
 
 impl Sightings {
-    /// Takes note of a round of listings. `standing` says whose a VM is; the Machines that it knows must be from after the
-    /// listings, so that the Machine of each listed VM is among them. `classes` are all that could be listed: a VM that was seen through one of those and is not listed now may be
-    /// there all the same when the listing of that class is missing from `listings`.
+    /// Notes a round of listings. `standing` returns the owner of a VM; its Machines must be read after the listings,
+    /// so that the Machine of each listed VM is among them. `classes` are all that could be listed: a VM that was seen
+    /// through one of them and is not listed now may still exist when the listing of that class is missing from
+    /// `listings`.
     pub fn look(
         &mut self,
         listings: &[ClassListing],
         classes: &BTreeSet<ClassName>,
-        standing: impl Fn(&Listed) -> Standing,
-        rule: &Rule,
+        standing: impl Fn(&Listed) -> VmOwnership,
+        rule: &OrphanRule,
         now: Timestamp,
     ) -> Findings {
         let (seen, doubts) = doubts(listings, standing);
@@ -360,17 +352,17 @@ impl Sightings {
         self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
         let mut findings = Findings { listed: seen.len(), ..Findings::default() };
         let (mut shown, mut strangers) = (Vec::new(), BTreeSet::new());
-        for (id, Doubt { vm, through, standing, is_released, deletes_by_id }) in doubts {
+        for (id, UnclearVm { vm, through, standing, is_released, deletes_by_id }) in doubts {
             match standing {
-                Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
-                Standing::Foreign => {
+                VmOwnership::Owned | VmOwnership::Unattributable => drop(self.vms.remove(id)),
+                VmOwnership::Foreign => {
                     self.vms.remove(id);
                     let class = through.into_iter().next();
                     findings.foreign.extend(class.map(|class| (id.clone(), class)));
                 }
-                Standing::Second { machine, has, has_node } => {
-                    // Where the Machine's own VM is not there, this one may be all that it has. One that only has the
-                    // Machine's name may be anybody's.
+                VmOwnership::Second { machine, has, has_node } => {
+                    // If the Machine's own VM is missing, this one may be its only one. One with only the Machine's
+                    // name may be anybody's.
                     let is_marked = vm.machine_uid.is_some();
                     let may_go = deletes_by_id && is_marked && !has_node && seen.contains(&has);
                     if may_go {
@@ -380,12 +372,12 @@ impl Sightings {
                         self.vms.remove(id);
                     }
                     let class = through.into_iter().next();
-                    let second = |class| Second { vm: id.clone(), class, machine, has, may_go };
+                    let second = |class| SecondVm { vm: id.clone(), class, machine, has, may_go };
                     findings.seconds.extend(class.map(second));
                 }
-                Standing::Orphan | Standing::Stranger => {
+                VmOwnership::Orphan | VmOwnership::Stranger => {
                     findings.orphans += 1;
-                    if standing == Standing::Stranger && !is_released {
+                    if standing == VmOwnership::Stranger && !is_released {
                         strangers.insert(id.clone());
                     }
                     shown.push(id.clone());
@@ -396,7 +388,7 @@ impl Sightings {
                 }
             }
         }
-        let is_mass = Rule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
+        let is_mass = OrphanRule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
         findings.needed = rule.needed(is_mass);
         if is_mass {
             findings.strangers = strangers.len();
@@ -406,7 +398,7 @@ impl Sightings {
         findings
     }
 
-    /// A VM that its listing does not show is gone, unless the listing is not there.
+    /// Forgets VMs that are missing in their listing, unless there is no listing.
     fn forget_gone(
         &mut self,
         listings: &[ClassListing],
@@ -420,22 +412,22 @@ impl Sightings {
         });
     }
 
-    /// True when it is a first sighting.
+    /// Returns true for a first sighting.
     fn sight(
         &mut self,
         vm: &Listed,
         through: BTreeSet<ClassName>,
         beside: Option<(Name, ProviderId)>,
-        rule: &Rule,
+        rule: &OrphanRule,
         now: Timestamp,
     ) -> bool {
         let known = self.vms.get_mut(&vm.provider_id);
-        // A clock that was set back makes a sighting one of the future: what it tells is worth nothing.
+        // A clock that was set back moves a sighting into the future: it does not count.
         let is_connected = |sighting: &Sighting| {
             let passed = now.duration_since(sighting.last);
             passed >= SignedDuration::ZERO && passed <= rule.staleness
         };
-        // Evidence that it is nobody's is none that it is one of two, and the other way round.
+        // Evidence that it has no owner is no evidence that it is one of two, and the other way round.
         let is_same = |sighting: &Sighting| is_connected(sighting) && sighting.beside == beside;
         match known.filter(|sighting| is_same(sighting)) {
             Some(sighting) => {
@@ -454,7 +446,7 @@ impl Sightings {
                     first: now,
                     last: now,
                     count: 1,
-                    order: Order::default(),
+                    order: DeleteRequest::default(),
                     beside,
                 };
                 self.vms.insert(vm.provider_id.clone(), sighting);
@@ -463,10 +455,16 @@ impl Sightings {
         }
     }
 
-    /// Only of those that this very round has shown: of the others nothing is known.
-    fn candidates(&self, shown: &[ProviderId], needed: u32, rule: &Rule, now: Timestamp) -> Vec<Candidate> {
+    /// Returns the candidates of this round's VMs only: nothing is known of the others.
+    fn candidates(
+        &self,
+        shown: &[ProviderId],
+        needed: u32,
+        rule: &OrphanRule,
+        now: Timestamp,
+    ) -> Vec<OrphanCandidate> {
         let is_ripe = |sighting: &Sighting| {
-            // A cloud whose clock is ahead makes VMs of the future. They are young.
+            // A cloud with a fast clock returns VMs of the future. They count as young.
             let made = sighting.vm.created_at.unwrap_or(sighting.first);
             sighting.count >= needed
                 && now.duration_since(made) >= rule.minimum_age
@@ -476,27 +474,27 @@ impl Sightings {
         shown.filter(|sighting| is_ripe(sighting)).filter_map(Sighting::candidate).collect()
     }
 
-    /// How many VMs are watched.
+    /// Returns how many VMs are tracked.
     pub fn len(&self) -> usize {
         self.vms.len()
     }
 
-    /// True when no VM is without a Machine.
+    /// Returns true when no VM is without a Machine.
     pub fn is_empty(&self) -> bool {
         self.vms.is_empty()
     }
 
-    /// When the next order is due that could not be given or has not helped yet.
+    /// Returns when the next delete request is due.
     pub fn next_order(&self) -> Option<Timestamp> {
         self.vms.values().filter_map(|sighting| sighting.order.not_before).min()
     }
 
-    /// A Machine was found for the VM after all.
+    /// Notes that a Machine was found for the VM.
     pub fn owned(&mut self, vm: &ProviderId) {
         self.vms.remove(vm);
     }
 
-    /// The order was accepted. The VM is looked for again, and ordered away again if it is still there after `patience`.
+    /// Notes that the delete request was accepted. It is sent again if the VM still exists after `patience`.
     pub fn accepted(&mut self, vm: &ProviderId, patience: SignedDuration, now: Timestamp) {
         self.ordered(vm, patience, now, |order| {
             order.failures = 0;
@@ -505,12 +503,12 @@ impl Sightings {
         });
     }
 
-    /// The cloud works on it.
+    /// Notes that the cloud works on it.
     pub fn in_progress(&mut self, vm: &ProviderId, state: String, ask_again: SignedDuration, now: Timestamp) {
         self.ordered(vm, ask_again, now, |order| order.state = Some(state));
     }
 
-    /// The order failed, and is to be repeated after `pause`.
+    /// Notes that the delete request failed, to be repeated after `pause`.
     pub fn failed(&mut self, vm: &ProviderId, state: Option<String>, pause: SignedDuration, now: Timestamp) {
         self.ordered(vm, pause, now, |order| {
             order.failures = order.failures.saturating_add(1);
@@ -525,7 +523,7 @@ impl Sightings {
         vm: &ProviderId,
         pause: SignedDuration,
         now: Timestamp,
-        change: impl FnOnce(&mut Order),
+        change: impl FnOnce(&mut DeleteRequest),
     ) {
         if let Some(sighting) = self.vms.get_mut(vm) {
             sighting.order.not_before = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
@@ -535,10 +533,10 @@ impl Sightings {
 }
 
 impl Sighting {
-    fn candidate(&self) -> Option<Candidate> {
+    fn candidate(&self) -> Option<OrphanCandidate> {
         let turn = usize::try_from(self.order.failures).unwrap_or_default();
         let class = self.classes.iter().cycle().nth(turn % self.classes.len().max(1))?;
-        Some(Candidate {
+        Some(OrphanCandidate {
             vm: self.vm.clone(),
             class: class.clone(),
             sightings: self.count,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULE: Rule = Rule {
+const RULE: OrphanRule = OrphanRule {
     sightings: 3,
     spacing: SignedDuration::from_mins(5),
     staleness: SignedDuration::from_hours(1),
@@ -29,8 +29,8 @@ fn orphan(id: &str) -> Listed {
     Listed { created_at: Some(at(-1_000)), ..vm(id, "gone", Some("uid-gone")) }
 }
 
-fn owner(name: &str, uid: &str, id: Option<&str>) -> Owner {
-    Owner { name: name.into(), uid: uid.into(), provider_id: id.map(ProviderId::from) }
+fn owner(name: &str, uid: &str, id: Option<&str>) -> VmOwner {
+    VmOwner { name: name.into(), uid: uid.into(), provider_id: id.map(ProviderId::from) }
 }
 
 fn listing(class: &str, vms: &[Listed]) -> ClassListing {
@@ -41,20 +41,20 @@ fn listing(class: &str, vms: &[Listed]) -> ClassListing {
 fn the_more_vms_there_are_the_less_often_something_that_happens_makes_them_be_listed() {
     let minutes = |vms| RULE.pause(vms).as_mins();
     assert_eq!([0, 999, 2_000, 5_000, 1_000_000].map(minutes), [1, 1, 2, 5, 5]);
-    let hasty = Rule { spacing: SignedDuration::from_secs(2), ..RULE };
+    let hasty = OrphanRule { spacing: SignedDuration::from_secs(2), ..RULE };
     assert_eq!(hasty.pause(1), SignedDuration::from_secs(2));
 }
 
 /// The memory of a process, and the round that it makes.
 struct Watch {
     sightings: Sightings,
-    owners: Owners,
-    rule: Rule,
+    owners: VmOwners,
+    rule: OrphanRule,
 }
 
 impl Watch {
-    fn new(owners: impl IntoIterator<Item = Owner>) -> Self {
-        Self { sightings: Sightings::default(), owners: Owners::new(owners), rule: RULE }
+    fn new(owners: impl IntoIterator<Item = VmOwner>) -> Self {
+        Self { sightings: Sightings::default(), owners: VmOwners::new(owners), rule: RULE }
     }
 
     fn round(&mut self, listings: &[ClassListing], classes: &[&str], minute: i64) -> Findings {
@@ -76,35 +76,35 @@ fn ids(findings: &Findings) -> Vec<String> {
 fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
     let made = owner("m", "uid-m", Some("vm-m"));
     let unmade = owner("m", "uid-m", None);
-    let second = Standing::Second { machine: "m".into(), has: "vm-m".into(), has_node: false };
+    let second = VmOwnership::Second { machine: "m".into(), has: "vm-m".into(), has_node: false };
     let rows = [
         // Stored as its VM, whatever it says about itself.
-        (vm("vm-m", "m", Some("uid-m")), &made, Standing::Owned),
-        (vm("vm-m", "other", Some("uid-other")), &made, Standing::Owned),
-        (vm("vm-m", "", None), &made, Standing::Owned),
+        (vm("vm-m", "m", Some("uid-m")), &made, VmOwnership::Owned),
+        (vm("vm-m", "other", Some("uid-other")), &made, VmOwnership::Owned),
+        (vm("vm-m", "", None), &made, VmOwnership::Owned),
         // Not stored yet: by uid, by name.
-        (vm("vm-x", "m", Some("uid-m")), &unmade, Standing::Owned),
-        (vm("vm-x", "", Some("uid-m")), &unmade, Standing::Owned),
-        (vm("vm-x", "m", None), &unmade, Standing::Owned),
-        (vm("vm-x", "m", Some("uid-earlier")), &unmade, Standing::Owned),
+        (vm("vm-x", "m", Some("uid-m")), &unmade, VmOwnership::Owned),
+        (vm("vm-x", "", Some("uid-m")), &unmade, VmOwnership::Owned),
+        (vm("vm-x", "m", None), &unmade, VmOwnership::Owned),
+        (vm("vm-x", "m", Some("uid-earlier")), &unmade, VmOwnership::Owned),
         // Says nothing, and somebody's VM is not known yet.
-        (vm("vm-x", "", None), &unmade, Standing::Unattributable),
+        (vm("vm-x", "", None), &unmade, VmOwnership::Unattributable),
         // The Machine has another one: an order by name or uid would reach that.
         (vm("vm-x", "m", Some("uid-m")), &made, second.clone()),
         (vm("vm-x", "", Some("uid-m")), &made, second.clone()),
         (vm("vm-x", "m", None), &made, second.clone()),
         (vm("vm-x", "m", Some("uid-earlier")), &made, second),
-        // Nobody's.
-        (vm("vm-x", "gone", Some("uid-gone")), &made, Standing::Orphan),
-        (vm("vm-x", "gone", Some("uid-gone")), &unmade, Standing::Orphan),
+        // It has no Machine any more.
+        (vm("vm-x", "gone", Some("uid-gone")), &made, VmOwnership::Orphan),
+        (vm("vm-x", "gone", Some("uid-gone")), &unmade, VmOwnership::Orphan),
         // It proves nothing.
-        (vm("vm-x", "gone", None), &unmade, Standing::Foreign),
-        (vm("vm-x", "gone", None), &made, Standing::Foreign),
-        (vm("vm-x", "", Some("uid-gone")), &unmade, Standing::Orphan),
-        (vm("vm-x", "", None), &made, Standing::Foreign),
+        (vm("vm-x", "gone", None), &unmade, VmOwnership::Foreign),
+        (vm("vm-x", "gone", None), &made, VmOwnership::Foreign),
+        (vm("vm-x", "", Some("uid-gone")), &unmade, VmOwnership::Orphan),
+        (vm("vm-x", "", None), &made, VmOwnership::Foreign),
     ];
     for (vm, owner, expected) in rows {
-        assert_eq!(standing(&vm, &Owners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
+        assert_eq!(standing(&vm, &VmOwners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
     }
 }
 
@@ -160,10 +160,10 @@ fn a_machine_that_turns_up_begins_everything_anew() {
     let vms = [orphan("vm-x")];
     watch.see(&vms, 0);
     watch.see(&vms, 5);
-    watch.owners = Owners::new([owner("gone", "uid-gone", Some("vm-x"))]);
+    watch.owners = VmOwners::new([owner("gone", "uid-gone", Some("vm-x"))]);
     assert!(watch.see(&vms, 10).is_empty());
     assert!(watch.sightings.is_empty());
-    watch.owners = Owners::default();
+    watch.owners = VmOwners::default();
     for minute in [15, 20] {
         assert!(watch.see(&vms, minute).is_empty());
     }
@@ -269,7 +269,7 @@ fn planes_of((own, ours): (usize, &str), (others, theirs): (usize, &str)) -> (Wa
     let name = |number| format!("{ours}-{number}");
     let owners = (0..own).map(|at| owner(&name(at), &format!("uid-{at}"), Some(&format!("own-{at}"))));
     let mut watch = Watch::new([]);
-    watch.owners = Owners::new(owners).with_kin(Kin::default());
+    watch.owners = VmOwners::new(owners).with_kin(SeenUids::default());
     let owned = (0..own).map(|at| vm(&format!("own-{at}"), &name(at), Some(&format!("uid-{at}"))));
     let foreign = (0..others).map(|number| Listed {
         created_at: Some(at(-1_000)),
@@ -318,7 +318,7 @@ fn many_that_were_of_this_control_plane_for_certain_go_after_more_listings() {
         vm.machine_name = format!("loose{at}").as_str().into();
     }
     let machines = vms.iter().skip(50).filter_map(|vm| vm.machine_uid.clone()).collect();
-    watch.owners = watch.owners.with_kin(Kin(machines));
+    watch.owners = watch.owners.with_kin(SeenUids(machines));
     let first = (1..).find(|round| watch.see(&vms, 5 * round).len() == 50);
     assert_eq!(first, Some(12));
 }
@@ -331,7 +331,7 @@ fn attack_vms_that_carry_no_uid_are_told_and_never_deleted_whatever_name_they_ha
     let foreign = [("their-1", "gone"), ("their-2", "pool-0"), ("their-3", "")].map(without_uid);
     let (mut watch, own) = two_planes(4, 0);
     let vms = [own, foreign.to_vec(), vec![orphan("vm-x")]].concat();
-    watch.owners = watch.owners.with_kin(Kin(["uid-gone".into()].into()));
+    watch.owners = watch.owners.with_kin(SeenUids(["uid-gone".into()].into()));
     let released = ClassListing { releases_strangers: true, deletes_by_id: true, ..listing("a", &vms) };
     let mut gone = BTreeSet::new();
     for round in 0..100 {
@@ -403,7 +403,7 @@ fn a_vm_that_becomes_nobodys_begins_with_its_evidence_again() {
     for minute in [0, 5] {
         watch.round(&[listing(&vms)], &["a"], minute);
     }
-    watch.owners = Owners::new([]);
+    watch.owners = VmOwners::new([]);
     let minutes = [10, 15, 20].map(|minute| {
         watch.round(&[listing(std::slice::from_ref(&second))], &["a"], minute).candidates.len()
     });
@@ -411,8 +411,8 @@ fn a_vm_that_becomes_nobodys_begins_with_its_evidence_again() {
 }
 
 proptest! {
-    /// Against a count by hand: whatever rounds there are, a VM is deleted only when every Machine that could be its own is
-    /// absent from this round, and enough earlier rounds, in which it was listed without a break, were apart.
+    /// Against a count by hand: whatever rounds there are, a VM is deleted only when every Machine that could be its
+    /// own is absent from this round, and enough earlier rounds, in which it was listed without a break, were apart.
     #[test]
     fn nothing_is_deleted_without_its_evidence(
         rounds in proptest::collection::vec((1..9_i64, 0..3_usize, any::<bool>()), 1..40),
@@ -421,7 +421,7 @@ proptest! {
         let (mut now, mut counted) = (0, Vec::<i64>::new());
         for (passed, shown, has_machine) in rounds {
             now += passed;
-            watch.owners = Owners::new(has_machine.then(|| owner("gone", "uid-gone", None)));
+            watch.owners = VmOwners::new(has_machine.then(|| owner("gone", "uid-gone", None)));
             let listings = match shown {
                 0 => vec![listing("a", &[])],
                 1 => vec![listing("a", &[orphan("vm-x")])],

@@ -1,21 +1,22 @@
-//! Read your own writes: an owner's next pass waits until the cache has seen the writes of its last pass.
+//! Read your own writes: an owner's next reconcile waits until the cache has seen the writes of its last one.
 //!
-//! Without it, a pass soon after a write would read a cache from before the write, and write again.
+//! Without it, a reconcile soon after a write would read an older cache, and write again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a write may hold up its owner.
+/// How long a write may block its owner.
 ///
-/// A watch delivers within milliseconds; after a broken connection it backs off for seconds and lists anew, which is done
-/// well within this time. Longer would let a broken watch hold up a deletion; and a pass on a stale cache is dear, not
-/// unsafe, since effects that must not be doubled look before they act.
+/// A watch delivers within milliseconds; after a broken connection it backs off for seconds and lists again, well
+/// within this time. A longer time would let a broken watch block a deletion; and a reconcile on a stale cache is
+/// expensive, not unsafe, since effects that must not be doubled read before they write.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long a request may take to arrive whose answer got lost.
+/// How long a request with a lost answer may take to arrive.
 ///
-/// Longer than a server is given for it, and no longer than it takes another process to lead, which could not know of it.
+/// Longer than the server's deadline, and no longer than another process needs to become leader, which could not know
+/// of it.
 pub const LANDING: SignedDuration = SignedDuration::from_secs(15);
 
 /// A resource version, ordered where it is a number.
@@ -36,7 +37,7 @@ impl Version {
         Self::Number { digits: text.len(), text }
     }
 
-    /// True when a stream that stands at `self` has delivered `other`.
+    /// Returns true when a stream at `self` has delivered `other`.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Number { .. }, Self::Number { .. }) => other <= self,
@@ -46,16 +47,16 @@ impl Version {
     }
 }
 
-/// Why an owner's pass has to wait.
+/// The reason why an owner's reconcile waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// The first write that has not been seen was made then.
+    /// The time of the first write that was not seen.
     pub since: Timestamp,
-    /// The owner becomes free then at the latest.
+    /// The owner is released by this time.
     pub until: Timestamp,
 }
 
-/// What the cache of one kind has delivered, and who waits for more.
+/// The version that the cache of one kind has reached, and the owners that wait for later ones.
 #[derive(Clone, Debug)]
 struct Stream<K> {
     stands_at: Option<Version>,
@@ -69,42 +70,43 @@ impl<K> Default for Stream<K> {
 }
 
 #[derive(Clone, Debug)]
-struct Held<Kind> {
+struct PendingWrites<Kind> {
     writes: BTreeSet<(Kind, Version)>,
-    /// The owner's own end is awaited.
+    /// The owner's deletion is awaited.
     is_leaving: bool,
     /// Until then a write of unknown version may arrive.
     lands_until: Option<Timestamp>,
     blocked: Blocked,
 }
 
-impl<Kind> Held<Kind> {
+impl<Kind> PendingWrites<Kind> {
     fn since(now: Timestamp) -> Self {
         let blocked = Blocked { since: now, until: deadline(now) };
         Self { writes: BTreeSet::new(), is_leaving: false, lands_until: None, blocked }
     }
 }
 
-/// Holds up owners until the caches have caught up with their writes.
+/// Blocks owners until the caches have caught up with their writes.
 ///
-/// `K` is the owner whose passes wait, `Kind` names one stream of watch events: one kind of one cluster and one scope. Two
-/// watches of the same kind need two values of `Kind`.
+/// `K` is the owner of blocked reconciles, `Kind` names one stream of watch events: one kind of one cluster and one
+/// scope. Two watches of the same kind need two values of `Kind`.
 ///
-/// Promises: an owner is blocked from [`Barrier::wrote`] until each of its writes was seen, or [`TIMEOUT`] after its last
-/// write, and from [`Barrier::leaves`] until it is forgotten, or as long; nothing blocks for ever, whatever the server's versions or the
-/// clock do. An owner that became free by time alone is in doubt until it has looked, see [`Barrier::looked`].
+/// Promises: an owner is blocked from [`Barrier::wrote`] until each of its writes was seen, or [`TIMEOUT`] after its
+/// last write, and from [`Barrier::leaves`] until it is forgotten, or as long; nothing blocks for ever, whatever the
+/// server's versions or the clock do. An owner that a timeout has released is in doubt until it has listed, see
+/// [`Barrier::looked`].
 ///
-/// Assumes that [`Barrier::seen`] is called in the order of the stream, after the cache has taken the event in; that during
-/// a list it is called once, at its end, with the list's version, since the objects of a list come in any order; and that
-/// somebody calls [`Barrier::expire`] at [`Barrier::next_expiry`].
+/// Assumes that [`Barrier::seen`] is called in the order of the stream, after the cache has stored the event; that
+/// during a list it is called once, at its end, with the list's version, since the objects of a list come in any order;
+/// and that the caller calls [`Barrier::expire`] at [`Barrier::next_expiry`].
 ///
 /// Versions that are decimal numbers, as the API server's are, compare as numbers of any length. For all others only
-/// equality counts, and the time-out.
+/// equality counts, and the timeout.
 #[derive(Clone, Debug)]
 pub struct Barrier<K, Kind> {
     streams: BTreeMap<Kind, Stream<K>>,
-    owners: BTreeMap<K, Held<Kind>>,
-    /// The owners by the time when they become free at the latest: who asks for the next of thousands does not look at all.
+    owners: BTreeMap<K, PendingWrites<Kind>>,
+    /// The owners by the time of their release, so that the next one is found without a scan.
     deadlines: BTreeSet<(Timestamp, K)>,
     doubtful: BTreeSet<K>,
 }
@@ -126,10 +128,10 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         Self::default()
     }
 
-    /// A write for `owner` was answered with this version of the written object. A deletion counts with the version that
-    /// its answer carries; where there is none, see [`Barrier::leaves`].
+    /// Notes a write for `owner`, with the version of the written object. A deletion counts with the version of its
+    /// answer; without one, see [`Barrier::leaves`].
     ///
-    /// Blocks nobody when the stream is already there, as events may overtake answers.
+    /// Does not block when the stream has the version already, as events may overtake answers.
     pub fn wrote(&mut self, owner: K, kind: Kind, resource_version: &str, now: Timestamp) {
         let version = Version::parse(resource_version);
         let stream = self.streams.entry(kind.clone()).or_default();
@@ -137,45 +139,47 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
             return;
         }
         stream.awaited.entry(version.clone()).or_default().insert(owner.clone());
-        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now));
         held.writes.insert((kind, version));
         self.prolong(owner, deadline(now));
     }
 
-    /// A write for `owner` has ended it, and its answer tells no version: an object that goes with its last finalizer is
-    /// answered as it was before. It is blocked until [`Barrier::forget`], which the event of its end calls for.
+    /// Notes a write that deletes `owner`, and that has no version: the answer to the removal of the last finalizer has
+    /// the object as it was before. It is blocked until [`Barrier::forget`], which the event of its deletion calls for.
     pub fn leaves(&mut self, owner: K, now: Timestamp) {
-        self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now)).is_leaving = true;
+        self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now)).is_leaving = true;
         self.prolong(owner, deadline(now));
     }
 
-    /// A write for `owner` may have been done, or may still be, and nobody knows its version. Blocks until it cannot arrive any more,
-    /// and leaves the owner in doubt.
+    /// Notes a write for `owner` that may have been done, or may still be, with an unknown version. Blocks until it
+    /// cannot arrive any more, and leaves the owner in doubt.
     pub fn lost(&mut self, owner: K, now: Timestamp) {
         let lands = now.saturating_add(LANDING).unwrap_or(Timestamp::MAX);
         let is_held = self.owners.contains_key(&owner);
-        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now));
         held.lands_until = Some(lands);
         let until = if is_held { held.blocked.until.max(lands) } else { lands };
         self.prolong(owner, until);
     }
 
-    /// The owner's last writes were not all seen: it is to look at the API server itself before it does what cannot be undone.
+    /// Returns whether some of the owner's last writes were not seen: it must read from the API server itself before it
+    /// does anything irreversible.
     pub fn is_in_doubt(&self, owner: &K) -> bool {
         self.doubtful.contains(owner)
     }
 
-    /// The owner has looked: a listing of this version was decided on. Its next pass waits until the stream is there.
+    /// Notes that the owner has listed: it decided on a list of this version. Its next reconcile waits until the stream
+    /// has reached it.
     pub fn looked(&mut self, owner: K, kind: Kind, resource_version: &str, now: Timestamp) {
         self.doubtful.remove(&owner);
         self.wrote(owner, kind, resource_version, now);
     }
 
-    /// The stream of `kind` has delivered everything up to this version: an event, a bookmark, or the end of a list.
-    /// Answers the owners that became free, in order, so that they can be woken.
+    /// Notes that the stream of `kind` has delivered everything up to this version: an event, a bookmark, or the end of
+    /// a list. Returns the released owners, in order, so that they can be woken.
     ///
-    /// A lower version than before is believed as well: a list from a server that lags, or a restored database. Writes are
-    /// then awaited from there, and those that were awaited at higher versions are freed by the time-out.
+    /// A lower version than before counts as well: a list from a server that lags, or a restored database. Writes are
+    /// then awaited from there, and the timeout releases those that were awaited at higher versions.
     pub fn seen(&mut self, kind: &Kind, resource_version: &str) -> Vec<K> {
         if resource_version.is_empty() {
             return Vec::new();
@@ -205,14 +209,14 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         freed.into_iter().collect()
     }
 
-    /// Whether and how long the owner has to wait.
+    /// Returns whether and how long the owner must wait.
     pub fn blocked(&self, owner: &K) -> Option<Blocked> {
         self.owners.get(owner).map(|held| held.blocked)
     }
 
-    /// Frees the owners whose time has come, and answers them in order.
+    /// Releases the owners whose time is over, and returns them in order.
     ///
-    /// When the clock went back, what is left of a wait is cut to [`TIMEOUT`] from here.
+    /// When the clock was set back, the rest of a wait is limited to [`TIMEOUT`].
     pub fn expire(&mut self, now: Timestamp) -> Vec<K> {
         let latest = deadline(now);
         while let Some((until, owner)) = self.deadlines.last().filter(|(until, _)| *until > latest) {
@@ -229,12 +233,12 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         expired.into_iter().collect()
     }
 
-    /// When [`Barrier::expire`] has something to do.
+    /// Returns when [`Barrier::expire`] has something to do.
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.deadlines.first().map(|(until, _)| *until)
     }
 
-    /// The owner is gone: nothing is awaited for it.
+    /// Forgets an owner that is gone.
     pub fn forget(&mut self, owner: &K) {
         self.doubtful.remove(owner);
         let Some(held) = self.release(owner) else { return };
@@ -249,22 +253,22 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         }
     }
 
-    /// A write without an answer may still arrive, see [`Barrier::lost`].
+    /// Returns whether a write without an answer may still arrive, see [`Barrier::lost`].
     pub fn may_land(&self) -> bool {
         self.owners.values().any(|held| held.lands_until.is_some())
     }
 
-    /// How many owners are blocked.
+    /// Returns how many owners are blocked.
     pub fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// True when nobody is blocked.
+    /// Returns true when no owner is blocked.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }
 
-    /// Takes one write off the owner's list; true when it was the last.
+    /// Removes one write from the owner's list; returns true when it was the last.
     fn settle(&mut self, owner: &K, kind: &Kind, version: &Version) -> bool {
         let Some(held) = self.owners.get_mut(owner) else { return false };
         held.writes.remove(&(kind.clone(), version.clone()));
@@ -278,7 +282,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         !self.owners.contains_key(owner)
     }
 
-    /// The owner becomes free then at the latest.
+    /// The owner is released by this time.
     fn prolong(&mut self, owner: K, until: Timestamp) {
         let Some(held) = self.owners.get_mut(&owner) else { return };
         self.deadlines.remove(&(held.blocked.until, owner.clone()));
@@ -286,7 +290,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         self.deadlines.insert((until, owner));
     }
 
-    fn release(&mut self, owner: &K) -> Option<Held<Kind>> {
+    fn release(&mut self, owner: &K) -> Option<PendingWrites<Kind>> {
         let held = self.owners.remove(owner)?;
         self.deadlines.remove(&(held.blocked.until, owner.clone()));
         Some(held)

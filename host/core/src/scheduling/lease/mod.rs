@@ -1,45 +1,45 @@
 //! Leader election over the fields of a Lease, compatible with other members of the cluster.
 //!
-//! The age of another's claim is measured from the moment when this process first saw the record as it is: times that
-//! another machine's clock wrote are compared and never trusted. The age of this process's own claim is measured from
-//! before the write was sent, so that the claim ends here before it ends for any observer.
+//! The age of another holder's lease is measured from the moment when this process first saw the record: times of
+//! another machine's clock are compared and never trusted. The age of this process's own lease is measured from before
+//! the write was sent, so that it ends here before it ends for any observer.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What the time in a Lease can tell apart.
+/// The resolution of times in a Lease.
 const RECORD_TICK: SignedDuration = SignedDuration::from_micros(1);
 
 /// A moment on two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Since some fixed point, on a clock that is never set. It may stand still while the machine sleeps.
+    /// Since some fixed point, on a monotonic clock. It may stop while the machine sleeps.
     pub monotonic: SignedDuration,
-    /// On the wall: it goes on while the machine sleeps, and may be set.
+    /// The wall clock: it continues while the machine sleeps, and may be set.
     pub wall: Timestamp,
 }
 
 impl Moment {
-    /// At most the time that has really passed: right for waiting until somebody else's claim has run out.
+    /// Returns at most the time that has really passed, to wait until another holder's lease has expired.
     fn surely_since(self, earlier: Self) -> SignedDuration {
         self.monotonic.saturating_sub(earlier.monotonic).max(SignedDuration::ZERO)
     }
 
-    /// At least the time that has really passed, unless the wall clock was set back during a sleep: right for the age of
-    /// one's own claim.
+    /// Returns at least the time that has really passed, unless the wall clock was set back during a sleep, for the age
+    /// of one's own lease.
     fn possibly_since(self, earlier: Self) -> SignedDuration {
         self.surely_since(earlier).max(self.wall.duration_since(earlier.wall))
     }
 }
 
-/// How long things take in an election. The defaults are those of Kubernetes' own components.
+/// The times of an election. The defaults are those of Kubernetes' own components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimes {
     /// Others wait this long after the last renewal that they saw.
     pub duration: SignedDuration,
-    /// A leader that could not renew for this long is one no more. What is in flight then has `duration - renew_deadline`
+    /// A leader that could not renew for this long stops leading. Calls in flight then have `duration - renew_deadline`
     /// to end.
     pub renew_deadline: SignedDuration,
-    /// Between two renewals, and between two looks at somebody else's Lease.
+    /// The time between two renewals, and between two reads of another holder's Lease.
     pub retry: SignedDuration,
 }
 
@@ -54,7 +54,7 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// True when a leader has a chance to renew before it steps down, and steps down before others take over.
+    /// Returns true when a leader can renew before it steps down, and steps down before others take over.
     pub fn are_sound(&self) -> bool {
         SignedDuration::ZERO < self.retry
             && self.retry < self.renew_deadline
@@ -65,35 +65,32 @@ impl LeaseTimes {
 /// The fields of a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseFact {
-    /// Who holds it; empty after a release.
+    /// The holder; empty after a release.
     pub holder: String,
-    /// How often it has changed hands.
+    /// The number of changes of the holder.
     pub transitions: i32,
-    /// How long the holder's claim lasts.
+    /// How long the holder's lease lasts.
     pub duration: SignedDuration,
-    /// The holder's own clock. Only tells whether the record has changed.
+    /// The time by the holder's clock. It only shows whether the record has changed.
     pub renewed_at: Option<Timestamp>,
 }
 
-/// What to do about a Lease.
+/// The next step of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseAction {
-    /// Write it with oneself as the holder, on the version that was read; create it if there was none. Then
-    /// [`Election::wrote`] if that was accepted, else read it and [`Election::observed`].
+    /// Write it with this process as the holder, on the version that was read; create it if there was none. Then call
+    /// [`Election::wrote`] if that was accepted, else read it and call [`Election::observed`].
     Acquire {
         /// To write into it.
         transitions: i32,
     },
     /// Write it with a new time. Then as for `Acquire`.
     Renew,
-    /// After this time, read it if somebody else holds it, and ask again.
-    Wait {
-        /// From now.
-        delay: SignedDuration,
-    },
+    /// After this time, read it if another process holds it, and ask again.
+    Wait { delay: SignedDuration },
     /// Give it back: write [`Election::released`].
     Release,
-    /// It was held and is not any more. Everything that needs it ends at once.
+    /// It was held and is lost. Everything that needs it ends at once.
     Lost,
 }
 
@@ -104,32 +101,32 @@ struct Observed {
     changed_at: Moment,
 }
 
-/// One process's part in the election over one Lease.
+/// One process in the election of one Lease.
 ///
 /// Promises: [`Election::holds`] is true only while no other process that follows the same rules can take the Lease, as
-/// long as clocks run at about the same speed; a wall clock that is set makes a leader step down early at worst, and a
-/// standing-still monotonic clock makes a candidate wait longer at worst. A person who deletes the Lease voids the promise
-/// for one `retry`.
+/// long as clocks run at about the same speed. If the wall clock is set, a leader steps down early at worst; if the
+/// monotonic clock stops, a candidate waits longer at worst. A person who deletes the Lease voids the promise for one
+/// `retry`.
 ///
-/// Assumes that `me` is unique among all processes and all starts of a process, and that writes carry the version of the
-/// record that was read, so that the server refuses all but one.
+/// Assumes that `me` is unique among all processes and all starts of a process, and that writes carry the version of
+/// the record that was read, so that the server refuses all but one.
 #[derive(Clone, Debug)]
 pub struct Election {
     me: String,
     times: LeaseTimes,
     observed: Option<Observed>,
-    /// The last write of ours that was accepted was sent then.
+    /// When the last accepted write of this process was sent.
     renewed_at: Option<Moment>,
 }
 
 impl Election {
-    /// A candidate that has not looked yet. Read the Lease and call [`Election::observed`] before the first
-    /// [`Election::decide`], or it takes the Lease for missing, which the server then refuses to create.
+    /// Returns a candidate without an observation. Read the Lease and call [`Election::observed`] before the first
+    /// [`Election::decide`], or it treats the Lease as missing, which the server then refuses to create.
     pub fn new(me: impl Into<String>, times: LeaseTimes) -> Self {
         Self { me: me.into(), times, observed: None, renewed_at: None }
     }
 
-    /// The Lease was read; `None`: there is none.
+    /// Notes the Lease that was read; `None`: there is none.
     pub fn observed(&mut self, lease: Option<LeaseFact>, now: Moment) {
         self.observed = match (lease, self.observed.take()) {
             (Some(lease), Some(known)) if known.lease == lease => Some(known),
@@ -138,18 +135,18 @@ impl Election {
         };
     }
 
-    /// A write that says that we hold the Lease was accepted. `sent_at` is from before it was sent.
+    /// Notes that a write with this process as the holder was accepted. `sent_at` is from before it was sent.
     pub fn wrote(&mut self, lease: LeaseFact, sent_at: Moment) {
         self.observed = Some(Observed { lease, changed_at: sent_at });
         self.renewed_at = Some(sent_at);
     }
 
-    /// We no longer want it, whether or not the write of [`Election::released`] has arrived.
+    /// Gives up the Lease, whether or not the write of [`Election::released`] has arrived.
     pub fn gave_back(&mut self) {
         self.renewed_at = None;
     }
 
-    /// What to do. Changes nothing.
+    /// Returns the next step. Changes nothing.
     pub fn decide(&self, now: Moment) -> LeaseAction {
         match self.renewed_at {
             Some(renewed_at) => self.lead(now.possibly_since(renewed_at)),
@@ -157,7 +154,7 @@ impl Election {
         }
     }
 
-    /// True while we hold it for certain.
+    /// Returns true while this process holds it for certain.
     pub fn holds(&self, now: Moment) -> bool {
         match self.decide(now) {
             LeaseAction::Lost => false,
@@ -168,11 +165,11 @@ impl Election {
         }
     }
 
-    /// The fields to write when we hold it: now, with `transitions` as decided. For [`LeaseAction::Renew`] use
+    /// Returns the fields to write as the holder: now, with `transitions` as decided. For [`LeaseAction::Renew`] use
     /// [`Election::transitions`].
     ///
-    /// Each claim of one process is later than the one before, also when its wall clock was set back: to a candidate that
-    /// looks seldom, a renewal with the time of an earlier one would be a record that stood still.
+    /// Each time of one process is later than the one before, also when its wall clock was set back: to a candidate
+    /// that reads seldom, a renewal with an earlier time would look unchanged.
     pub fn claim(&self, transitions: i32, now: Moment) -> LeaseFact {
         let ours = self.observed.as_ref().filter(|observed| observed.lease.holder == self.me);
         let earlier = ours.and_then(|observed| observed.lease.renewed_at);
@@ -185,13 +182,13 @@ impl Election {
         }
     }
 
-    /// How often the Lease had changed hands when it was last seen.
+    /// Returns the number of changes of the holder when the Lease was last seen.
     pub fn transitions(&self) -> i32 {
         self.observed.as_ref().map_or(0, |observed| observed.lease.transitions)
     }
 
-    /// The fields to write when we give it back: nobody holds it, and the claim lasts no longer than the field's smallest
-    /// value. `None` when it is not ours to give: another is known to hold it.
+    /// Returns the fields to write to give it back: no holder, and the smallest duration. `None` when another process
+    /// is known to hold it.
     pub fn released(&self, now: Moment) -> Option<LeaseFact> {
         let ours = self.observed.as_ref().filter(|observed| observed.lease.holder == self.me)?;
         Some(LeaseFact {
@@ -202,7 +199,7 @@ impl Election {
         })
     }
 
-    /// True when the next [`Election::decide`] of a candidate would take it.
+    /// Returns true when the next [`Election::decide`] of a candidate would take it.
     fn is_free(&self, now: Moment) -> bool {
         matches!(self.follow(now), LeaseAction::Acquire { .. })
     }
@@ -213,7 +210,8 @@ impl Election {
         }
         match &self.observed {
             Some(observed) if observed.lease.holder != self.me => LeaseAction::Lost,
-            // Somebody deleted it. Only one process can create it; until then the claim stands as long as a renewal's.
+            // Somebody deleted it. Only one process can create it; until then the lease lasts as long as after a
+            // renewal.
             None => LeaseAction::Acquire { transitions: 0 },
             Some(_) if age >= self.times.retry => LeaseAction::Renew,
             Some(_) => LeaseAction::Wait { delay: self.times.retry.saturating_sub(age) },
@@ -225,7 +223,7 @@ impl Election {
             return LeaseAction::Acquire { transitions: 0 };
         };
         if lease.holder == self.me {
-            // An earlier write of ours has arrived although its answer has not.
+            // An earlier write of this process has arrived although its answer has not.
             return LeaseAction::Acquire { transitions: lease.transitions };
         }
         let left = lease.duration.saturating_sub(now.surely_since(*changed_at));
@@ -236,41 +234,39 @@ impl Election {
     }
 }
 
-/// What to do about the Leases of a seat.
+/// The next steps for the Leases of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeatActions {
-    /// About the first.
+pub struct LeadershipActions {
     pub first: LeaseAction,
     /// About the second, where there is one.
     pub second: Option<LeaseAction>,
 }
 
-/// The election over all Leases that a leader holds: one or two, and leader only while all are held.
+/// The election of all Leases of a leader: one or two; the process leads only while it holds all.
 ///
-/// Of two, the first is taken only when both look free, the second only while the first is held, and the first is given back
-/// when the second turns out to be another's. So candidates like this one cannot wait for each other in a ring, and a
-/// pair of processes that need one Lease each is not starved by one that holds one of them and works under neither.
+/// Of two, the first is taken only when both look free, the second only while the first is held, and the first is given
+/// back when another process has the second. So candidates cannot wait for each other in a ring, and a process that
+/// holds one Lease and cannot lead does not block two processes that need one each.
 #[derive(Clone, Debug)]
-pub struct Seat {
-    /// Taken first.
+pub struct Leadership {
     pub first: Election,
     /// Taken second; none where one is enough.
     pub second: Option<Election>,
 }
 
-impl Seat {
-    /// True while all are held for certain.
+impl Leadership {
+    /// Returns true while all are held for certain.
     pub fn leads(&self, now: Moment) -> bool {
         self.first.holds(now) && self.second.as_ref().is_none_or(|second| second.holds(now))
     }
 
-    /// What to do about each. [`LeaseAction::Lost`] for any means that leadership is lost.
-    pub fn decide(&self, now: Moment) -> SeatActions {
+    /// Returns the next step for each. [`LeaseAction::Lost`] for any means that leadership is lost.
+    pub fn decide(&self, now: Moment) -> LeadershipActions {
         match &self.second {
-            None => SeatActions { first: self.first.decide(now), second: None },
+            None => LeadershipActions { first: self.first.decide(now), second: None },
             Some(second) => {
                 let (first, second) = Self::decide_both(&self.first, second, now);
-                SeatActions { first, second: Some(second) }
+                LeadershipActions { first, second: Some(second) }
             }
         }
     }

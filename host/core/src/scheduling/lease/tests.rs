@@ -152,19 +152,19 @@ fn the_default_times_are_sound_and_swapped_ones_are_not() {
     assert!(!LeaseTimes { duration: secs(10), renew_deadline: secs(15), ..TIMES }.are_sound());
 }
 
-fn both(first: Election, second: Election) -> Seat {
-    Seat { first, second: Some(second) }
+fn both(first: Election, second: Election) -> Leadership {
+    Leadership { first, second: Some(second) }
 }
 
-fn check_both(both: &Seat, first: LeaseAction, second: LeaseAction) {
-    assert_eq!(both.decide(at(101)), SeatActions { first, second: Some(second) });
+fn check_both(both: &Leadership, first: LeaseAction, second: LeaseAction) {
+    assert_eq!(both.decide(at(101)), LeadershipActions { first, second: Some(second) });
 }
 
 #[test]
 fn a_seat_of_one_lease_is_led_from_while_that_one_is_held() {
-    let seat = |first| Seat { first, second: None };
-    let check = |seat: &Seat, first, leads| {
-        assert_eq!(seat.decide(at(101)), SeatActions { first, second: None });
+    let seat = |first| Leadership { first, second: None };
+    let check = |seat: &Leadership, first, leads| {
+        assert_eq!(seat.decide(at(101)), LeadershipActions { first, second: None });
         assert_eq!(seat.leads(at(101)), leads);
     };
     check(&seat(candidate(None)), LeaseAction::Acquire { transitions: 0 }, false);
@@ -361,9 +361,9 @@ proptest! {
         let wants = [[true, true], [true, true], [true, false], [false, true]];
         let mut pairs = [0, 1, 2, 3].map(|name| [Process::new(name), Process::new(name)]);
         let seat = |pair: usize, [first, second]: &[Process; 2]| match wants[pair] {
-            [true, true] => Seat { first: first.election.clone(), second: Some(second.election.clone()) },
-            [true, false] => Seat { first: first.election.clone(), second: None },
-            [false, _] => Seat { first: second.election.clone(), second: None },
+            [true, true] => Leadership { first: first.election.clone(), second: Some(second.election.clone()) },
+            [true, false] => Leadership { first: first.election.clone(), second: None },
+            [false, _] => Leadership { first: second.election.clone(), second: None },
         };
         // Any order of turns first, then fair ones until all claims of that time have run out twice.
         let fair = (0..80).map(|turn| turn % 4);

@@ -1,4 +1,4 @@
-//! What the calls of others say about a retry: an account that answers again need not be waited for as long as one that does not.
+//! Shortens the pauses of keys whose cloud account answers other keys again.
 
 use std::collections::BTreeMap;
 
@@ -6,81 +6,79 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{RetryPolicy, SPREAD, scale, unit};
 
-/// For so long an answer speaks for the account: a few first pauses. Longer, and an outage would begin with that many tries of
-/// each key.
+/// How long an answer proves that the account works: a few first pauses. A longer time would start an outage with that
+/// many tries of each key.
 const SPEAKS_FOR: SignedDuration = SignedDuration::from_secs(20);
 
-/// Keys that one answer calls. Each call that succeeds calls the next, so that those who wait come back at the pace at which the
-/// account answers.
+/// The number of keys that one answer wakes. Each successful call wakes the next ones, so that waiting keys return at
+/// the pace of the account's answers.
 const CALLED_BY_AN_ANSWER: usize = 2;
 
-/// Failures in a row while its account answers others after which a key fails by itself. Calls of which every second one
-/// fails do so this often once in four thousand times.
+/// The number of failures in a row, while the account answers other keys, after which a key fails alone. If every
+/// second call fails, this happens once in four thousand times.
 const OWN_FAULT: u32 = 12;
 
-/// The shortest pause after a failure while the account answers others: it is there, and most failures are chance.
+/// The shortest pause after a failure while the account answers others: it works, and most failures are chance.
 const BETWEEN_ANSWERS: SignedDuration = SignedDuration::from_secs(2);
 
-/// Retries of all keys that fail while others are answered stay below so many in a second, as long as a first pause of
-/// their policy allows for it.
+/// The most retries a second of all keys that fail while others are answered, as far as the first pause of their policy
+/// allows.
 const RETRIES_PER_SECOND: usize = 40;
 
-/// A failed attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Failed {
-    /// How it is tried again.
+pub struct FailedCall {
     pub policy: RetryPolicy,
-    /// When it would be tried again if nobody else asked this account for anything.
+    /// The pause without other calls to this account.
     pub delay: SignedDuration,
-    /// When the cloud wants it to be tried again at the earliest.
+    /// The earliest retry that the cloud asks for.
     pub hint: Option<SignedDuration>,
     /// The caller's random number, 0 to 1.
     pub jitter: f64,
 }
 
-/// The keys of each account whose last call has failed in a way that passes by itself.
+/// The keys of each account whose last call has failed with a transient error.
 ///
-/// Promises: no key is tried sooner than after two seconds (spread), and the more of them fail the later, up to the first
-/// pause of their policy; nor sooner than the cloud has asked for; an answer calls at most two keys; a key that fails again and
-/// again while others do not goes back to pauses that grow.
+/// Promises: no key is tried before two seconds (spread), and the more keys fail the later, up to the first pause of
+/// their policy; nor sooner than the cloud has asked for; an answer wakes at most two keys; a key that fails again and
+/// again while others do not returns to growing pauses.
 ///
 /// The size is bounded by the number of keys that fail, and of accounts that answered a moment ago.
 #[derive(Clone, Debug)]
-pub struct Accounts<A, K> {
-    accounts: BTreeMap<A, Account<K>>,
-    /// How often in a row each has failed while its account answered others.
+pub struct CloudAccounts<A, K> {
+    accounts: BTreeMap<A, CloudAccount<K>>,
+    /// The number of failures in a row of each key while its account answered others.
     own: BTreeMap<K, u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Account<K> {
+struct CloudAccount<K> {
     answered: Option<Timestamp>,
-    /// The keys that wait, and how soon each may be tried.
+    /// The waiting keys, and how soon each may be tried.
     waiting: BTreeMap<K, Timestamp>,
 }
 
-impl<K> Default for Account<K> {
+impl<K> Default for CloudAccount<K> {
     fn default() -> Self {
         Self { answered: None, waiting: BTreeMap::new() }
     }
 }
 
-impl<K> Account<K> {
+impl<K> CloudAccount<K> {
     fn answers(&self, now: Timestamp) -> bool {
         self.answered.is_some_and(|at| now.duration_since(at).abs() < SPEAKS_FOR)
     }
 }
 
-impl<A, K> Default for Accounts<A, K> {
+impl<A, K> Default for CloudAccounts<A, K> {
     fn default() -> Self {
         Self { accounts: BTreeMap::new(), own: BTreeMap::new() }
     }
 }
 
-impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
-    /// A call of `key` to `account` has failed. How long to wait: no longer than after a first failure where the account has
-    /// just answered somebody.
-    pub fn failed(&mut self, account: A, key: K, attempt: Failed, now: Timestamp) -> SignedDuration {
+impl<A: Ord, K: Ord + Clone> CloudAccounts<A, K> {
+    /// Notes a failed call of `key` to `account`. Returns the pause: no longer than after a first failure if the
+    /// account has just answered another key.
+    pub fn failed(&mut self, account: A, key: K, attempt: FailedCall, now: Timestamp) -> SignedDuration {
         self.came(&key);
         if attempt.policy != RetryPolicy::SHORT {
             if self.accounts.get(&account).is_some_and(|account| account.answers(now)) {
@@ -108,21 +106,21 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
         *own
     }
 
-    /// True when the account has answered a moment ago, and the key does not fail by itself. For keys that wait for a time
+    /// Returns true when the account has answered a moment ago, and the key does not fail alone. For keys with a timer
     /// of their own.
     pub fn eases(&self, account: &A, key: &K, now: Timestamp) -> bool {
         let own = self.own.get(key).copied().unwrap_or_default();
         own <= OWN_FAULT && self.accounts.get(account).is_some_and(|account| account.answers(now))
     }
 
-    /// A call of `key` has failed before, and the key waits for a time of its own. An answer calls it, as it calls those
-    /// that have just failed.
+    /// Notes that `key` has failed before, and waits for a timer of its own. An answer wakes it as those that have just
+    /// failed.
     pub fn waits(&mut self, account: A, key: K, now: Timestamp) {
         let earliest = now.checked_add(RetryPolicy::SHORT.base).unwrap_or(Timestamp::MAX);
         self.accounts.entry(account).or_default().waiting.insert(key, earliest);
     }
 
-    /// The account has answered a call. Which keys are to be tried sooner than they were told, and when.
+    /// Notes an answer of the account. Returns the keys to try sooner than planned, and when.
     pub fn answered(&mut self, account: A, now: Timestamp) -> Vec<(K, Timestamp)> {
         self.accounts.retain(|_, account| !account.waiting.is_empty() || account.answers(now));
         let account = self.accounts.entry(account).or_default();
@@ -137,22 +135,22 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
         next.into_iter().map(|(earliest, key)| (key, earliest.max(now))).collect()
     }
 
-    /// The key is tried, so that it need not be called.
+    /// Notes that the key is tried, so that it need not be woken.
     pub fn came(&mut self, key: &K) {
         for account in self.accounts.values_mut() {
             account.waiting.remove(key);
         }
     }
 
-    /// The key has succeeded, or is gone.
+    /// Forgets a key that has succeeded, or is gone.
     pub fn forget(&mut self, key: &K) {
         self.came(key);
         self.own.remove(key);
     }
 }
 
-/// The pause of one of so many keys that fail while others are answered.
-fn between_answers(failing: usize, attempt: Failed) -> SignedDuration {
+/// Returns the pause of one of `failing` keys while others are answered.
+fn between_answers(failing: usize, attempt: FailedCall) -> SignedDuration {
     let crowd = i64::try_from(failing / RETRIES_PER_SECOND).unwrap_or(i64::MAX);
     let base = BETWEEN_ANSWERS.max(SignedDuration::from_secs(crowd)).min(attempt.policy.base);
     RetryPolicy { base, ..attempt.policy }.delay(1, attempt.jitter)
@@ -160,7 +158,7 @@ fn between_answers(failing: usize, attempt: Failed) -> SignedDuration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ledger;
+    use super::super::FailureCounts;
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -168,13 +166,13 @@ mod tests {
     }
 
     struct World {
-        ledger: Ledger<&'static str>,
-        accounts: Accounts<&'static str, &'static str>,
+        ledger: FailureCounts<&'static str>,
+        accounts: CloudAccounts<&'static str, &'static str>,
     }
 
     impl World {
         fn new() -> Self {
-            Self { ledger: Ledger::new(), accounts: Accounts::default() }
+            Self { ledger: FailureCounts::new(), accounts: CloudAccounts::default() }
         }
 
         fn fails_by(
@@ -186,7 +184,7 @@ mod tests {
         ) -> i64 {
             let hint = hint.map(SignedDuration::from_secs);
             let delay = self.ledger.failed(key, policy, hint, 0.5);
-            let attempt = Failed { policy, delay, hint, jitter: 0.5 };
+            let attempt = FailedCall { policy, delay, hint, jitter: 0.5 };
             self.accounts.failed("account", key, attempt, at(second)).as_secs()
         }
 
@@ -244,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_more_fail_at_the_same_time_the_longer_are_their_pauses_up_to_a_first_one() {
-        let attempt = Failed {
+        let attempt = FailedCall {
             policy: RetryPolicy::SHORT,
             delay: SignedDuration::from_mins(1),
             hint: None,

@@ -16,13 +16,13 @@ use jiff::SignedDuration;
 
 use crate::driver::error::Code;
 
-pub use accounts::{Accounts, Failed};
+pub use accounts::{CloudAccounts, FailedCall};
 
-/// The spread of a retry around its nominal time: machines that failed together shall not come back together.
+/// The spread of a retry around its nominal time: Machines that failed together must not retry together.
 const SPREAD: f64 = 0.2;
 
-/// The longest that a retry-after is believed. Clouds ask for seconds or minutes; whoever asks for a day has a bug, and an
-/// object that nobody looks at for a day counts as dropped.
+/// The longest retry-after that is applied. Clouds ask for seconds or minutes; a day is a bug, and an object that is
+/// not reconciled for a day counts as lost.
 pub const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long a machine waits for quota or capacity when the settings say nothing, or zero.
@@ -40,17 +40,17 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// A write met another: the cache catches up within milliseconds.
+    /// A write conflicted with another: the cache catches up within milliseconds.
     pub const CONFLICT: Self =
         Self { base: SignedDuration::from_millis(200), cap: SignedDuration::from_secs(5) };
-    /// Passes by itself: an outage, a time-out, a change at the same time.
+    /// A transient error: an outage, a timeout, a concurrent change.
     pub const SHORT: Self = Self { base: SignedDuration::from_secs(5), cap: SignedDuration::from_mins(2) };
-    /// Somebody has to mend something, and may be doing it.
+    /// Somebody must fix something, and may be doing it.
     pub const MEDIUM: Self = Self { base: SignedDuration::from_secs(5), cap: SignedDuration::from_mins(3) };
-    /// Somebody has to mend something, and nobody waits for it.
+    /// Somebody must fix something, and nobody waits for it.
     pub const LONG: Self = Self { base: SignedDuration::from_secs(5), cap: SignedDuration::from_mins(10) };
 
-    /// No try helps, says who should know, before somebody changes something; and that change is seen as a rule.
+    /// A terminal error: no retry helps before a change, and most changes are seen.
     pub const TERMINAL: Self =
         Self { base: SignedDuration::from_mins(10), cap: SignedDuration::from_hours(1) };
 
@@ -59,10 +59,10 @@ impl RetryPolicy {
         Self { base: interval, cap: interval }
     }
 
-    /// How long to wait after `failures` in a row (1 for the first): `base` doubled with each, up to `cap`, spread by
+    /// Returns the pause after `failures` in a row (1 for the first): `base` doubled with each, up to `cap`, spread by
     /// `jitter` (0 to 1, uniform) over a fifth around it, or a fifth below `cap`.
     ///
-    /// Any number is taken for `jitter`: what is outside is cut off, what is none counts as 0. Never negative.
+    /// Any `jitter` is accepted: values outside are clamped, NaN counts as 0. Never negative.
     pub fn delay(self, failures: u32, jitter: f64) -> SignedDuration {
         if self.base >= self.cap || self.cap <= SignedDuration::ZERO {
             return self.cap.max(SignedDuration::ZERO);
@@ -73,16 +73,16 @@ impl RetryPolicy {
         low.saturating_add(scale(high.saturating_sub(low), unit(jitter)))
     }
 
-    /// The delay after so many failures, without its spread.
+    /// Returns the delay after so many failures, without its spread.
     fn nominal(self, failures: u32) -> SignedDuration {
         let base = self.base.max(SignedDuration::from_millis(1));
-        // 2^40 ms is 35 years: whoever has doubled so often is at the cap.
+        // 2^40 ms is 35 years: after so many doublings the cap is reached.
         let doubled = base.as_nanos().saturating_mul(1_i128 << failures.saturating_sub(1).min(40));
         duration_of(doubled).min(self.cap)
     }
 }
 
-/// The first pause of an attempt for which a whole start waits: most failures then are those of a server that starts as
+/// The first pause of an attempt at the start of the host: most failures then are those of a server that starts as
 /// well.
 const SOON: SignedDuration = SignedDuration::from_millis(50);
 
@@ -92,29 +92,29 @@ pub fn soon(failures: u32) -> SignedDuration {
     duration_of(SOON.as_nanos().saturating_mul(1_i128 << failures.saturating_sub(1).min(40)))
 }
 
-/// Pauses that are this long are announced each time: the longest of [`RetryPolicy::LONG`] with its spread.
+/// Pauses this long are reported each time: the longest of [`RetryPolicy::LONG`] with its spread.
 const LONG_PAUSE: SignedDuration = SignedDuration::from_mins(8);
 
-/// The next attempt after a failure, and how it is told.
+/// The next attempt after a failure, and whether it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// How many have failed in a row.
     pub number: u32,
-    /// How long to wait for the next one.
+    /// The pause before the next one.
     pub after: SignedDuration,
     /// The pause is longer than the one before, or rare: worth a write. A hundred objects that fail at the same pace
-    /// for hours are written no more.
+    /// for hours are not written again.
     pub is_news: bool,
-    /// The time of the next attempt is to be told. Where the attempts to come are not told either, it would soon be in
-    /// the past.
+    /// The time of the next attempt is reported. If later attempts are not reported either, it would soon be in the
+    /// past.
     pub is_announced: bool,
 }
 
-/// The attempt that follows failure number `number` in a row: after the delay of the `policy`, but not earlier than
-/// `retry_after` asks for.
+/// Returns the attempt after failure number `number` in a row: after the delay of the `policy`, but not earlier than
+/// `retry_after`.
 ///
-/// `retry_after` may exceed the policy's cap, is believed up to [`MAX_RETRY_AFTER`], and is spread upwards, since many
-/// are told the same. `jitter` (0 to 1) is the caller's random number.
+/// `retry_after` may exceed the policy's cap, is applied up to [`MAX_RETRY_AFTER`], and is spread upwards, since many
+/// objects get the same. `jitter` (0 to 1) is the caller's random number.
 pub fn attempt(
     policy: RetryPolicy,
     number: u32,
@@ -153,25 +153,24 @@ fn unit(jitter: f64) -> f64 {
     if jitter.is_nan() { 0.0 } else { jitter.clamp(0.0, 1.0) }
 }
 
-/// What was being done when a driver failed.
+/// The operation during which a driver failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Situation {
-    /// A machine is made; also the look that comes before.
+    /// A VM is created; also the query that comes before.
     Create,
     /// The step after creation.
     Initialize,
-    /// The look during a deletion.
+    /// The query during a deletion.
     Status,
     /// A machine is removed.
     Delete,
 }
 
-/// The table of retries: how often `situation` is tried again after `code`.
+/// Returns the retry policy for `code` in this `situation`: the table of retries.
 ///
-/// A code that is an answer rather than a failure in some situation (a look that finds nothing, an operation that is not
-/// offered) is the caller's to recognise; asked for it nevertheless, the table gives the value of a failure.
-/// `resource_exhausted` comes from the settings and is taken as it is, without doubling, because the autoscaler's own
-/// back-off is tuned to it; zero or less means [`DEFAULT_RESOURCE_EXHAUSTED`].
+/// The caller recognises codes that are no failure in some situation (a query that finds nothing, an operation that is
+/// not offered); the table has a value for them too. `resource_exhausted` comes from the settings and is used without
+/// doubling, because the autoscaler's own back-off is tuned to it; zero or less means [`DEFAULT_RESOURCE_EXHAUSTED`].
 pub fn policy(situation: Situation, code: Code, resource_exhausted: SignedDuration) -> RetryPolicy {
     let passes_by_itself = match code {
         Code::Unknown | Code::DeadlineExceeded | Code::Aborted | Code::Unavailable => true,
@@ -197,7 +196,7 @@ pub fn policy(situation: Situation, code: Code, resource_exhausted: SignedDurati
             let is_set = resource_exhausted > SignedDuration::ZERO;
             RetryPolicy::steady(if is_set { resource_exhausted } else { DEFAULT_RESOURCE_EXHAUSTED })
         }
-        // The machine is there and paid for: whatever the code says, the step is asked for again soon.
+        // The VM exists and costs money: the step is retried soon, whatever the code.
         Situation::Initialize => RetryPolicy::SHORT,
         Situation::Create | Situation::Status => RetryPolicy::MEDIUM,
         Situation::Delete => RetryPolicy::LONG,
@@ -206,31 +205,30 @@ pub fn policy(situation: Situation, code: Code, resource_exhausted: SignedDurati
 
 /// Counts the failures in a row of each key.
 ///
-/// Promises: a failure always gives a time to try again, however many there were; keys do not influence each other; it holds
-/// only keys whose last attempt failed.
+/// Promises: a failure always has a time to try again, however many there were; keys do not influence each other; only
+/// keys whose last attempt failed are stored.
 ///
-/// Assumes that [`Ledger::forget`] is called for objects that are gone.
+/// Assumes that [`FailureCounts::forget`] is called for objects that are gone.
 #[derive(Clone, Debug)]
-pub struct Ledger<K> {
+pub struct FailureCounts<K> {
     failures: BTreeMap<K, u32>,
 }
 
-impl<K> Default for Ledger<K> {
+impl<K> Default for FailureCounts<K> {
     fn default() -> Self {
         Self { failures: BTreeMap::new() }
     }
 }
 
-impl<K: Ord> Ledger<K> {
-    /// An empty ledger.
+impl<K: Ord> FailureCounts<K> {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts a failure of `key` and says how long to wait: what `policy` gives, but not less than `retry_after` asks for.
+    /// Counts a failure of `key` and returns the pause of `policy`, but not less than `retry_after`.
     ///
-    /// `retry_after` may exceed the policy's cap, is believed up to [`MAX_RETRY_AFTER`], and is spread upwards, since
-    /// many are told the same. `jitter` (0 to 1) is the caller's random number.
+    /// `retry_after` may exceed the policy's cap, is applied up to [`MAX_RETRY_AFTER`], and is spread upwards, since
+    /// many objects get the same. `jitter` (0 to 1) is the caller's random number.
     pub fn failed(
         &mut self,
         key: K,
@@ -243,13 +241,13 @@ impl<K: Ord> Ledger<K> {
         attempt(policy, *failures, retry_after, jitter).after
     }
 
-    /// The attempt succeeded: the next failure is a first one.
+    /// Notes a success: the next failure is a first one.
     pub fn succeeded(&mut self, key: &K) {
         self.failures.remove(key);
     }
 
-    /// The object, its class or its Secret has changed, so that what failed may work: the next failure is a first one.
-    /// Not to be called for the status that the controller writes itself.
+    /// Notes that the object, its class or its Secret has changed, so that a retry may work: the next failure is a
+    /// first one. Not to be called for the status that the controller writes itself.
     pub fn changed(&mut self, key: &K) {
         self.failures.remove(key);
     }
@@ -259,7 +257,7 @@ impl<K: Ord> Ledger<K> {
         self.failures.remove(key);
     }
 
-    /// How often in a row `key` has failed.
+    /// Returns how often in a row `key` has failed.
     pub fn attempts(&self, key: &K) -> u32 {
         self.failures.get(key).copied().unwrap_or_default()
     }
@@ -285,7 +283,7 @@ mod tests {
     const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
 
     fn check(policy: RetryPolicy, jitter: f64, expected: &Expect) {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         let delays: Vec<_> =
             (0..8).map(|_| ledger.failed("key", policy, None, jitter).as_millis().to_string()).collect();
         expected.assert_eq(&delays.join(" "));
@@ -353,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_is_a_lower_bound_that_may_exceed_the_cap() {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         let asked = SignedDuration::from_mins(7);
         assert_eq!(ledger.failed("a", RetryPolicy::SHORT, Some(asked), 0.0), asked);
         assert_eq!(
@@ -392,13 +390,13 @@ mod tests {
 
     #[test]
     fn an_absurd_retry_after_does_not_park_a_key() {
-        let delay = Ledger::new().failed("a", RetryPolicy::SHORT, Some(SignedDuration::MAX), 0.0);
+        let delay = FailureCounts::new().failed("a", RetryPolicy::SHORT, Some(SignedDuration::MAX), 0.0);
         assert_eq!(delay, MAX_RETRY_AFTER);
     }
 
     #[test]
     fn success_and_change_start_anew_for_their_key_only() {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         for key in ["mended", "changed", "gone", "other"] {
             ledger.failed(key, RetryPolicy::SHORT, None, 0.5);
             ledger.failed(key, RetryPolicy::SHORT, None, 0.5);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::grants::pattern;
+
 /// The name of a role of AWS. Its last part may have one `*`, which matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RolePattern(String);
@@ -30,10 +32,12 @@ impl RolePattern {
 
     /// Whether the pattern matches this role.
     pub(super) fn matches(&self, role: &str) -> bool {
-        match self.0.split_once('*') {
-            None => self.0 == role,
-            Some((before, after)) => role.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
-        }
+        pattern::matches(&self.0, role)
+    }
+
+    /// Whether the pattern also matches each role of `other`.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        pattern::covers(&self.0, &other.0)
     }
 }
 

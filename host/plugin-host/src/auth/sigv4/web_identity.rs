@@ -74,10 +74,12 @@ impl WebIdentityGrant {
         let is_below = |own: &FilePrefix, wide: &FilePrefix| own == wide || wide.covers(own.path());
         let is_granted = |own: &FilePrefix| ceiling.token_files.iter().any(|wide| is_below(own, wide));
         let file = self.token_files.iter().find(|own| !is_granted(own));
+        let role = self.roles.iter().find(|own| !ceiling.roles.iter().any(|wide| wide.covers(own)));
         let has_same_keys =
             self.token_file_key == ceiling.token_file_key && self.role_arn_key == ceiling.role_arn_key;
         unless(self.sts == ceiling.sts, || not(&self.sts))
             .or_else(|| file.map(|file| not(file.path().display())))
+            .or_else(|| role.map(not))
             .or_else(|| unless(has_same_keys, || "with other keys of the Secret".to_owned()))
     }
 

@@ -32,9 +32,12 @@ pub(crate) fn stand_back() -> io::Result<()> {
 ///
 /// If the kernel refuses even a lower priority.
 pub fn run_when_idle() -> io::Result<()> {
-    stand_back()?;
-    if let Err(error) = set(&Attributes { policy: IDLE, flags: KEEP_PARAMETERS, ..Attributes::default() }) {
+    let nice = nice(PATIENCE)?;
+    if let Err(error) = set(&Attributes { policy: IDLE, nice, ..Attributes::default() }) {
         tracing::debug!(%error, "low-priority threads have a lower priority, and not the idle class");
+        if let Err(error) = ask_for_slice(nice, SLICE) {
+            tracing::debug!(%error, "low-priority threads keep the processor until their slice is over");
+        }
     }
     Ok(())
 }
@@ -55,8 +58,6 @@ struct Attributes {
 
 /// The policy stays as it is.
 const KEEP_POLICY: u64 = 0x08;
-/// All but the policy stays as it is.
-const KEEP_PARAMETERS: u64 = 0x10;
 /// The idle class.
 const IDLE: u32 = 5;
 

@@ -10,7 +10,7 @@ secrets:
 - { key: userData, places: [{ form: UserData }, { json: /vm/userData }] }
 - { key: token, places: [{ header: authorization, prefix: "Bearer " }], hosts: ["*.example.com"] }
 auth:
-- { scheme: aws-sigv4, services: [ec2], regions: ["{region}"], hosts: ["ec2.{region}.amazonaws.com"], web-identity: { token-files: [/var/run/tokens/] } }
+- { scheme: aws-sigv4, services: [ec2], regions: ["{region}"], hosts: ["ec2.{region}.amazonaws.com"], web-identity: { token-files: [/var/run/tokens/], role-arns: ['arn:aws:iam::111122223333:role/machines-*'] } }
 - { scheme: basic, hosts: [api.example.com] }
 - { scheme: bearer, hosts: [api.example.com], header: x-token, keys: { token: [apiToken] } }
 - { scheme: oauth2-client-credentials, token-url: "https://login.example.org/{tenant}/token", scopes: ["https://*"], hosts: [api.example.com] }
@@ -53,7 +53,7 @@ fn a_ceiling_allows_itself_and_whatever_is_narrower() {
         "auth: [{ scheme: oauth2-client-credentials, token-url: 'https://login.example.org/{tenant}/token', scopes: ['https://a/b'], hosts: [api.example.com] }]",
     );
     within(
-        "auth: [{ scheme: aws-sigv4, services: [ec2], regions: [eu-west-1], hosts: [ec2.eu-west-1.amazonaws.com], web-identity: { token-files: [/var/run/tokens/aws/] } }]",
+        "auth: [{ scheme: aws-sigv4, services: [ec2], regions: [eu-west-1], hosts: [ec2.eu-west-1.amazonaws.com], web-identity: { token-files: [/var/run/tokens/aws/], role-arns: ['arn:aws:iam::111122223333:role/machines-a', 'arn:aws:iam::111122223333:role/machines-b-*'] } }]",
     );
     within("providers: [aws]\nlimits: { cpu_ms: 5 }");
 }
@@ -173,6 +173,23 @@ fn attack_token_services_exceed_the_ceiling() {
     let nothing = Grants::default();
     let basic = Grants::parse("auth: [{ scheme: basic, hosts: [a.example] }]").expect("grants");
     assert_eq!(basic.beyond(&nothing), ["auth[0]: it grants no basic"]);
+}
+
+/// The token is the host's own: each role that trusts the host would be within reach.
+#[test]
+fn attack_a_role_of_web_identity_exceeds_the_ceiling() {
+    for role in [
+        "arn:aws:iam::111122223333:role/admin",
+        "arn:aws:iam::111122223333:role/*",
+        "arn:aws:iam::444455556666:role/machines-a",
+        "arn:aws-cn:iam::111122223333:role/machines-*",
+    ] {
+        let grant = format!(
+            "auth: [{{ scheme: aws-sigv4, services: [ec2], regions: [eu-west-1], hosts: [ec2.eu-west-1.amazonaws.com], \
+             web-identity: {{ token-files: [/var/run/tokens/], role-arns: ['{role}'] }} }}]"
+        );
+        exceeds(&grant, &format!("not for {role}"));
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use machinist_core::driver::error::CallError;
 use machinist_core::driver::{
-    Answer, ClassSpec, ListRequest, MachineIdentity, MachineRequest, Operation, SecretValues,
+    ClassSpec, DriverResult, ListRequest, MachineIdentity, MachineRequest, Operation, SecretValues,
 };
 use machinist_core::value::id::{ClassName, Name, Namespace, ProviderId, ProviderName, Uid};
 use serde::de::DeserializeOwned;
@@ -167,7 +167,7 @@ async fn ask_again(
     Ok(())
 }
 
-fn over<T>(answer: Answer<T>) {
+fn over<T>(answer: DriverResult<T>) {
     if let Err(CallError::Refused(refusal)) = answer {
         tracing::debug!(%refusal, "the host refused a replay");
     }

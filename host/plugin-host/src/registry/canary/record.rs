@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_core::driver::error::{Breakage, CallError, Code, Limit};
+use machinist_core::driver::error::{CallError, Code, GuestFailure, Limit};
 
 /// Whose call it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +51,9 @@ impl Outcome {
             }),
             // A cloud that hangs is not the driver's fault.
             Some(CallError::Broken(broken)) => match broken.breakage {
-                Breakage::Limit { limit: Limit::Deadline, .. } => Some(Self::Failed),
-                Breakage::CutOff { .. } => None,
-                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => {
+                GuestFailure::Limit { limit: Limit::Deadline, .. } => Some(Self::Failed),
+                GuestFailure::CutOff { .. } => None,
+                GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => {
                     Some(Self::Broken)
                 }
             },
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn a_deadline_may_be_the_clouds_fault_and_a_refusal_is_nobodys() {
-        let limit = |limit| of(&Breakage::Limit { limit, detail: String::new() }.into());
+        let limit = |limit| of(&GuestFailure::Limit { limit, detail: String::new() }.into());
         assert_eq!(limit(Limit::Deadline), Some(Outcome::Failed));
         assert_eq!(limit(Limit::Memory), Some(Outcome::Broken));
-        assert_eq!(of(&Breakage::Trap { detail: String::new() }.into()), Some(Outcome::Broken));
+        assert_eq!(of(&GuestFailure::Trap { detail: String::new() }.into()), Some(Outcome::Broken));
         assert_eq!(of(&CallError::Refused(Refusal::ShuttingDown)), None);
     }
 

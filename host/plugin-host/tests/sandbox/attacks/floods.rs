@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use machinist_core::driver::Creation;
-use machinist_core::driver::error::{Breakage, Broken, CallError};
+use machinist_core::driver::error::{Broken, CallError, GuestFailure};
 use serde_json::json;
 
 use super::scene::{Cloud, Scene};
@@ -151,7 +151,10 @@ async fn attack_odd_texts_in_every_field() {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
                 assert!(
-                    matches!(error, CallError::Broken(Broken { breakage: Breakage::Contract { .. }, .. })),
+                    matches!(
+                        error,
+                        CallError::Broken(Broken { breakage: GuestFailure::Contract { .. }, .. })
+                    ),
                     "{plan}: {error:?}"
                 );
                 assert!(error.to_string().len() < 1_024, "{plan}");

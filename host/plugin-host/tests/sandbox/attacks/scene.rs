@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use machinist_core::driver::error::CallError;
-use machinist_core::driver::{Answer, Creation, SecretValues};
+use machinist_core::driver::{Creation, DriverResult, SecretValues};
 use machinist_plugin_host::egress::{RefusalNotice, Resolve};
 use machinist_plugin_host::{HostSettings, LogLine, MemoryWitness, WitnessedCall};
 use serde_json::Value;
@@ -161,12 +161,12 @@ impl Scene {
     }
 
     /// One call of the hostile driver, with secrets. Whatever comes of it, no secret is in it, and the honest driver answers.
-    pub(super) async fn call(&self, plan: &Value) -> Answer<Creation> {
+    pub(super) async fn call(&self, plan: &Value) -> DriverResult<Creation> {
         self.call_with(plan, TOKEN).await
     }
 
     /// The same with another token.
-    pub(super) async fn call_with(&self, plan: &Value, token: &str) -> Answer<Creation> {
+    pub(super) async fn call_with(&self, plan: &Value, token: &str) -> DriverResult<Creation> {
         let mut ask = request("hostile", &plan.to_string());
         let values = [("token", token), ("username", "somebody"), ("password", PASSWORD)];
         let values = values.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));

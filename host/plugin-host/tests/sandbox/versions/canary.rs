@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machinist_core::driver::error::CallError;
-use machinist_core::driver::{Answer, Creation};
+use machinist_core::driver::{Creation, DriverResult};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::Uid;
 use machinist_plugin_host::registry::canary::decided::{Decision, ROLLOUT_ANNOTATION};
@@ -25,7 +25,7 @@ fn newer(rollout: &str) -> Map {
         .data("rollout.yaml", rollout)
 }
 
-async fn create(world: &World, uid: usize, spec: &str) -> Answer<Creation> {
+async fn create(world: &World, uid: usize, spec: &str) -> DriverResult<Creation> {
     let mut request = request("plain", spec);
     request.machine.uid = Uid::new(format!("uid-{uid}"));
     world.host.create(request).await

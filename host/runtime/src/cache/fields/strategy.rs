@@ -2,13 +2,12 @@
 
 use machinist_api::machine_deployment::Strategy;
 use machinist_api::value::IntOrString;
-use machinist_core::machine_deployment::{RawBounds, RawStrategy};
+use machinist_core::machine_deployment::{RawRolloutBounds, RawStrategy};
 use machinist_core::value::int_or_percent::RawIntOrPercent;
 
-/// The fields.
 pub(crate) fn raw(strategy: &Strategy) -> RawStrategy {
     let word = |word: &str| word.to_owned();
-    let bounds = |unavailable: &Option<IntOrString>, surge: &Option<IntOrString>| RawBounds {
+    let bounds = |unavailable: &Option<IntOrString>, surge: &Option<IntOrString>| RawRolloutBounds {
         max_unavailable: unavailable.as_ref().map(share),
         max_surge: surge.as_ref().map(share),
     };
@@ -24,7 +23,6 @@ pub(crate) fn raw(strategy: &Strategy) -> RawStrategy {
     }
 }
 
-/// One field.
 pub(crate) fn share(raw: &IntOrString) -> RawIntOrPercent {
     match raw {
         IntOrString::Int(number) => RawIntOrPercent::Int(*number),

@@ -1,7 +1,7 @@
 //! The configuration of a client, from the parts of a kubeconfig.
 //!
-//! kube's own reader takes HTTPS_PROXY and NO_PROXY from the environment on its way, and fails on an entry of NO_PROXY
-//! that it cannot parse, even on a blank one. This reader looks at no environment; [`super::proxy`] does.
+//! kube's own reader takes HTTPS_PROXY and NO_PROXY from the environment, and fails on an entry of NO_PROXY that it
+//! cannot parse, even on a blank one. This reader does not read the environment; [`super::proxy`] does.
 
 use kube::Config;
 use kube::config::{
@@ -63,7 +63,7 @@ fn cluster<'a>(kubeconfig: &'a Kubeconfig, name: &str) -> Result<&'a Cluster, Ku
     cluster.ok_or_else(|| KubeconfigError::LoadClusterOfContext(name.to_owned()))
 }
 
-/// A user who is not in the kubeconfig has no credentials, as for kubectl.
+/// A user that the kubeconfig does not have has no credentials, as for kubectl.
 fn user(kubeconfig: &Kubeconfig, name: Option<&String>) -> AuthInfo {
     let named = name.and_then(|name| kubeconfig.auth_infos.iter().find(|one| one.name == *name));
     named.and_then(|one| one.auth_info.clone()).unwrap_or_default()

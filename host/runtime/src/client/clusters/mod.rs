@@ -1,4 +1,4 @@
-//! Clients of the clusters, all made in the same way.
+//! Clients of the clusters, all created in the same way.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -29,7 +29,6 @@ pub use kubeconfig::Error as KubeconfigError;
 pub enum Access {
     /// The account of the pod.
     InCluster,
-    /// A kubeconfig file.
     Kubeconfig(std::path::PathBuf),
 }
 
@@ -39,29 +38,25 @@ pub enum Error {
     /// The file cannot be read or is no kubeconfig.
     #[error("failed to read kubeconfig {path}")]
     Kubeconfig {
-        /// Which file.
         path: String,
-        /// Why.
         #[source]
         source: Box<KubeconfigError>,
     },
     /// This is no pod.
     #[error("failed to use the pod's account: outside of a cluster, name a kubeconfig")]
     InCluster {
-        /// Why.
         #[source]
         source: Box<kube::config::InClusterError>,
     },
     /// Certificates or the like.
     #[error("failed to make a client")]
     Client {
-        /// Why.
         #[source]
         source: Box<kube::Error>,
     },
 }
 
-/// Reads the access.
+/// Reads the configuration of a client.
 pub fn config(access: &Access) -> Result<Config, Error> {
     match access {
         Access::InCluster => {
@@ -105,24 +100,24 @@ pub fn server(config: &Config) -> String {
     }
 }
 
-/// A client whose requests are counted.
+/// Returns a client whose requests are counted.
 pub fn client(config: Config, metrics: Arc<Metrics>) -> Result<Client, Error> {
     paced_client(config, metrics, None)
 }
 
-/// Counts the requests of a client that has another service in place of connections, with this clock beside the
+/// Counts the requests of a client that has another service instead of connections, with this clock beside the
 /// server's.
 pub fn counted(clock: Clock, metrics: Arc<Metrics>) -> CountRequests {
     CountRequests::new(metrics, "server", None).with_clock(clock)
 }
 
-/// A client whose requests are counted, and sent at most at this rate where there is one.
+/// Returns a client whose requests are counted, and sent at most at this rate if there is one.
 pub fn paced_client(mut config: Config, metrics: Arc<Metrics>, rate: Option<Rate>) -> Result<Client, Error> {
     // Watches are silent for minutes; single requests have deadlines of their own.
     config.read_timeout = Some(Duration::from_secs(295));
     config.connect_timeout = Some(Duration::from_secs(10));
-    // Whoever asks decides when to ask again. A client that repeats by itself what was refused with 429 would ask a
-    // PodDisruptionBudget many times a second, and hold the pass that waits.
+    // Callers decide when to repeat a request. A client that repeats requests refused with 429 would send them to a
+    // PodDisruptionBudget many times a second, and block the reconcile that waits.
     config.default_retry = false;
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
     let url = &config.cluster_url;

@@ -1,7 +1,7 @@
 //! The proxy towards an API server: that of the kubeconfig, else that of the environment.
 //!
-//! The client's own choice compares NO_PROXY with the proxy's name instead of the server's, so it is made here. The
-//! account of a pod goes directly: its API server is in the cluster.
+//! The client's own choice compares NO_PROXY with the proxy's name instead of the server's. The account of a pod uses
+//! no proxy: its API server is in the cluster.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -49,8 +49,8 @@ fn is_exempt(server: &Uri, no: &str) -> bool {
     hosts.contains(&"*") || matcher.intercept(server).is_none()
 }
 
-/// Splits an entry of NO_PROXY into host and port, which may be empty, and leaves away what kubectl does: brackets, and
-/// the `*` of `*.example.com`. An address of IPv6 has a port only behind brackets.
+/// Splits an entry of NO_PROXY into host and port, which may be empty. Drops brackets and the `*` of `*.example.com`,
+/// as kubectl does. An IPv6 address has a port only behind brackets.
 fn split(entry: &str) -> (&str, &str) {
     let (host, port) = match entry.strip_prefix('[').and_then(|entry| entry.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or_default()),

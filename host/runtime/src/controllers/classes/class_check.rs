@@ -1,14 +1,14 @@
 //! Whether drivers can use the classes, and the classes their Secrets.
 //!
-//! A driver is asked about a class at first sight, when the class changes, and when another version of the driver serves.
-//! What it says is kept here for the passes of Machines. A driver that breaks says nothing about a class.
+//! A driver validates a class when it is new, when it changes, and when another version of the driver serves. The
+//! result is stored for the reconciles of Machines. The failure of a driver is no result for its class.
 
 use kube::Api;
 use machinist_api::{MachineClass, names};
 use machinist_core::driver::ClassSpec;
 use machinist_core::driver::error::{CallError, Code, DriverError};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::{DriverFact, Severity, Wake};
+use machinist_core::machine::{DriverFact, Requeue, Severity};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::ObjectKey;
 use serde_json::json;
@@ -30,7 +30,7 @@ const VALID: &str = "Valid";
 /// Its reason where the driver cannot use the class.
 const INVALID: &str = "ClassInvalid";
 
-/// What the driver answered.
+/// The answer of the driver.
 enum CheckResult {
     Valid {
         warnings: Vec<String>,
@@ -46,7 +46,7 @@ enum CheckResult {
     Nothing,
 }
 
-/// Has the class checked if that is due, and adds to the report of its pass what there is to tell.
+/// Validates the class if that is due, and adds the result to the report of its reconcile.
 pub(crate) async fn check(
     tenant: &TenantState,
     context: &Context,
@@ -75,8 +75,8 @@ pub(crate) async fn check(
     };
     let (events, problem) = match result {
         CheckResult::Nothing => {
-            let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-            return Report { wake: if report.wake == Wake::Gone { report.wake } else { wake }, ..report };
+            let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+            return Report { wake: if report.wake == Requeue::Gone { report.wake } else { wake }, ..report };
         }
         CheckResult::Refused { message } => {
             (Some(("SecretRefused", message.clone(), Severity::Warning)), Some(("SecretRefused", message)))
@@ -104,7 +104,6 @@ pub(crate) async fn check(
     report
 }
 
-/// Asks the driver.
 async fn ask(tenant: &TenantState, class: ClassSpec) -> CheckResult {
     match tenant.drivers.validate_class(class).await {
         Ok(warnings) => CheckResult::Valid { warnings },
@@ -154,8 +153,8 @@ fn about(class: &MachineClass) -> About {
     }
 }
 
-/// For people: passes read what is kept here. Where the class has no status, as under machine-controller-manager's CRDs, the
-/// Event and the Machines tell it.
+/// For operators: reconciles read the stored result. If the class has no status, as under machine-controller-manager's
+/// CRDs, the Event and the Machines report it.
 async fn write_condition(
     context: &Context,
     class: &MachineClass,

@@ -14,16 +14,16 @@ use crate::controllers::classes::finalizers::Users;
 use crate::controllers::state::TenantState;
 use crate::driver_calls::driver_choice::DriverChoice;
 
-/// What the Secrets of a class say together.
+/// The Secrets of a class, merged.
 pub(crate) struct ClassSecrets {
     pub(crate) fact: SecretFact,
-    /// Data of all of them in one; what credentials say wins. Empty if one may not be used.
+    /// The data of all of them; the credentials win. Empty if the class may not use one of them.
     pub(crate) values: BTreeMap<String, Vec<u8>>,
     /// The plugins that may get the values; `None` for whichever serves.
     pub(crate) plugins: Option<BTreeSet<PluginName>>,
 }
 
-/// Reads the Secrets of a class whose driver is there like this.
+/// Reads the Secrets of a class with this driver.
 pub(crate) fn of_class(
     tenant: &TenantState,
     class: Option<&MachineClass>,
@@ -73,8 +73,8 @@ pub(crate) fn refusal(
     }
 }
 
-/// Those of the classes that may use the Secret. A class whose driver is not known, although the Secret is for some
-/// plugins only, may be one of them.
+/// Returns the classes that may use the Secret. If the driver of a class is unknown, and the Secret is for some plugins
+/// only, the class may be one of them.
 pub(crate) fn users(tenant: &TenantState, key: &ObjectKey, secret: &Secret, named_by: &[ObjectKey]) -> Users {
     let mut users = Users { known: 0, may_be_more: false };
     for class in named_by.iter().filter_map(|class| tenant.classes.get(class)) {

@@ -1,12 +1,12 @@
-//! Finalizers on what Machines depend on: a class stays while a Machine uses it, a Secret while a class does.
+//! Finalizers on classes and Secrets: a class stays while a Machine uses it, a Secret while a class does.
 
 use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{MachineClass, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::Wake;
-use machinist_core::machine::finalizer::{HoldFact, HoldStep, hold};
+use machinist_core::machine::Requeue;
+use machinist_core::machine::finalizer::{FinalizerFact, FinalizerStep, hold};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::ObjectKey;
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ use crate::controllers::classes::class_secrets;
 use crate::controllers::state::TenantState;
 use crate::message::Report;
 
-/// One pass over a class.
+/// Reconciles the finalizer of a class.
 pub(crate) async fn class(tenant: &TenantState, context: &Context, key: &ObjectKey, users: Users) -> Report {
     let Some(class) = tenant.classes.get(key) else { return gone() };
     let api: Api<MachineClass> = Api::namespaced(context.control.clone(), key.namespace.as_str());
@@ -30,10 +30,11 @@ pub(crate) async fn class(tenant: &TenantState, context: &Context, key: &ObjectK
     sync_finalizer(context, &api, &class.metadata, finalizer).await
 }
 
-/// One pass over a Secret.
+/// Reconciles the finalizer of a Secret.
 ///
-/// A class that may not use the Secret does not hold it: who may write classes could otherwise keep every Secret of the
-/// namespace from its end. `named_by` are all that name it; `users` tells whether there are others that nobody can read.
+/// A class that may not use the Secret does not keep it: otherwise anyone who can write classes could block the
+/// deletion of every Secret in the namespace. `named_by` are all classes that name it; `users` says whether others
+/// cannot be decoded.
 pub(crate) async fn secret(
     tenant: &TenantState,
     context: &Context,
@@ -53,7 +54,6 @@ pub(crate) async fn secret(
 /// Objects that use another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Users {
-    /// How many do.
     pub(crate) known: usize,
     /// There are others that may, and that nobody can decode.
     pub(crate) may_be_more: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Users {
 
 struct Finalizer {
     name: &'static str,
-    /// Who uses the one that it is on.
+    /// Users of the object with the finalizer.
     users: Users,
     /// Of which kind that one is.
     kind: Kind,
@@ -73,16 +73,16 @@ where
 {
     let Finalizer { name: finalizer, users, kind } = finalizer;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-    let fact = HoldFact {
+    let fact = FinalizerFact {
         is_held: finalizers.iter().any(|name| name == finalizer),
         is_deleting: meta.deletion_timestamp.is_some(),
         users: users.known,
         has_unknown_users: users.may_be_more,
     };
     match hold(fact) {
-        HoldStep::Rest => return rest(),
-        HoldStep::Put => finalizers.push(finalizer.to_owned()),
-        HoldStep::Take => finalizers.retain(|name| name != finalizer),
+        FinalizerStep::Rest => return rest(),
+        FinalizerStep::Put => finalizers.push(finalizer.to_owned()),
+        FinalizerStep::Take => finalizers.retain(|name| name != finalizer),
     }
     if !*context.leads.borrow() {
         return rest();
@@ -96,7 +96,7 @@ where
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
         Ok(object) => {
             let version = object.meta().resource_version.clone().unwrap_or_default();
-            Report { wrote: vec![(kind, version)], ..Report::only(Wake::Resync) }
+            Report { wrote: vec![(kind, version)], ..Report::only(Requeue::Resync) }
         }
         Err(error) => {
             debug!(error = %error, "finalizer not written");
@@ -105,15 +105,15 @@ where
                 ActError::Conflict => RetryPolicy::CONFLICT,
                 _ => RetryPolicy::SHORT,
             };
-            Report::only(Wake::Retry { policy, hint: None })
+            Report::only(Requeue::Retry { policy, hint: None })
         }
     }
 }
 
 fn gone() -> Report {
-    Report::only(Wake::Gone)
+    Report::only(Requeue::Gone)
 }
 
 fn rest() -> Report {
-    Report::only(Wake::Resync)
+    Report::only(Requeue::Resync)
 }

@@ -4,12 +4,12 @@ use futures::future::BoxFuture;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
-use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::driver::{Answer, MachineRequest, is_not_found};
-use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
+use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
 use machinist_core::scheduling::gate::permits;
-use machinist_core::scheduling::looks::Looked;
+use machinist_core::scheduling::looks::CheckResult;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
@@ -29,9 +29,9 @@ use super::token::{self, BootstrapToken};
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
-/// What came of an effect.
+/// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct EffectResult {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: MachineOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
@@ -43,13 +43,13 @@ pub(super) struct EffectResult {
 }
 
 impl EffectResult {
-    fn call(outcome: Outcome) -> Self {
+    fn call(outcome: MachineOutcome) -> Self {
         Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
     }
 
     fn write(
         result: Result<Option<(Kind, String)>, ActError>,
-        outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
+        outcome: impl FnOnce(Result<(), ActError>) -> MachineOutcome,
     ) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
@@ -64,16 +64,16 @@ pub(super) async fn perform(
     context: &Context,
     observed: &ObservedMachine,
     state: &ReconcileState,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> EffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
-            return EffectResult::call(forbidden(effect, "this process does not lead"));
+            return EffectResult::call(effect.refused("this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
         if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
-            return EffectResult::call(forbidden(effect, "dangerous work is held"));
+            return EffectResult::call(effect.refused("dangerous work is held"));
         }
         perform_allowed(tenant, context, observed, state, effect).await
     }
@@ -86,42 +86,45 @@ async fn perform_allowed(
     context: &Context,
     observed: &ObservedMachine,
     state: &ReconcileState,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> EffectResult {
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
     match effect {
-        Effect::Claim => EffectResult::write(add_finalizer(context, observed).await, Outcome::Claim),
-        Effect::NoteIntent => {
+        MachineEffect::Claim => {
+            EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::Claim)
+        }
+        MachineEffect::NoteIntent => {
             let by = tenant.creates.identity();
-            EffectResult::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+            EffectResult::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
         }
-        Effect::CloseIntent => {
-            EffectResult::write(close_intent(context, observed, state).await, Outcome::CloseIntent)
+        MachineEffect::CloseIntent => {
+            EffectResult::write(close_intent(context, observed, state).await, MachineOutcome::CloseIntent)
         }
-        Effect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
+        MachineEffect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
             Ok(token) => {
-                EffectResult { token: Some(token), ..EffectResult::call(Outcome::EnsureToken(Ok(()))) }
+                EffectResult { token: Some(token), ..EffectResult::call(MachineOutcome::EnsureToken(Ok(()))) }
             }
-            Err(error) => EffectResult::call(Outcome::EnsureToken(Err(error))),
+            Err(error) => EffectResult::call(MachineOutcome::EnsureToken(Err(error))),
         },
-        Effect::ForgetToken => {
-            EffectResult::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
-        }
-        Effect::ProbeVm => {
+        MachineEffect::ForgetToken => EffectResult::write(
+            token::forget(context, observed).await.map(|()| None),
+            MachineOutcome::ForgetToken,
+        ),
+        MachineEffect::ProbeVm => {
             let began = context.clock.now();
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.get_status(request)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
             tenant.deletion_requests.probed(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
-                Ok(_) => Looked::Found,
-                Err(error) if is_not_found(error) => Looked::Missing,
-                Err(_) => Looked::Unknown,
+                Ok(_) => CheckResult::Found,
+                Err(error) if is_not_found(error) => CheckResult::Missing,
+                Err(_) => CheckResult::Unknown,
             };
             tenant.looks().looked(&machine.key, looked, context.clock.now());
-            EffectResult::call(Outcome::ProbeVm(answer))
+            EffectResult::call(MachineOutcome::ProbeVm(answer))
         }
-        Effect::CreateVm => {
+        MachineEffect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
             tenant.unstarted.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
@@ -139,48 +142,49 @@ async fn perform_allowed(
                     |class: &Name| tenant.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
                 tenant.capacity.observe(class, &answer, is_there, context.clock.now());
             }
-            EffectResult::call(Outcome::CreateVm(answer))
+            EffectResult::call(MachineOutcome::CreateVm(answer))
         }
-        Effect::InitializeVm => {
+        MachineEffect::InitializeVm => {
             let answer = ask(request(UserData::Sent), |mut request| {
-                // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
+                // The driver finds the VM by its id also in the reconcile that created it, however late reads of the
+                // cloud are.
                 request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
                 tenant.drivers.initialize(request)
             });
-            EffectResult::call(Outcome::InitializeVm(answer.await))
+            EffectResult::call(MachineOutcome::InitializeVm(answer.await))
         }
-        Effect::AskPolicies => {
+        MachineEffect::AskPolicies => {
             let opinions = match &observed.policy_query {
                 Some(policy_query) => tenant.policies.ask(policy_query, context.clock.now()).await,
                 None => Vec::new(),
             };
-            EffectResult::call(Outcome::AskPolicies(Ok(opinions)))
+            EffectResult::call(MachineOutcome::AskPolicies(Ok(opinions)))
         }
-        Effect::NoteReboot(reboots) => {
+        MachineEffect::NoteReboot(reboots) => {
             let change = MetaChange {
                 annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
                 ..MetaChange::default()
             };
-            EffectResult::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+            EffectResult::write(write_machine(context, observed, &change).await, MachineOutcome::NoteReboot)
         }
-        Effect::RebootVm => {
+        MachineEffect::RebootVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
-            EffectResult::call(Outcome::RebootVm(answer))
+            EffectResult::call(MachineOutcome::RebootVm(answer))
         }
-        Effect::DeleteVm => {
+        MachineEffect::DeleteVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
-            // From its answer on: a look that was begun before says nothing of it.
+            // From its answer on: a probe that began before says nothing about it.
             let machine = &observed.view.machine;
             tenant.deletion_requests.requested(&machine.key, &machine.uid, &answer, context.clock.now());
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
             }
-            EffectResult::call(Outcome::DeleteVm(answer))
+            EffectResult::call(MachineOutcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name, is_proven } => {
+        MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
             let recorded = record_vm(context, observed, state, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
@@ -188,41 +192,43 @@ async fn perform_allowed(
             }
             EffectResult {
                 provider_id: Some(provider_id.clone()),
-                ..EffectResult::write(recorded, Outcome::RecordVm)
+                ..EffectResult::write(recorded, MachineOutcome::RecordVm)
             }
         }
-        Effect::SyncNode { node, change } => {
-            EffectResult::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
+        MachineEffect::SyncNode { node, change } => {
+            EffectResult::write(node::sync(context, observed, node, change).await, MachineOutcome::SyncNode)
         }
-        Effect::DeleteNode { node, uid } => EffectResult::write(
+        MachineEffect::DeleteNode { node, uid } => EffectResult::write(
             node::delete(context, observed, node, uid).await.map(|()| None),
-            Outcome::DeleteNode,
+            MachineOutcome::DeleteNode,
         ),
-        Effect::ReleaseFinalizer => {
-            EffectResult::write(remove_finalizer(context, observed).await, Outcome::ReleaseFinalizer)
+        MachineEffect::ReleaseFinalizer => {
+            EffectResult::write(remove_finalizer(context, observed).await, MachineOutcome::ReleaseFinalizer)
         }
-        Effect::WriteMachine(change) => {
-            EffectResult::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
+        MachineEffect::WriteMachine(change) => {
+            EffectResult::write(write_machine(context, observed, change).await, MachineOutcome::WriteMachine)
         }
-        Effect::DeleteMachine => {
-            EffectResult::write(delete_machine(context, observed).await, Outcome::DeleteMachine)
+        MachineEffect::DeleteMachine => {
+            EffectResult::write(delete_machine(context, observed).await, MachineOutcome::DeleteMachine)
         }
-        Effect::Cordon { node } => {
-            EffectResult::write(node::cordon(context, observed, node).await, Outcome::Cordon)
+        MachineEffect::Cordon { node } => {
+            EffectResult::write(node::cordon(context, observed, node).await, MachineOutcome::Cordon)
         }
-        Effect::NoteHooks => EffectResult::write(note_hooks(context, observed).await, Outcome::NoteHooks),
-        Effect::AskPermit(question) => {
+        MachineEffect::NoteHooks => {
+            EffectResult::write(note_hooks(context, observed).await, MachineOutcome::NoteHooks)
+        }
+        MachineEffect::AskPermit(question) => {
             let permit = tenant.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
-            EffectResult::call(Outcome::AskPermit(Ok(permit)))
+            EffectResult::call(MachineOutcome::AskPermit(Ok(permit)))
         }
-        Effect::ExtendToken { until } => {
-            EffectResult::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
+        MachineEffect::ExtendToken { until } => {
+            EffectResult::call(MachineOutcome::ExtendToken(token::extend(context, observed, *until).await))
         }
-        Effect::WriteCapacity { node, resources } => EffectResult::write(
+        MachineEffect::WriteCapacity { node, resources } => EffectResult::write(
             node::write_capacity(context, observed, node, resources).await,
-            Outcome::WriteCapacity,
+            MachineOutcome::WriteCapacity,
         ),
-        Effect::Drain(effect) => {
+        MachineEffect::Drain(effect) => {
             let choice = &observed.choice;
             let volumes = VolumeDriver {
                 drivers: &*tenant.drivers,
@@ -236,11 +242,11 @@ async fn perform_allowed(
             };
             let (outcome, drain_slot) =
                 drain::perform(context, tenant.drains.as_deref(), &drainer, effect).await;
-            EffectResult { drain_slot, ..EffectResult::call(Outcome::Drain(outcome)) }
+            EffectResult { drain_slot, ..EffectResult::call(MachineOutcome::Drain(outcome)) }
         }
-        Effect::SetNodeCondition { node, condition } => EffectResult::write(
+        MachineEffect::SetNodeCondition { node, condition } => EffectResult::write(
             node::set_condition(context, observed, node, condition).await,
-            Outcome::SetNodeCondition,
+            MachineOutcome::SetNodeCondition,
         ),
     }
 }
@@ -248,46 +254,13 @@ async fn perform_allowed(
 /// Asks the driver, unless the host refuses the request.
 async fn ask<'a, T>(
     request: Result<MachineRequest, Refusal>,
-    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
-) -> Answer<T> {
+    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
+) -> DriverResult<T> {
     call(request?).await
 }
 
 fn class_name(observed: &ObservedMachine) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
-}
-
-/// What may not be done is not done, and fails as such.
-fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
-    let error = ActError::Forbidden { reason };
-    let refusal = || CallError::Refused(Refusal::ShuttingDown);
-    match effect {
-        Effect::Claim => Outcome::Claim(Err(error)),
-        Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
-        Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
-        Effect::CloseIntent => Outcome::CloseIntent(Err(error)),
-        Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
-        Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
-        Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
-        Effect::RecordVm { .. } => Outcome::RecordVm(Err(error)),
-        Effect::SyncNode { .. } => Outcome::SyncNode(Err(error)),
-        Effect::ForgetToken => Outcome::ForgetToken(Err(error)),
-        Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
-        Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
-        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-        Effect::WriteMachine(_) => Outcome::WriteMachine(Err(error)),
-        Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
-        Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
-        Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
-        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
-        Effect::AskPermit(_) => Outcome::AskPermit(Err(error)),
-        Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
-        Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
-        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
-        Effect::AskPolicies => Outcome::AskPolicies(Err(error)),
-        Effect::NoteReboot(_) => Outcome::NoteReboot(Err(error)),
-        Effect::RebootVm => Outcome::RebootVm(Err(refusal())),
-    }
 }
 
 async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {
@@ -300,8 +273,8 @@ async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Val
     Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
 }
 
-/// The list of finalizers is written whole, so it must be the list that was seen. That the write succeeds also proves
-/// that nobody put our finalizer on before: this pass is the first.
+/// The list of finalizers is written whole, so it must be the list that was read. A successful write also proves that
+/// nobody added our finalizer before: this reconcile is the first.
 async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
@@ -357,7 +330,7 @@ async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutco
     patch_machine(context, observed, metadata.patch()).await
 }
 
-/// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
+/// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
 async fn record_vm(
     context: &Context,
     observed: &ObservedMachine,
@@ -392,7 +365,7 @@ async fn write_machine(context: &Context, observed: &ObservedMachine, change: &M
     patch_machine(context, observed, metadata.patch()).await
 }
 
-/// Only this Machine, not a later one of its name. Its finalizer keeps it until all that it stands for is gone.
+/// Only this Machine, not a later one of its name. Its finalizer keeps it until its VM and Node are gone.
 async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
@@ -410,12 +383,12 @@ async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> Writ
     let metadata = Metadata::of(meta).in_version(meta).with("finalizers", json!(finalizers));
     match patch_machine(context, observed, metadata.patch()).await {
         Err(ActError::Gone) => Ok(None),
-        // The object goes with its last finalizer, so there is no version to wait for.
+        // The object is deleted with its last finalizer, so there is no version to wait for.
         other => other.map(|_| None),
     }
 }
 
-/// Deleting what is gone is success.
+/// Deleting a missing object is success.
 pub(super) fn gone_is_done<T>(result: Result<T, ActError>) -> Result<(), ActError> {
     match result {
         Ok(_) | Err(ActError::Gone) => Ok(()),

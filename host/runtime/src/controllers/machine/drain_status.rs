@@ -1,15 +1,15 @@
-//! What a drain keeps in `status.machinist`, to and from.
+//! The memory of a drain, to and from `status.machinist`.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};
 use machinist_api::value;
-use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
+use machinist_core::drain::{AwaitedVolume, DrainMemory, VolumeName};
 use machinist_core::value::id::ObjectKey;
 
 /// What an earlier pass stored. A volume without a name or a time is none.
-pub(super) fn memory(own: &OwnMachineStatus) -> Memory {
+pub(super) fn memory(own: &OwnMachineStatus) -> DrainMemory {
     let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
-    Memory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
+    DrainMemory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
 }
 
 fn volume(stored: &Stored) -> Option<AwaitedVolume> {
@@ -25,7 +25,7 @@ fn volume(stored: &Stored) -> Option<AwaitedVolume> {
 }
 
 /// As it is stored. Times are whole seconds there.
-pub(super) fn status(memory: &Memory, told_at: Option<Timestamp>) -> DrainStatus {
+pub(super) fn status(memory: &DrainMemory, told_at: Option<Timestamp>) -> DrainStatus {
     let one = |volume: &AwaitedVolume| Stored {
         name: Some(volume.volume.as_str().to_owned()),
         ids: volume.ids.iter().cloned().collect(),
@@ -34,5 +34,5 @@ pub(super) fn status(memory: &Memory, told_at: Option<Timestamp>) -> DrainStatus
         grace_seconds: Some(volume.grace.as_secs()),
         detached: volume.detached.map(value::time),
     };
-    DrainStatus { told_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
+    DrainStatus { reported_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
 }

@@ -1,10 +1,11 @@
-//! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
+//! Events about a Machine: actions, and changes of its state.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::node::health::Status;
+use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::machine::{
-    Conclusion, ConditionKind, Effect, Outcome, OwnCondition, Reason, Severity, Wake,
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineEffect, MachineOutcome, MachineReason,
+    Requeue, Severity,
 };
 use machinist_core::value::phase::Phase;
 
@@ -16,20 +17,26 @@ use super::vm_status;
 use crate::controllers::objects::conditions::{READY, is_same_text};
 
 /// An effect that users see and that no condition shows.
-pub(super) fn of_action(observed: &ObservedMachine, effect: &Effect, outcome: &Outcome) -> Option<Event> {
+pub(super) fn of_action(
+    observed: &ObservedMachine,
+    effect: &MachineEffect,
+    outcome: &MachineOutcome,
+) -> Option<Event> {
     let action = |reason, message| Some(normal(observed, reason, reason, message));
-    if let (Effect::RecordVm { provider_id, node_name, .. }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
+    if let (MachineEffect::RecordVm { provider_id, node_name, .. }, MachineOutcome::RecordVm(Ok(()))) =
+        (effect, outcome)
+    {
         let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
         return action("VmRecorded", format!("VM {provider_id} is recorded{node}"));
     }
-    if let Outcome::ForgetToken(Err(error @ ActError::Denied { .. })) = outcome {
+    if let MachineOutcome::ForgetToken(Err(error @ ActError::Denied { .. })) = outcome {
         let message = format!("failed to delete the bootstrap token, which ends by itself: {error}");
         return Some(Event {
             severity: Severity::Warning,
             ..normal(observed, "token", "TokenKept", message)
         });
     }
-    if let Outcome::ExtendToken(Err(error @ ActError::Denied { .. })) = outcome {
+    if let MachineOutcome::ExtendToken(Err(error @ ActError::Denied { .. })) = outcome {
         let message = format!(
             "failed to extend the bootstrap token, so that the Node has to join before it ends: {error}"
         );
@@ -38,14 +45,14 @@ pub(super) fn of_action(observed: &ObservedMachine, effect: &Effect, outcome: &O
             ..normal(observed, "token", "TokenNotExtended", message)
         });
     }
-    if let Outcome::DeleteMachine(Ok(())) = outcome {
+    if let MachineOutcome::DeleteMachine(Ok(())) = outcome {
         return action("NodeDeletionFollowed", "the Machine is deleted, since its Node is".to_owned());
     }
     None
 }
 
 /// Why the Machine is as it is, and which of its conditions have changed.
-pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &Conclusion) -> Vec<Event> {
+pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConclusion) -> Vec<Event> {
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
     let message =
@@ -61,7 +68,7 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &Conclusion)
     }];
     let phase = observed.view.machine.phase;
     if let Some(next) = conclusion.status.phase.filter(|next| *next != phase && has_reason) {
-        // The reason is the same as before, so it would not be told.
+        // The reason is the same as before, so this is not reported otherwise.
         let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
         events.push(normal(observed, "phase", "PhaseChanged", message));
     }
@@ -72,7 +79,7 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &Conclusion)
     }
     let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
     events.extend(changed.map(|condition| {
-        // What the state says already is not told again by the condition that is about the same.
+        // The state's Event reports the same, so the condition does not repeat it.
         let is_implied = condition.reason == reason || is_implied(condition);
         Event { is_implied, ..of_condition(observed, condition) }
     }));
@@ -81,42 +88,45 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &Conclusion)
 
 /// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until then.
 /// Of a VM that is made its record tells, and the rest by the Node that comes or does not.
-fn is_reported_elsewhere(conclusion: &Conclusion) -> bool {
+fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     matches!(
         conclusion.reason,
-        Reason::Deleting | Reason::Deleted | Reason::WaitingForNode | Reason::VmCreated
-    ) && !matches!(conclusion.wake, Wake::Retry { .. })
+        MachineReason::Deleting
+            | MachineReason::Deleted
+            | MachineReason::WaitingForNode
+            | MachineReason::VmCreated
+    ) && !matches!(conclusion.wake, Requeue::Retry { .. })
 }
 
 /// What the state's Event says as well: that pods are leaving, and that they have, by the VM which is removed then.
-fn is_implied(condition: &OwnCondition) -> bool {
-    condition.kind == ConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
+fn is_implied(condition: &MachineCondition) -> bool {
+    condition.kind == MachineConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
 }
 
-fn of_condition(observed: &ObservedMachine, condition: &OwnCondition) -> Event {
+fn of_condition(observed: &ObservedMachine, condition: &MachineCondition) -> Event {
     let is_bad = match condition.kind {
-        ConditionKind::Healthy | ConditionKind::Valid | ConditionKind::VmPresent => {
-            condition.status != Status::True
+        MachineConditionKind::Healthy | MachineConditionKind::Valid | MachineConditionKind::VmPresent => {
+            condition.status != ConditionStatus::True
         }
-        ConditionKind::Contested => condition.status == Status::True,
-        ConditionKind::Drained
-        | ConditionKind::InPlaceUpdated
-        | ConditionKind::Preserved
-        | ConditionKind::PolicyObserved => false,
+        MachineConditionKind::Contested => condition.status == ConditionStatus::True,
+        MachineConditionKind::Drained
+        | MachineConditionKind::InPlaceUpdated
+        | MachineConditionKind::Preserved
+        | MachineConditionKind::PolicyObserved => false,
     };
     Event {
         severity: if is_bad { Severity::Warning } else { Severity::Normal },
-        // Messages count down and list what is left; Events are for what is new.
+        // Messages count down and list remaining pods; an Event is only for a new status.
         same: Some(format!("{:?}", condition.status)),
         ..normal(observed, condition.kind.as_str(), condition.reason, condition.message.clone())
     }
 }
 
-fn has_changed(observed: &ObservedMachine, condition: &OwnCondition) -> bool {
+fn has_changed(observed: &ObservedMachine, condition: &MachineCondition) -> bool {
     let status = match condition.status {
-        Status::True => "True",
-        Status::False => "False",
-        Status::Unknown => "Unknown",
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
     };
     let stored = stored(observed, condition.kind.as_str());
     stored.is_none_or(|stored| stored.reason != condition.reason || stored.status != status)

@@ -23,7 +23,7 @@ use super::facts::observe::ObservedMachine;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
-/// How often a kubelet may be faster than one write; the next pass tries again.
+/// How often a kubelet may be faster than one write; the next reconcile tries again.
 const ATTEMPTS: usize = 3;
 
 fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
@@ -66,8 +66,8 @@ pub(super) async fn sync(
     }
 }
 
-/// The list of taints is written whole, so only over the one that was seen. Kubelets write their Nodes all the time: that anything
-/// else has changed is no conflict.
+/// The list of taints is written whole, so it must be the list that was read. Kubelets write their Nodes all the time:
+/// any other change is no conflict.
 async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Value) -> WriteOutcome {
     let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     let mut version = seen.metadata.resource_version.clone();
@@ -91,7 +91,7 @@ async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Va
     Err(ActError::Conflict)
 }
 
-/// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
+/// Deletes only the Node that was read. Removes the other controller's finalizer first: its work is done here.
 pub(super) async fn delete(
     context: &Context,
     observed: &ObservedMachine,
@@ -116,7 +116,7 @@ pub(super) async fn delete(
     }
 }
 
-/// The list is written whole, so on the version whose list it is; a Node that was written meanwhile is looked at again.
+/// The list is written whole, so in the version that has it; a Node that others wrote meanwhile is read again.
 async fn without_finalizer(api: &Api<Node>, seen: &Node) -> Result<(), ActError> {
     let name = seen.metadata.name.as_deref().unwrap_or_default();
     let is_ours = |finalizer: &&String| *finalizer == names::finalizers::NODE;

@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -6,7 +6,8 @@ use kube::Api;
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::machine::{
-    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
+    MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, Requeue, Severity,
+    StatusChange, in_place, preserve,
 };
 use machinist_core::scheduling::gate::permits;
 use machinist_core::scheduling::retry;
@@ -25,18 +26,18 @@ use super::facts::observe::ObservedMachine;
 use super::status_message::status_message;
 use super::vm_status;
 
-/// `written` is the version that the pass itself has written last.
+/// `written` is the last version that this reconcile has written.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedMachine,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     written: Option<&str>,
     jitter: f64,
 ) -> Published {
-    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
-    // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
+    // Again, since a reconcile may have waited for its cloud for minutes after it took the facts.
     if !permits(context.gate_state.borrow().gate, conclusion.status.kind()) {
         return Published::Frozen;
     }
@@ -57,10 +58,10 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
+/// A merge patch of the differences; `None` without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedMachine,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
     jitter: f64,
 ) -> Option<Map<String, Value>> {
@@ -117,7 +118,7 @@ fn current_status(
         value.insert("timeoutActive".into(), json!(active));
     }
     if let Some(until) = preserve {
-        // The drain of what is to be kept counts from here.
+        // The drain of a preserved Machine counts from here.
         if until.is_some() {
             value.insert("lastUpdateTime".into(), time(now));
         }
@@ -129,7 +130,7 @@ fn current_status(
 fn last_operation(
     observed: &ObservedMachine,
     current: &MachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
 ) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
@@ -157,11 +158,11 @@ fn last_operation(
 }
 
 /// Something was tried, has failed, and is tried again: in this pass, or in one before whose end it awaits.
-pub(super) fn repeats(observed: &ObservedMachine, conclusion: &Conclusion) -> bool {
+pub(super) fn repeats(observed: &ObservedMachine, conclusion: &MachineConclusion) -> bool {
     match conclusion.wake {
-        Wake::Retry { .. } => true,
-        Wake::Look(_) => observed.view.failures > 0,
-        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => false,
+        Requeue::Retry { .. } => true,
+        Requeue::Look(_) => observed.view.failures > 0,
+        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Gone => false,
     }
 }
 
@@ -188,7 +189,7 @@ fn addresses(observed: &ObservedMachine, change: &StatusChange) -> Option<Value>
 fn own(
     observed: &ObservedMachine,
     current: &MachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
     jitter: f64,
 ) -> Option<Value> {
@@ -199,17 +200,17 @@ fn own(
     changed.extend(conclusion.status.conditions.iter().map(|own| own_condition(old, own, generation, now)));
     // This failure comes on top of those before.
     let attempt = match conclusion.wake {
-        Wake::Retry { policy, hint } => {
+        Requeue::Retry { policy, hint } => {
             Some(retry::attempt(policy, observed.view.failures.saturating_add(1), hint, jitter))
         }
         // No failure, and none is forgotten.
-        Wake::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
+        Requeue::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
             number: observed.view.failures,
             after: pause,
             is_news: false,
             is_announced: true,
         }),
-        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => None,
+        Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => None,
     };
     let attempts = attempt.as_ref().and_then(|attempt| i32::try_from(attempt.number).ok());
     let next = attempt.as_ref().filter(|attempt| attempt.is_announced);
@@ -225,7 +226,7 @@ fn own(
         old.conditions.iter().any(|old| is_same(old, new, repeats))
     };
     let is_of_drain = |new: &&Condition| {
-        new.type_ == ConditionKind::Drained.as_str()
+        new.type_ == MachineConditionKind::Drained.as_str()
             || new.reason == in_place::DRAINING
             || new.reason == preserve::DRAINING
     };
@@ -258,10 +259,10 @@ fn own(
     Some(value)
 }
 
-/// What the next passes of a drain must know, when this one has something to say of it.
+/// Returns the memory of a drain, if this reconcile changes or reports it.
 fn drain(
     old: &OwnMachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     is_reported: bool,
     now: Timestamp,
 ) -> Option<Value> {
@@ -270,16 +271,16 @@ fn drain(
         return None;
     }
     let known = drain_status::memory(old);
-    let told_at = old.drain.as_ref().and_then(|drain| drain.told_at.as_ref()).map(|time| time.0);
+    let told_at = old.drain.as_ref().and_then(|drain| drain.reported_at.as_ref()).map(|time| time.0);
     let told_at = if is_reported { Some(now) } else { told_at };
     let status = drain_status::status(memory.unwrap_or(&known), told_at);
     // A list that is left out would stay as it is.
-    Some(json!({ "toldAt": status.told_at, "volumes": status.volumes }))
+    Some(json!({ "toldAt": status.reported_at, "volumes": status.volumes }))
 }
 
 fn ready(
     old: &OwnMachineStatus,
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {
@@ -293,17 +294,17 @@ fn ready(
 }
 
 /// The condition Ready for this reason.
-fn readiness(reason: Reason) -> &'static str {
+fn readiness(reason: MachineReason) -> &'static str {
     match reason {
-        Reason::NodeHealthy | Reason::VmCreated => "True",
+        MachineReason::NodeHealthy | MachineReason::VmCreated => "True",
         reason if reason.severity() == Severity::Normal => "False",
-        Reason::CloudUnreachable => "Unknown",
+        MachineReason::CloudUnreachable => "Unknown",
         _ => "False",
     }
 }
 
 /// The condition Ready for who asks this process, also where the CRDs drop it.
-pub(super) fn ready_condition(conclusion: &Conclusion, now: Timestamp) -> ReadyCondition {
+pub(super) fn ready_condition(conclusion: &MachineConclusion, now: Timestamp) -> ReadyCondition {
     ReadyCondition {
         status: readiness(conclusion.reason).to_owned(),
         reason: conclusion.reason.as_str().to_owned(),
@@ -314,7 +315,7 @@ pub(super) fn ready_condition(conclusion: &Conclusion, now: Timestamp) -> ReadyC
 
 fn own_condition(
     old: &OwnMachineStatus,
-    own: &OwnCondition,
+    own: &MachineCondition,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {

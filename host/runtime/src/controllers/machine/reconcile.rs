@@ -1,10 +1,13 @@
-//! One pass over a Machine: observe once, then ask the core and act until it concludes.
+//! One reconcile of a Machine: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
-use machinist_core::machine::{Conclusion, Effect, Outcome, Progress, Reason, Step, Wake, invariants, step};
+use machinist_core::machine::{
+    EffectTrait, MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason,
+    MachineStep, Requeue, invariants, step,
+};
 use machinist_core::safety::meltdown::Permit;
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ObjectKey, ProviderId};
@@ -27,19 +30,19 @@ use super::facts::observe::{ObservedMachine, observe};
 use super::milestones;
 use super::publish;
 
-/// A batch follows a batch only with new outcomes, so a pass is short. More than this is a bug, not a slow cloud.
+/// A batch follows a batch only with new outcomes, so a reconcile is short. More than this is a bug, not a slow cloud.
 const BATCHES_PER_RECONCILE: usize = 16;
 
-/// The facts about earlier passes that no object tells.
+/// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryFacts {
-    /// Failed passes in a row until now.
+    /// Failed reconciles in a row so far.
     pub(crate) failures: u32,
-    /// The cloud account of the Machine has answered a moment ago, and this one does not fail by itself.
+    /// True if the cloud account of the Machine has answered a moment ago, and this Machine does not fail alone.
     pub(crate) account_answers: bool,
 }
 
-/// Runs a pass. `jitter` spreads retries.
+/// Reconciles a Machine. `jitter` spreads retries.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -52,24 +55,24 @@ pub(crate) async fn run(
     let gate_state = *context.gate_state.borrow();
     let now = context.clock.now();
     let Some(observed) = observe(tenant, &gate_state, key, retry_facts, rivals, now) else {
-        return Report::only(Wake::Gone);
+        return Report::only(Requeue::Gone);
     };
-    let mut progress = Progress::default();
+    let mut progress = MachineProgress::default();
     let mut state = ReconcileState::default();
     let slots = tenant.call_slots.slots_of(key);
     for batch in 0..BATCHES_PER_RECONCILE {
         let now = context.clock.now();
         match step(&observed.view, &progress, now) {
-            Step::Act(effects) => {
+            MachineStep::Act(effects) => {
                 debug_assert_eq!(
                     invariants::batch(&observed.view, &progress, &effects, now),
                     Ok(()),
                     "{key}"
                 );
                 if !may_call(&slots, &observed, batch == 0, &effects) {
-                    return state.report(&observed, Wake::After(UNTIL_CALLED));
+                    return state.report(&observed, Requeue::After(UNTIL_CALLED));
                 }
-                if !effects.iter().any(|effect| matches!(effect, Effect::Drain(_))) {
+                if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
                     // The drain has nothing to ask any more: others may.
                     state.drain_slot = None;
                 }
@@ -86,14 +89,14 @@ pub(crate) async fn run(
                         context.orphans_are_likely.notify_one();
                     }
                     let action = events::of_action(&observed, effect, &done.outcome);
-                    // A pass may wait for its cloud for minutes after this.
+                    // A reconcile may wait for its cloud for minutes after this.
                     state.events.extend(action.map(|action| Event { at: Some(now), ..action }));
                     state.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
                     state.cloud = account_signal(&done.outcome).or(state.cloud);
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => {
+            MachineStep::Finish(conclusion) => {
                 state.drain_slot = None;
                 if let Some(drains) = tenant.drains.as_ref().filter(|_| progress.drain.pods.is_none()) {
                     // Its turn, if it was called to one, is the next one's.
@@ -108,7 +111,7 @@ pub(crate) async fn run(
                 }
                 let reboots = matches!(progress.note_reboot, Some(Ok(())));
                 let (report, is_frozen) = finish(context, &observed, conclusion, state, jitter).await;
-                // A permit that was used is held until the cache shows what became of it.
+                // A used permit is kept until the cache shows the result.
                 let is_unused = holds_permit && (!fails || is_frozen) && !reboots;
                 let wakes = if is_unused { tenant.meltdown().give_back(key) } else { Vec::new() };
                 return Report { wakes, ..report };
@@ -116,24 +119,24 @@ pub(crate) async fn run(
         }
     }
     warn!("pass cut off: the steps do not come to an end");
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     state.report(&observed, wake)
 }
 
-/// A Machine that finds no room to call its driver is woken when there is some. This is for a call that gets lost.
+/// A Machine without a call slot is requeued when one is free. This is for a message that gets lost.
 const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
 
-/// Whether there is room for the calls of these effects. A creation asks before its first effect: between its note that
-/// a VM may come and the call nothing may wait. What else has begun goes on, but for deletions, which begin again as
-/// they please.
+/// Returns whether there is a call slot for these effects. A creation asks before its first effect: nothing may wait
+/// between its note of a create and the call. Any other reconcile that has begun continues; deletions can begin again
+/// at any time.
 fn may_call(
     slots: &MachineCallSlots,
     observed: &ObservedMachine,
     is_first: bool,
-    effects: &[Effect],
+    effects: &[MachineEffect],
 ) -> bool {
     let machine = &observed.view.machine;
-    let is_call = |effect: &Effect| effect.calls_driver();
+    let is_call = |effect: &MachineEffect| effect.is(EffectTrait::CallsDriver);
     let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
         (true, _) => Purpose::Deletion,
         (false, false) => Purpose::Creation,
@@ -148,7 +151,7 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// What a pass carries from batch to batch beside the outcomes.
+/// The state of a reconcile from batch to batch, beside the outcomes.
 #[derive(Default)]
 pub(super) struct ReconcileState {
     pub(super) token: Option<String>,
@@ -162,8 +165,8 @@ pub(super) struct ReconcileState {
 }
 
 /// What the outcome says of the cloud account. An error that does not pass by itself is an answer to this Machine alone.
-fn account_signal(outcome: &Outcome) -> Option<AccountSignal> {
-    fn of<T>(answer: &Answer<T>) -> Option<AccountSignal> {
+fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
+    fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
         match answer {
             Ok(_) => Some(AccountSignal::Answered),
             Err(error) => match error.code() {
@@ -186,23 +189,23 @@ fn account_signal(outcome: &Outcome) -> Option<AccountSignal> {
         }
     }
     match outcome {
-        Outcome::ProbeVm(answer) | Outcome::InitializeVm(answer) => of(answer),
-        Outcome::CreateVm(answer) => of(answer),
-        Outcome::DeleteVm(answer) => of(answer),
+        MachineOutcome::ProbeVm(answer) | MachineOutcome::InitializeVm(answer) => of(answer),
+        MachineOutcome::CreateVm(answer) => of(answer),
+        MachineOutcome::DeleteVm(answer) => of(answer),
         _ => None,
     }
 }
 
 impl ReconcileState {
-    fn report(self, observed: &ObservedMachine, wake: Wake) -> Report {
+    fn report(self, observed: &ObservedMachine, wake: Requeue) -> Report {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        let ended = (wake == Wake::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
+        let ended = (wake == Requeue::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
         let cloud = self.cloud;
         Report { wrote: self.wrote, events: self.events, milestones, cloud, ended, ..Report::only(wake) }
     }
 
-    /// The last version of such an object that the pass has written.
+    /// Returns the last version of an object of this kind that the reconcile has written.
     pub(super) fn wrote_last(&self, kind: Kind) -> Option<&str> {
         let last = self.wrote.iter().rev().find(|(wrote, _)| *wrote == kind);
         last.map(|(_, version)| version.as_str())
@@ -223,11 +226,11 @@ impl ReconcileState {
     }
 }
 
-/// With whether the gate held the conclusion back.
+/// Returns the report, and whether the gate blocked the conclusion.
 async fn finish(
     context: &Context,
     observed: &ObservedMachine,
-    conclusion: Conclusion,
+    conclusion: MachineConclusion,
     mut state: ReconcileState,
     jitter: f64,
 ) -> (Report, bool) {
@@ -239,7 +242,7 @@ async fn finish(
     if published.is_frozen {
         return (state.report(observed, published.wake), true);
     }
-    if conclusion.reason == Reason::VmDeclaredGone {
+    if conclusion.reason == MachineReason::VmDeclaredGone {
         // For whoever asks later what became of a VM.
         warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }

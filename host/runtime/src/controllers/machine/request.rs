@@ -1,4 +1,4 @@
-//! What a driver is told about a Machine.
+//! The request to a driver about a Machine.
 
 use machinist_api::names;
 use machinist_core::driver::error::Refusal;
@@ -10,9 +10,9 @@ use machinist_core::value::id::{Name, Namespace, Uid};
 use super::facts::observe::ObservedMachine;
 use crate::driver_calls::driver_choice::class_spec;
 
-/// A request about the Machine. The driver may send user data only when it boots a VM with this call. In each call the host hides
-/// user data from it, rendered with the bootstrap token where that is known, since a cloud may show to one call what another
-/// call has sent.
+/// Returns a request about the Machine. The driver may send user data only if it boots a VM with this call. In each
+/// call the host hides user data from it, rendered with the bootstrap token if that is known, since a cloud may show to
+/// one call what another call has sent.
 ///
 /// # Errors
 /// When the class may not use its Secrets: nothing is asked of anybody then.
@@ -69,6 +69,6 @@ pub(super) fn request(
 pub(super) enum UserData {
     /// Where the grants say so.
     Sent,
-    /// It is only looked for in what comes back.
+    /// The host only searches the answers for it.
     Hidden,
 }

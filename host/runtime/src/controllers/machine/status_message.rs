@@ -1,38 +1,44 @@
-//! What `lastOperation.description` says for each note of the core.
+//! `lastOperation.description` for each note of the core.
 
-use machinist_api::compat::{Deleting, Sentence};
-use machinist_core::machine::{DeletionNote, Note};
+use machinist_api::compat::{Deleting, StatusMessage};
+use machinist_core::machine::{DeletionNote, OperationNote};
 
 /// The sentence, in the words that other programs know.
-pub(super) fn status_message(note: &Note, machine: &str) -> String {
+pub(super) fn status_message(note: &OperationNote, machine: &str) -> String {
     match note {
-        Note::Creating => Sentence::Creating.to_string(),
-        Note::Created => Sentence::Created.to_string(),
-        Note::CloudWorking { message } => format!("{}: {message}", Sentence::Creating),
-        Note::CreationFailed { error } => Sentence::CreationFailed { error }.to_string(),
-        Note::InitializationFailed { error } => Sentence::InitializationFailed { error }.to_string(),
-        Note::CreationWaits { message } => message.clone(),
-        Note::Joined { took } => Sentence::Joined { machine, after: *took }.to_string(),
-        Note::Rejoined => Sentence::Rejoined { machine }.to_string(),
-        Note::Unhealthy { because } => Sentence::Unhealthy { machine, conditions: because }.to_string(),
-        Note::HealthTimeoutReset => Sentence::HealthTimeoutReset.to_string(),
-        Note::UpdatingInPlace => Sentence::UpdatingInPlace { machine }.to_string(),
-        Note::UpdatedInPlace => Sentence::UpdatedInPlace { machine }.to_string(),
-        Note::InPlaceUpdateFailed { because } => {
-            Sentence::InPlaceUpdateFailed { machine, because }.to_string()
+        OperationNote::Creating => StatusMessage::Creating.to_string(),
+        OperationNote::Created => StatusMessage::Created.to_string(),
+        OperationNote::CloudWorking { message } => format!("{}: {message}", StatusMessage::Creating),
+        OperationNote::CreationFailed { error } => StatusMessage::CreationFailed { error }.to_string(),
+        OperationNote::InitializationFailed { error } => {
+            StatusMessage::InitializationFailed { error }.to_string()
         }
-        Note::InPlaceUpdateTimedOut { limit } => {
-            Sentence::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
+        OperationNote::CreationWaits { message } => message.clone(),
+        OperationNote::Joined { took } => StatusMessage::Joined { machine, after: *took }.to_string(),
+        OperationNote::Rejoined => StatusMessage::Rejoined { machine }.to_string(),
+        OperationNote::Unhealthy { because } => {
+            StatusMessage::Unhealthy { machine, conditions: because }.to_string()
         }
-        Note::DrainFailed { error } => Sentence::DrainFailed { error }.to_string(),
-        Note::Drained => Sentence::NodeDrained.to_string(),
-        Note::NodeMissing => Sentence::NodeMissing { machine }.to_string(),
-        Note::NodeNameTaken => Sentence::StaleNode.to_string(),
-        Note::JoinTimedOut { limit } => Sentence::JoinTimedOut { machine, limit: *limit }.to_string(),
-        Note::HealthTimedOut { limit, because } => {
-            Sentence::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
+        OperationNote::HealthTimeoutReset => StatusMessage::HealthTimeoutReset.to_string(),
+        OperationNote::UpdatingInPlace => StatusMessage::UpdatingInPlace { machine }.to_string(),
+        OperationNote::UpdatedInPlace => StatusMessage::UpdatedInPlace { machine }.to_string(),
+        OperationNote::InPlaceUpdateFailed { because } => {
+            StatusMessage::InPlaceUpdateFailed { machine, because }.to_string()
         }
-        Note::Deleting(note) => Sentence::Deleting(deleting(note, machine)).to_string(),
+        OperationNote::InPlaceUpdateTimedOut { limit } => {
+            StatusMessage::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
+        }
+        OperationNote::DrainFailed { error } => StatusMessage::DrainFailed { error }.to_string(),
+        OperationNote::Drained => StatusMessage::NodeDrained.to_string(),
+        OperationNote::NodeMissing => StatusMessage::NodeMissing { machine }.to_string(),
+        OperationNote::NodeNameTaken => StatusMessage::StaleNode.to_string(),
+        OperationNote::JoinTimedOut { limit } => {
+            StatusMessage::JoinTimedOut { machine, limit: *limit }.to_string()
+        }
+        OperationNote::HealthTimedOut { limit, because } => {
+            StatusMessage::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
+        }
+        OperationNote::Deleting(note) => StatusMessage::Deleting(deleting(note, machine)).to_string(),
     }
 }
 
@@ -65,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// All that a deletion may say. A name here that the enum does not have does not compile, and one that is missing shows in
+    /// Returns all notes of a deletion. A name that the enum does not have does not compile, and a missing one shows in
     /// the match of `deleting`.
     fn all() -> Vec<DeletionNote> {
         let error = || "E".to_owned();
@@ -95,7 +101,7 @@ mod tests {
     #[test]
     fn deletions_speak_in_the_words_that_others_look_for() {
         let texts: Vec<String> =
-            all().into_iter().map(|note| status_message(&Note::Deleting(note), "m")).collect();
+            all().into_iter().map(|note| status_message(&OperationNote::Deleting(note), "m")).collect();
         let expected = [
             "Set machine status to termination. Now, getting VM Status",
             "Error while getting VM status: E. Set machine status to termination. Now, getting VM Status",
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn each_sentence_names_the_stage_that_its_note_means() {
         for note in all() {
-            let text = status_message(&Note::Deleting(note.clone()), "m");
+            let text = status_message(&OperationNote::Deleting(note.clone()), "m");
             assert!(text.ends_with(marker(note.next())), "{text}");
             assert_eq!(stage_left_at(&text), note.next(), "{text}");
         }

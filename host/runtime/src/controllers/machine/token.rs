@@ -23,7 +23,7 @@ use crate::context::settings::Settings;
 use super::act::gone_is_done;
 use super::facts::observe::ObservedMachine;
 
-/// Where Kubernetes looks for bootstrap tokens.
+/// The namespace of bootstrap tokens in Kubernetes.
 const NAMESPACE: &str = "kube-system";
 
 /// `type` of their Secrets.
@@ -129,7 +129,7 @@ async fn existing(
     }
 }
 
-/// Puts off the end of the Machine's token, if it has one. A token that is gone is not made anew: the VM has its value.
+/// Extends the Machine's token, if it has one. A token that is gone is not created again: the VM has its value.
 pub(super) async fn extend(
     context: &Context,
     observed: &ObservedMachine,
@@ -143,16 +143,17 @@ pub(super) async fn extend(
             Some(secret) if owner_of(&secret) == Some(uid.as_str()) => {
                 return gone_is_done(extend_expiry(&api, &secret, until).await);
             }
-            // The Machine's own may be under a later id, when this one was another's as it was made.
+            // The Machine's own may have a later id, if this one was taken when it was created.
             Some(_) | None => {}
         }
     }
     Ok(())
 }
 
-/// Writes the expiry, and nothing else: the value is in the user data of a create that may have happened. Accounts of
-/// machine-controller-manager may create and delete such Secrets and not change them, for which the Secret is replaced by one with the
-/// same id and value: for a moment there is none, and a kubelet that asks just then asks again.
+/// Writes only the expiry: the value is in the user data of a create that may have happened. Accounts of
+/// machine-controller-manager may create and delete such Secrets and not change them; for them the Secret is replaced
+/// by one with the same id and value. For a moment there is none, and a kubelet that authenticates just then tries
+/// again.
 async fn extend_expiry(api: &Api<Secret>, seen: &Secret, until: jiff::Timestamp) -> Result<(), ActError> {
     let name = seen.metadata.name.as_deref().unwrap_or_default();
     let patch = json!({
@@ -182,7 +183,7 @@ async fn extend_expiry(api: &Api<Secret>, seen: &Secret, until: jiff::Timestamp)
     let mut last = ActError::Gone;
     for _ in 0..ATTEMPTS {
         match within_deadline(api.create(&PostParams::default(), &replacement)).await {
-            // An earlier attempt that was not answered has made it.
+            // An earlier attempt without an answer has created it.
             Ok(_) | Err(ActError::Conflict) => return Ok(()),
             Err(ActError::Denied { message } | ActError::Invalid { message }) => {
                 let message = format!("it was taken away to be made with a later end: {message}");
@@ -199,8 +200,8 @@ fn ends_at(fields: &BTreeMap<String, Vec<u8>>) -> Option<jiff::Timestamp> {
     std::str::from_utf8(fields.get(field::EXPIRATION)?).ok()?.parse().ok()
 }
 
-/// Deletes the Machine's token, and no other's. Two requests as a rule: what has the first id may belong to another Machine, so it is
-/// looked at before it is deleted.
+/// Deletes the Machine's token, and no other's. Usually two requests: the Secret with the first id may belong to
+/// another Machine, so it is read before it is deleted.
 pub(super) async fn forget(context: &Context, observed: &ObservedMachine) -> Result<(), ActError> {
     let api = secrets(context)?;
     let uid = &observed.view.machine.uid;
@@ -208,7 +209,7 @@ pub(super) async fn forget(context: &Context, observed: &ObservedMachine) -> Res
         let name = secret_name(&id(uid, attempt));
         match within_deadline(api.get_opt(name.as_str())).await? {
             Some(secret) if owner_of(&secret) == Some(uid.as_str()) => return delete(&api, &secret).await,
-            // The Machine's own may be under a later id, when this one was another's as it was made.
+            // The Machine's own may have a later id, if this one was taken when it was created.
             Some(_) | None => {}
         }
     }

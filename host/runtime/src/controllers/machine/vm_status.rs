@@ -7,7 +7,7 @@ use machinist_core::machine::VmReport;
 use crate::controllers::objects::conditions::MESSAGE_BYTES;
 use crate::events::clip;
 
-/// So many conditions of a VM are told. The status is for people.
+/// Conditions of a VM in the status, which is for operators.
 const MAX_CONDITIONS: usize = 16;
 
 /// As the status has it.
@@ -25,7 +25,7 @@ pub(super) fn of(report: &VmReport) -> VmStatus {
     }
 }
 
-/// The change, for an Event. That a VM boots and runs as it should is no news.
+/// Returns the change, for an Event. A VM that boots and runs needs none.
 pub(super) fn change_message(old: Option<&VmStatus>, new: &VmStatus) -> Option<String> {
     let empty = VmStatus::default();
     let old = old.unwrap_or(&empty);

@@ -4,7 +4,9 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, MachineDeployment, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine_deployment::{DeploymentChange, Done, Effect, MachineChange, MachineKey};
+use machinist_core::machine_deployment::{
+    DeploymentChange, DeploymentEffect, EffectResult, MachineChange, MachineKey,
+};
 use machinist_core::scheduling::gate::permits;
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info_span};
@@ -22,14 +24,14 @@ use super::observe::{ObservedDeployment, controller};
 use super::{node, selector, sets, template};
 
 /// What came of an effect, and the version that it wrote.
-pub(super) type DeploymentEffectResult = Result<(Done, Option<(Kind, String)>), ActError>;
+pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
 
 /// Does it, unless leadership is lost or the gate is shut.
 pub(super) async fn perform(
     tenant: &TenantState,
     context: &Context,
     observed: &ObservedDeployment,
-    effect: &Effect,
+    effect: &DeploymentEffect,
 ) -> DeploymentEffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
@@ -50,19 +52,21 @@ async fn perform_allowed(
     tenant: &TenantState,
     context: &Context,
     observed: &ObservedDeployment,
-    effect: &Effect,
+    effect: &DeploymentEffect,
 ) -> DeploymentEffectResult {
     let wrote = match effect {
-        Effect::CreateSet(set) => return sets::create(context, observed, set).await,
-        Effect::WriteDeployment(change) => write_deployment(context, observed, change).await,
-        Effect::AdoptSet(set) => sets::adopt(context, observed, set).await,
-        Effect::ReleaseSet(set) => sets::release(context, observed, set).await,
-        Effect::WriteSet { set, change } => sets::write(context, observed, set, change).await,
-        Effect::DeleteSet(set) => sets::delete(tenant, context, observed, set).await,
-        Effect::WriteMachine { machine, change } => write_machine(context, observed, machine, change).await,
-        Effect::WriteNode { node, change } => node::write(context, observed, node, change).await,
+        DeploymentEffect::CreateSet(set) => return sets::create(context, observed, set).await,
+        DeploymentEffect::WriteDeployment(change) => write_deployment(context, observed, change).await,
+        DeploymentEffect::AdoptSet(set) => sets::adopt(context, observed, set).await,
+        DeploymentEffect::ReleaseSet(set) => sets::release(context, observed, set).await,
+        DeploymentEffect::WriteSet { set, change } => sets::write(context, observed, set, change).await,
+        DeploymentEffect::DeleteSet(set) => sets::delete(tenant, context, observed, set).await,
+        DeploymentEffect::WriteMachine { machine, change } => {
+            write_machine(context, observed, machine, change).await
+        }
+        DeploymentEffect::WriteNode { node, change } => node::write(context, observed, node, change).await,
     };
-    wrote.map(|wrote| (Done::Done, wrote))
+    wrote.map(|wrote| (EffectResult::Done, wrote))
 }
 
 /// Deployments of the observed one's namespace.
@@ -81,7 +85,7 @@ async fn write_deployment(
     let api = deployments(context, observed);
     let name = meta.name.as_deref().unwrap_or_default();
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
-        // The object goes with its last finalizer, so there is no version to wait for.
+        // The object is deleted with its last finalizer, so there is no version to wait for.
         Ok(_) | Err(ActError::Gone) if change.finalizer == Some(false) => Ok(None),
         Ok(patched) => Ok(Some((Kind::Deployment, patched.resource_version().unwrap_or_default()))),
         Err(error) => Err(error),

@@ -1,7 +1,7 @@
-//! What a pass has to tell of its deployment: what it did, and that something else holds than before.
+//! Events about a deployment: actions, and changes of its state.
 
-use machinist_core::machine::Wake;
-use machinist_core::machine_deployment::{Conclusion, Note, Reason};
+use machinist_core::machine::Requeue;
+use machinist_core::machine_deployment::{DeploymentConclusion, DeploymentEvent, DeploymentReason};
 
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
@@ -9,9 +9,9 @@ use crate::events::{About, Event};
 use super::observe::ObservedDeployment;
 
 /// Everything.
-pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &Conclusion) -> Vec<Event> {
+pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &DeploymentConclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
-    let action_event = |note: &Note| Event {
+    let action_event = |note: &DeploymentEvent| Event {
         severity: note.kind.severity(),
         is_action: true,
         ..Event::normal(about(), "deed", note.kind.as_str(), note.message.clone())
@@ -21,7 +21,7 @@ pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &Conclusi
     events
 }
 
-fn state(observed: &ObservedDeployment, conclusion: &Conclusion, about: About) -> Event {
+fn state(observed: &ObservedDeployment, conclusion: &DeploymentConclusion, about: About) -> Event {
     let status = observed.deployment.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
     let stored = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == READY));
@@ -29,7 +29,7 @@ fn state(observed: &ObservedDeployment, conclusion: &Conclusion, about: About) -
     let message = crate::events::clip(&conclusion.message, MESSAGE_BYTES);
     Event {
         severity: conclusion.reason.severity(),
-        repeats: matches!(conclusion.wake, Wake::Retry { .. }),
+        repeats: matches!(conclusion.wake, Requeue::Retry { .. }),
         is_known: stored.is_some_and(|stored| stored.reason == reason && stored.message == message),
         is_implied: is_in_between(conclusion.reason),
         ..Event::normal(about, "state", reason, conclusion.message.clone())
@@ -37,30 +37,30 @@ fn state(observed: &ObservedDeployment, conclusion: &Conclusion, about: About) -
 }
 
 /// Steps of what goes on. A rollout takes hundreds, and each that changes something has an Event of its own.
-fn is_in_between(reason: Reason) -> bool {
+fn is_in_between(reason: DeploymentReason) -> bool {
     match reason {
-        Reason::UnderWay
-        | Reason::WaitingForSet
-        | Reason::WaitingForDeletion
-        | Reason::WaitingForMachines
-        | Reason::UpdatingInPlace
-        | Reason::SetNameTaken
-        | Reason::Deleted => true,
-        Reason::InvalidDeployment
-        | Reason::SelectingAll
-        | Reason::Frozen
-        | Reason::UnreadableSet
-        | Reason::SetFrozen
-        | Reason::WriteFailed
-        | Reason::SetCreateFailed
-        | Reason::WaitingForSelection
-        | Reason::Paused
-        | Reason::WaitingForWindow
-        | Reason::WaitingForBudget
-        | Reason::Replacing
-        | Reason::InvalidOption
-        | Reason::ProgressDeadlineExceeded
-        | Reason::Complete
-        | Reason::Deleting => false,
+        DeploymentReason::UnderWay
+        | DeploymentReason::WaitingForSet
+        | DeploymentReason::WaitingForDeletion
+        | DeploymentReason::WaitingForMachines
+        | DeploymentReason::UpdatingInPlace
+        | DeploymentReason::SetNameTaken
+        | DeploymentReason::Deleted => true,
+        DeploymentReason::InvalidDeployment
+        | DeploymentReason::SelectingAll
+        | DeploymentReason::Frozen
+        | DeploymentReason::UnreadableSet
+        | DeploymentReason::SetFrozen
+        | DeploymentReason::WriteFailed
+        | DeploymentReason::SetCreateFailed
+        | DeploymentReason::WaitingForSelection
+        | DeploymentReason::Paused
+        | DeploymentReason::WaitingForWindow
+        | DeploymentReason::WaitingForBudget
+        | DeploymentReason::Replacing
+        | DeploymentReason::InvalidOption
+        | DeploymentReason::ProgressDeadlineExceeded
+        | DeploymentReason::Complete
+        | DeploymentReason::Deleting => false,
     }
 }

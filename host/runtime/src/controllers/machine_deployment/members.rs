@@ -6,7 +6,7 @@ use kube::core::ObjectMeta;
 use machinist_api::{Machine, names};
 use machinist_core::machine::node::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
 use machinist_core::machine_deployment::{
-    MachineFact, NodeFact, Preserved, ScaleDown, UpdateResult, UpdateStage,
+    OwnedMachineFact, Preserved, RolloutNodeFact, ScaleDown, UpdateResult, UpdateStage,
 };
 use machinist_core::value::id::{Name, NodeName, Uid};
 use machinist_core::value::phase::Phase;
@@ -19,7 +19,7 @@ use super::names::{UPDATED, YES};
 const DEFAULT_PRIORITY: i64 = 3;
 
 /// What a deployment wants to know of a Machine. `node` is its Node, when that is there.
-pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
+pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFact {
     let meta = &machine.metadata;
     let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);
     let label = |key: &str| meta.labels.as_ref()?.get(key);
@@ -28,7 +28,7 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
     let until = status.and_then(|status| status.current_status.preserve_expiry_time.as_ref());
     let is_automatic = annotation(names::annotations::PRESERVE) == Some(AUTO_PRESERVED);
     let priority = annotation(names::annotations::PRIORITY).and_then(|text| text.trim().parse().ok());
-    MachineFact {
+    OwnedMachineFact {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
@@ -59,7 +59,7 @@ fn wants_preservation(machine: &Machine, node: Option<&Node>) -> bool {
 }
 
 /// What a deployment wants to know of a Node.
-pub(super) fn node(node: &Node) -> NodeFact {
+pub(super) fn node(node: &Node) -> RolloutNodeFact {
     let meta = &node.metadata;
     let is_yes =
         |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).is_some_and(|yes| yes == YES);
@@ -67,7 +67,7 @@ pub(super) fn node(node: &Node) -> NodeFact {
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let is_held = is_yes(names::annotations::SCALE_DOWN_DISABLED);
     let is_ours = is_yes(names::annotations::SCALE_DOWN_DISABLED_BY_US);
-    NodeFact {
+    RolloutNodeFact {
         name: NodeName::new(meta.name.as_deref().unwrap_or_default()),
         has_old_taint: taints.into_iter().any(|taint| taint.key == names::taints::PREFER_NO_SCHEDULE),
         scale_down: match (is_held, is_ours) {
@@ -106,11 +106,11 @@ mod tests {
 
     use super::*;
 
-    fn node_of(value: Value) -> NodeFact {
+    fn node_of(value: Value) -> RolloutNodeFact {
         node(&serde_json::from_value(value).unwrap())
     }
 
-    fn machine_of(value: Value) -> MachineFact {
+    fn machine_of(value: Value) -> OwnedMachineFact {
         machine(&serde_json::from_value(value).unwrap(), None)
     }
 

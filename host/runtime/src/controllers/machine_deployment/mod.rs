@@ -36,7 +36,7 @@ use crate::controllers::machine::SharedNodes;
 pub(crate) use reconcile::run;
 pub use template::fact as template_fact;
 
-/// Who concerns a deployment, as the indexes know it.
+/// Objects that concern a deployment, by the indexes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnerTree {
     /// Sets that it controls, and those without a controller that its selector selects.

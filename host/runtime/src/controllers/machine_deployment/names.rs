@@ -1,14 +1,14 @@
 //! Under which names the decisions find and write things.
 
 use machinist_api::names::{annotations, labels};
-use machinist_core::machine_deployment::Names;
+use machinist_core::machine_deployment::DeploymentNames;
 
 use crate::client::field_manager::DISRUPTION;
 
-/// What `kubectl apply` remembers: it is about the deployment and no other object.
+/// The annotation of `kubectl apply`: it is about the deployment and no other object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) static NAMES: Names = Names {
+pub(super) static NAMES: DeploymentNames = DeploymentNames {
     template_hash: labels::TEMPLATE_HASH,
     revision: annotations::REVISION,
     revision_history: annotations::REVISION_HISTORY,
@@ -21,8 +21,8 @@ pub(super) static NAMES: Names = Names {
     scale_up_disabled: labels::SCALE_UP_DISABLED,
     selected_for_update: labels::SELECTED_FOR_UPDATE,
     disruption: &DISRUPTION,
-    // The ordinals of a set are about its own Machines, and windows about when the deployment rolls: a return to an earlier
-    // template is not to bring back the windows of that time.
+    // The ordinals of a set are about its own Machines, and windows about when the deployment rolls: a rollback does
+    // not restore the windows of that time.
     annotations_of_tools: &[
         LAST_APPLIED,
         annotations::CLOSED_ORDINAL,
@@ -32,7 +32,7 @@ pub(super) static NAMES: Names = Names {
     ],
 };
 
-/// Value of the label that says that an update in place has succeeded.
+/// Value of the label after a successful in-place update.
 pub(super) const UPDATED: &str = "successful";
 
 /// Value of labels and annotations of Nodes that are there or not.

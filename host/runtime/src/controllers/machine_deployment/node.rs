@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names::{annotations, labels, taints};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine_deployment::NodeChange;
+use machinist_core::machine_deployment::RolloutNodeChange;
 use machinist_core::value::id::NodeName;
 use serde_json::{Map, Value, json};
 
@@ -22,16 +22,16 @@ use super::members;
 use super::names::YES;
 use super::observe::ObservedDeployment;
 
-/// How often a kubelet may be faster than one write; the next pass tries again.
+/// How often a kubelet may be faster than one write; the next reconcile tries again.
 const ATTEMPTS: usize = 3;
 
-/// Writes what differs, over the version that was looked at. Kubelets write their Nodes all the time: that anything else has changed
-/// than what the decision was about is no conflict.
+/// Writes the differences to the version that was read. Kubelets write their Nodes all the time: a change that does not
+/// concern the decision is no conflict.
 pub(super) async fn write(
     context: &Context,
     observed: &ObservedDeployment,
     name: &NodeName,
-    change: &NodeChange,
+    change: &RolloutNodeChange,
 ) -> WriteOutcome {
     let seen = observed.nodes.get(name).ok_or(ActError::Gone)?;
     let target =
@@ -60,7 +60,7 @@ fn is_as_decided(seen: &Node, latest: &Node) -> bool {
     seen.metadata.uid == latest.metadata.uid && members::node(seen) == members::node(latest)
 }
 
-fn patch(node: &Node, change: &NodeChange) -> Value {
+fn patch(node: &Node, change: &RolloutNodeChange) -> Value {
     let flag = |is_wanted: bool| if is_wanted { json!(YES) } else { Value::Null };
     let mut of_labels = Map::new();
     let mut of_annotations = Map::new();
@@ -96,7 +96,7 @@ fn patch(node: &Node, change: &NodeChange) -> Value {
 }
 
 /// The list as it is to be, which is written whole; `None` when it stays.
-fn taints_of(node: &Node, change: &NodeChange) -> Option<Vec<Taint>> {
+fn taints_of(node: &Node, change: &RolloutNodeChange) -> Option<Vec<Taint>> {
     let has = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     let mut wanted = has.clone();
     if change.old_taint == Some(false) {
@@ -133,8 +133,11 @@ mod tests {
 
     #[test]
     fn a_node_of_an_old_set_gets_taint_and_annotations_beside_what_it_has() {
-        let change =
-            NodeChange { old_taint: Some(true), holds_autoscaler: Some(true), ..NodeChange::default() };
+        let change = RolloutNodeChange {
+            old_taint: Some(true),
+            holds_autoscaler: Some(true),
+            ..RolloutNodeChange::default()
+        };
         let expected = json!({
             "metadata": {
                 "uid": "u", "resourceVersion": "7",
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_update_takes_away_what_was_said_of_it_and_waits_for_critical_components() {
-        let change = NodeChange { ends_update: true, uncordons: true, ..NodeChange::default() };
+        let change = RolloutNodeChange { ends_update: true, uncordons: true, ..RolloutNodeChange::default() };
         let patch = patch(&node(), &change);
         let labels = patch["metadata"]["labels"].as_object().unwrap();
         assert!(labels.len() == 3 && labels.values().all(Value::is_null), "{patch}");
@@ -174,7 +177,7 @@ mod tests {
             effect: "PreferNoSchedule".to_owned(),
             ..Taint::default()
         });
-        let change = NodeChange { old_taint: Some(false), ..NodeChange::default() };
+        let change = RolloutNodeChange { old_taint: Some(false), ..RolloutNodeChange::default() };
         assert_eq!(patch(&node, &change)["spec"]["taints"].as_array().unwrap().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
 use machinist_core::disruption::maintenance::Windows;
 use machinist_core::machine_deployment::{
-    DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
-    WindowsFact,
+    DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, SetOwner,
+    SetStatusFact, SpecFact, WindowsFact,
 };
 use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
@@ -28,11 +28,12 @@ use super::names::{NAMES, ORPHAN};
 use super::status::number;
 use super::{OwnerTree, members, selector, status, template};
 
-/// The facts of a pass, and the objects that they were taken from: writes are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: writes are built from these, without reading
+/// again.
 pub(super) struct ObservedDeployment {
     pub(super) view: DeploymentView,
     pub(super) deployment: Arc<MachineDeployment>,
-    /// Its template as its sets get it: without what cannot be understood.
+    /// Its template as its sets get it: without invalid settings.
     pub(super) template: MachineTemplate,
     pub(super) sets: BTreeMap<Name, Arc<MachineSet>>,
     pub(super) machines: BTreeMap<Name, Arc<Machine>>,
@@ -64,9 +65,9 @@ pub(super) fn observe(
         .collect();
     let unreadable = unreadable_machines(tenant, key);
     let nodes = nodes(tenant, &owner_tree.shared_nodes, &machines, &unreadable);
-    let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
+    let mut by_set: BTreeMap<Uid, Vec<OwnedMachineFact>> = BTreeMap::new();
     for (name, machine) in &machines {
-        // By what the cache shows, which may be ahead of the indexes.
+        // By the cache, which may be ahead of the indexes.
         if let Some(set) = controller(&machine.metadata).filter(|_| !unreadable.contains_key(name)) {
             let node = nodes.get(machine.metadata.name.as_deref().unwrap_or_default());
             let fact = members::machine(machine, node.map(AsRef::as_ref));
@@ -75,7 +76,7 @@ pub(super) fn observe(
     }
     for machine in unreadable.values() {
         if let Some(set) = controller(&machine.metadata) {
-            let fact = MachineFact { is_unreadable: true, ..members::machine(machine, None) };
+            let fact = OwnedMachineFact { is_unreadable: true, ..members::machine(machine, None) };
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }
@@ -90,7 +91,7 @@ pub(super) fn observe(
         unreadable_sets: unreadable_sets(tenant, key, &uid),
         overlapping: overlapping(tenant, &deployment, &owner_tree.other_deployments),
         gate,
-        settings: Settings {
+        settings: DeploymentSettings {
             holds_autoscaler: tenant.settings.holds_autoscaler,
             has_target: tenant.nodes.is_some(),
         },
@@ -103,9 +104,9 @@ pub(super) fn observe(
 /// It controls the set, or might adopt it.
 fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool {
     match owner(&set.metadata, uid) {
-        Owner::This => true,
-        Owner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
-        Owner::Other(_) => false,
+        SetOwner::This => true,
+        SetOwner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
+        SetOwner::Other(_) => false,
     }
 }
 
@@ -120,7 +121,7 @@ fn unreadable_machines(tenant: &TenantState, key: &ObjectKey) -> BTreeMap<Name, 
 /// Sets that the deployment controls and that cannot be decoded.
 fn unreadable_sets(tenant: &TenantState, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
     let all = tenant.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
-    all.filter(|(_, meta)| owner(meta, uid) == Owner::This).map(|(set, _)| set.name).collect()
+    all.filter(|(_, meta)| owner(meta, uid) == SetOwner::This).map(|(set, _)| set.name).collect()
 }
 
 /// Nodes by the names of their Machines. A Node that is another Machine's, of this deployment or not, is nobody's here.
@@ -150,8 +151,8 @@ fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// The template as sets get it, and what is wrong with what is left out. The annotation goes to sets as it is, which
-/// look at it themselves before it reaches a Machine.
+/// Returns the template for sets, and a problem for each invalid setting. Sets get the annotation unchanged, and check
+/// it before a Machine gets it.
 fn inherited_template(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
     let template = &deployment.spec.template;
     let (spec, mut problems) =
@@ -217,7 +218,7 @@ fn zone(name: &str) -> Option<TimeZone> {
     if name == "UTC" { Some(TimeZone::UTC) } else { TimeZone::get(name).ok() }
 }
 
-/// Other deployments that select Machines of this one's template, or whose template this one selects.
+/// Returns other deployments that select Machines of this one's template, or vice versa.
 fn overlapping(
     tenant: &TenantState,
     deployment: &MachineDeployment,
@@ -238,8 +239,8 @@ fn set_fact(
     deployment: &MachineDeployment,
     uid: &Uid,
     set: &MachineSet,
-    machines: Vec<MachineFact>,
-) -> SetFact {
+    machines: Vec<OwnedMachineFact>,
+) -> OwnedSetFact {
     let (meta, spec) = (&set.metadata, &set.spec);
     let owner = owner(meta, uid);
     let selector = deployment.spec.selector.as_ref();
@@ -247,7 +248,7 @@ fn set_fact(
         .and_then(|selector| selection::parse(selector).ok())
         .is_some_and(|selector| !selector.is_everything());
     let labels = meta.labels.as_ref();
-    SetFact {
+    OwnedSetFact {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         uid: uid_of(meta),
         created: created(meta),
@@ -255,7 +256,7 @@ fn set_fact(
         generation: meta.generation.unwrap_or_default(),
         observed_generation: set.status.as_ref().and_then(|status| status.observed_generation),
         // A selector that cannot be understood releases nothing.
-        is_selected: if can_select { selection::selects(selector, meta) } else { owner == Owner::This },
+        is_selected: if can_select { selection::selects(selector, meta) } else { owner == SetOwner::This },
         owner,
         wanted: number(spec.replicas),
         template: spec.template.as_ref().map(template::fact).unwrap_or_default(),
@@ -303,15 +304,15 @@ fn is_labelled_frozen(meta: &ObjectMeta) -> bool {
     label.is_some_and(|value| value == names::labels::TRUE)
 }
 
-fn owner(meta: &ObjectMeta, uid: &Uid) -> Owner {
+fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
     match controller(meta) {
-        None => Owner::Nobody,
-        Some(owner) if owner.uid == uid.as_str() => Owner::This,
-        Some(owner) => Owner::Other(format!("{} {}", owner.kind, owner.name)),
+        None => SetOwner::Nobody,
+        Some(owner) if owner.uid == uid.as_str() => SetOwner::This,
+        Some(owner) => SetOwner::Other(format!("{} {}", owner.kind, owner.name)),
     }
 }
 
-/// Who controls the object.
+/// Returns the controller of the object.
 pub(super) fn controller(
     meta: &ObjectMeta,
 ) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {

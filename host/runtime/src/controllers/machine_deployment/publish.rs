@@ -1,11 +1,14 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use jiff::Timestamp;
 use machinist_api::MachineDeployment;
 use machinist_api::machine_set::MachineSummary;
 use machinist_api::own_status::OwnStatus;
-use machinist_core::machine::Wake;
-use machinist_core::machine_deployment::{Conclusion, Condition, Note, NoteKind, Reason, Status};
+use machinist_core::machine::Requeue;
+use machinist_core::machine_deployment::{
+    DeploymentConclusion, DeploymentCondition, DeploymentEvent, DeploymentEventKind, DeploymentReason,
+    DeploymentStatus,
+};
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use serde_json::{Map, Value, json};
 
@@ -20,14 +23,14 @@ use super::status::kind;
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";
 
-/// `written` is the version that the pass itself has written last.
+/// `written` is the last version that this reconcile has written.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedDeployment,
-    conclusion: &Conclusion,
+    conclusion: &DeploymentConclusion,
     written: Option<&str>,
 ) -> Published {
-    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
     if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
@@ -55,10 +58,10 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs, empty when nothing does. Times alone are no difference.
+/// A merge patch of the differences, empty without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedDeployment,
-    conclusion: &Conclusion,
+    conclusion: &DeploymentConclusion,
     now: Timestamp,
 ) -> Map<String, Value> {
     let (before, wanted) = (&observed.view.deployment.status, &conclusion.status);
@@ -82,7 +85,7 @@ fn status_patch(
     patch
 }
 
-fn numbers(status: &Status) -> Map<String, Value> {
+fn numbers(status: &DeploymentStatus) -> Map<String, Value> {
     let mut numbers = Map::new();
     let mut put = |field: &str, value: Value| drop(numbers.insert(field.to_owned(), value));
     put("replicas", json!(status.replicas));
@@ -91,7 +94,7 @@ fn numbers(status: &Status) -> Map<String, Value> {
     put("availableReplicas", json!(status.available));
     put("preservedFailedReplicas", json!(status.preserved_failed));
     put("unavailableReplicas", json!(status.unavailable));
-    // What is not known yet is left as it is.
+    // An unknown field stays as it is.
     if let Some(generation) = status.observed_generation {
         put("observedGeneration", json!(generation));
     }
@@ -101,13 +104,13 @@ fn numbers(status: &Status) -> Map<String, Value> {
     numbers
 }
 
-fn is_same(before: &Condition, wanted: &Condition) -> bool {
+fn is_same(before: &DeploymentCondition, wanted: &DeploymentCondition) -> bool {
     (before.kind, before.status, &before.reason) == (wanted.kind, wanted.status, &wanted.reason)
         && before.message == crate::events::clip(&wanted.message, MESSAGE_BYTES)
 }
 
 /// The list is written whole: those of others stand first, as they are.
-fn all_conditions(observed: &ObservedDeployment, wanted: &Status) -> Value {
+fn all_conditions(observed: &ObservedDeployment, wanted: &DeploymentStatus) -> Value {
     let reported = observed.deployment.status.iter().flat_map(|status| &status.conditions);
     let of_others =
         reported.filter(|condition| kind(&condition.type_).is_none()).map(|condition| json!(condition));
@@ -125,7 +128,7 @@ fn all_conditions(observed: &ObservedDeployment, wanted: &Status) -> Value {
 }
 
 /// As their sets show them.
-fn failed_machines(observed: &ObservedDeployment, wanted: &Status) -> Vec<MachineSummary> {
+fn failed_machines(observed: &ObservedDeployment, wanted: &DeploymentStatus) -> Vec<MachineSummary> {
     let shown = wanted.failed_machines.iter().filter_map(|failed| {
         let set = observed.sets.get(&failed.set)?.status.as_ref()?;
         let is_it = |machine: &&MachineSummary| machine.name.as_deref() == Some(failed.machine.as_str());
@@ -144,12 +147,12 @@ fn without_times(machines: &[MachineSummary]) -> Vec<MachineSummary> {
 }
 
 /// `status.machinist`: why it is as it is, and for which generation.
-fn own(observed: &ObservedDeployment, conclusion: &Conclusion, now: Timestamp) -> Option<Value> {
+fn own(observed: &ObservedDeployment, conclusion: &DeploymentConclusion, now: Timestamp) -> Option<Value> {
     let empty = OwnStatus::default();
     let status = observed.deployment.status.as_ref();
     let old = status.and_then(|status| status.machinist.as_ref()).unwrap_or(&empty);
     let generation = observed.deployment.metadata.generation;
-    let is_ready = if conclusion.reason == Reason::Complete { "True" } else { "False" };
+    let is_ready = if conclusion.reason == DeploymentReason::Complete { "True" } else { "False" };
     let reason_and_message = (conclusion.reason.as_str(), conclusion.message.as_str());
     let ready =
         conditions::condition(&old.conditions, (READY, is_ready), reason_and_message, generation, now);
@@ -166,10 +169,14 @@ fn own(observed: &ObservedDeployment, conclusion: &Conclusion, now: Timestamp) -
 }
 
 /// What became of `spec.rollbackTo`, which is gone by then. It is told until there is another one.
-fn rolled_back(conclusion: &Conclusion) -> Option<(&'static str, &Note)> {
+fn rolled_back(conclusion: &DeploymentConclusion) -> Option<(&'static str, &DeploymentEvent)> {
     conclusion.notes.iter().find_map(|note| match note.kind {
-        NoteKind::Rollback => Some(("True", note)),
-        NoteKind::RollbackRevisionNotFound | NoteKind::RollbackTemplateUnchanged => Some(("False", note)),
-        NoteKind::ScalingSet | NoteKind::TriggerIgnored | NoteKind::SetClaimed => None,
+        DeploymentEventKind::Rollback => Some(("True", note)),
+        DeploymentEventKind::RollbackRevisionNotFound | DeploymentEventKind::RollbackTemplateUnchanged => {
+            Some(("False", note))
+        }
+        DeploymentEventKind::ScalingSet
+        | DeploymentEventKind::TriggerIgnored
+        | DeploymentEventKind::SetClaimed => None,
     })
 }

@@ -1,21 +1,21 @@
-//! What the selectors of a deployment and its sets ask for.
+//! Selectors of a deployment and its sets.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use machinist_core::machine_deployment::SelectorFact;
+use machinist_core::machine_deployment::DeploymentSelectorFact;
 use machinist_core::value::selector::Labels;
 
 use crate::controllers::objects::selection::parse;
 
 /// The selector, held against the labels of its own template.
-pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> SelectorFact {
+pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> DeploymentSelectorFact {
     match selector.map(parse) {
-        None => SelectorFact::Missing,
-        Some(Err(error)) => SelectorFact::Invalid(error.to_string()),
-        Some(Ok(selector)) if selector.is_everything() => SelectorFact::Everything,
-        Some(Ok(selector)) if selector.matches(template) => SelectorFact::Selects,
-        Some(Ok(_)) => SelectorFact::Misses,
+        None => DeploymentSelectorFact::Missing,
+        Some(Err(error)) => DeploymentSelectorFact::Invalid(error.to_string()),
+        Some(Ok(selector)) if selector.is_everything() => DeploymentSelectorFact::Everything,
+        Some(Ok(selector)) if selector.matches(template) => DeploymentSelectorFact::Selects,
+        Some(Ok(_)) => DeploymentSelectorFact::Misses,
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Optio
     equal.or(among)
 }
 
-/// The labels that must be equal, for whoever is to be selected.
+/// Returns the labels that an object must have to be selected.
 pub(super) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
     selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default()
 }
@@ -58,13 +58,13 @@ mod tests {
     fn a_selector_is_held_against_the_template() {
         let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
         let fact_of = |value| fact(Some(&selector(value)), &labels);
-        assert_eq!(fact(None, &labels), SelectorFact::Missing);
-        assert_eq!(fact_of(json!({})), SelectorFact::Everything);
-        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "a" } })), SelectorFact::Selects);
-        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "b" } })), SelectorFact::Misses);
+        assert_eq!(fact(None, &labels), DeploymentSelectorFact::Missing);
+        assert_eq!(fact_of(json!({})), DeploymentSelectorFact::Everything);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "a" } })), DeploymentSelectorFact::Selects);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "b" } })), DeploymentSelectorFact::Misses);
         let invalid =
             fact_of(json!({ "matchExpressions": [{ "key": "pool", "operator": "Is", "values": ["a"] }] }));
-        assert!(matches!(invalid, SelectorFact::Invalid(why) if why.contains("Is")));
+        assert!(matches!(invalid, DeploymentSelectorFact::Invalid(why) if why.contains("Is")));
     }
 
     #[test]

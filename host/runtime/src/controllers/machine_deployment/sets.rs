@@ -9,7 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::{MachineSet, names};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine_deployment::{Done, NewSet, SetChange, SetKey, TakenBy};
+use machinist_core::machine_deployment::{EffectResult, ExistingSet, NewSet, SetChange, SetKey};
 use machinist_core::value::id::ObjectKey;
 use serde_json::{Map, Value, json};
 
@@ -67,12 +67,12 @@ pub(super) async fn create(
         context.control.request::<MachineSet>(request).await
     });
     match posted.await {
-        Ok(set) => Ok((Done::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
+        Ok(set) => Ok((EffectResult::Done, Some((Kind::Set, set.resource_version().unwrap_or_default())))),
         Err(ActError::Conflict) => {
             let found = within_deadline(api(context, observed).get_opt(wanted.name.as_str())).await?;
-            // Gone again: the next pass makes it.
+            // Gone again: the next reconcile creates it.
             let taken = found.map(|set| taken(observed, &set)).ok_or(ActError::Conflict)?;
-            Ok((Done::Taken(taken), None))
+            Ok((EffectResult::Taken(taken), None))
         }
         Err(error) => Err(error),
     }
@@ -90,9 +90,9 @@ fn post(namespace: &str, set: &MachineSet) -> Result<http::Request<Vec<u8>>, kub
     Ok(request)
 }
 
-fn taken(observed: &ObservedDeployment, set: &MachineSet) -> TakenBy {
+fn taken(observed: &ObservedDeployment, set: &MachineSet) -> ExistingSet {
     let uid = observed.view.deployment.uid.as_str();
-    TakenBy {
+    ExistingSet {
         is_own: controller(&set.metadata).is_some_and(|owner| owner.uid == uid),
         is_deleting: set.metadata.deletion_timestamp.is_some(),
         template: set.spec.template.as_ref().map(template::fact).unwrap_or_default(),
@@ -128,7 +128,7 @@ fn made_of(observed: &ObservedDeployment, wanted: &NewSet) -> MachineSet {
     }
 }
 
-/// Whoever is being deleted, or is another one of the name, adopts nothing, whatever the cache says.
+/// Adopts a set, unless the deployment is being deleted or replaced on the server, whatever the cache says.
 pub(super) async fn adopt(context: &Context, seen: &ObservedDeployment, key: &SetKey) -> WriteOutcome {
     let set = observed(seen, key)?;
     let name = seen.view.deployment.key.name.as_str();
@@ -166,7 +166,6 @@ async fn own(
     patch(context, seen, meta, metadata.patch()).await
 }
 
-/// Writes what differs.
 pub(super) async fn write(
     context: &Context,
     seen: &ObservedDeployment,
@@ -235,7 +234,8 @@ async fn patch(
     Ok(Some((Kind::Set, patched.resource_version().unwrap_or_default())))
 }
 
-/// Only this set. One that was superfluous must still be as it was seen; with its deployment it goes in any case.
+/// Deletes only this set. A surplus set must be unchanged since it was read; a set of a deleted deployment is deleted
+/// in any case.
 pub(super) async fn delete(
     tenant: &TenantState,
     context: &Context,
@@ -248,7 +248,7 @@ pub(super) async fn delete(
     let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: version };
     let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     match within_deadline(api(context, seen).delete(key.name.as_str(), &params)).await {
-        // The answer of a deletion that ended at once tells no version of its end: its event tells it.
+        // The answer to a deletion that completed at once has no version; its event has it.
         Ok(answer) => {
             let remaining = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
             if remaining.is_none() {

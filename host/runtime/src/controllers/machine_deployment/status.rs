@@ -3,18 +3,20 @@
 use machinist_api::MachineDeploymentStatus;
 use machinist_api::machine_set::MachineSummary;
 use machinist_core::machine::node::health;
-use machinist_core::machine_deployment::{Condition, ConditionKind, FailedMachine, Status};
+use machinist_core::machine_deployment::{
+    DeploymentCondition, DeploymentConditionKind, DeploymentStatus, FailedMachine,
+};
 
 /// Reads it. Conditions of others are none of the core's.
-pub(super) fn fact(status: Option<&MachineDeploymentStatus>) -> Status {
-    let Some(status) = status else { return Status::default() };
-    let mut conditions: Vec<Condition> = status
+pub(super) fn fact(status: Option<&MachineDeploymentStatus>) -> DeploymentStatus {
+    let Some(status) = status else { return DeploymentStatus::default() };
+    let mut conditions: Vec<DeploymentCondition> = status
         .conditions
         .iter()
         .filter_map(|condition| {
-            Some(Condition {
+            Some(DeploymentCondition {
                 kind: kind(&condition.type_)?,
-                status: health::Status::parse(&condition.status),
+                status: health::ConditionStatus::parse(&condition.status),
                 reason: condition.reason.clone().unwrap_or_default(),
                 message: condition.message.clone().unwrap_or_default(),
                 updated: condition.last_update_time.as_ref().map(|time| time.0),
@@ -26,7 +28,7 @@ pub(super) fn fact(status: Option<&MachineDeploymentStatus>) -> Status {
     conditions.dedup_by_key(|condition| condition.kind);
     let mut failed_machines: Vec<FailedMachine> = status.failed_machines.iter().map(failed).collect();
     failed_machines.sort();
-    Status {
+    DeploymentStatus {
         observed_generation: status.observed_generation,
         replicas: number(status.replicas),
         updated: number(status.updated_replicas),
@@ -46,12 +48,12 @@ pub(super) fn number(number: Option<i32>) -> u32 {
 }
 
 /// Which condition of the core's it is.
-pub(super) fn kind(text: &str) -> Option<ConditionKind> {
-    const KINDS: [ConditionKind; 4] = [
-        ConditionKind::Available,
-        ConditionKind::Frozen,
-        ConditionKind::Progressing,
-        ConditionKind::ReplicaFailure,
+pub(super) fn kind(text: &str) -> Option<DeploymentConditionKind> {
+    const KINDS: [DeploymentConditionKind; 4] = [
+        DeploymentConditionKind::Available,
+        DeploymentConditionKind::Frozen,
+        DeploymentConditionKind::Progressing,
+        DeploymentConditionKind::ReplicaFailure,
     ];
     KINDS.into_iter().find(|kind| kind.as_str() == text)
 }
@@ -83,8 +85,9 @@ mod tests {
         }))
         .unwrap();
         let fact = fact(Some(&status));
-        let kinds: Vec<ConditionKind> = fact.conditions.iter().map(|condition| condition.kind).collect();
-        assert_eq!(kinds, [ConditionKind::Available, ConditionKind::Progressing]);
+        let kinds: Vec<DeploymentConditionKind> =
+            fact.conditions.iter().map(|condition| condition.kind).collect();
+        assert_eq!(kinds, [DeploymentConditionKind::Available, DeploymentConditionKind::Progressing]);
         assert_eq!((fact.replicas, fact.ready, fact.collision_count), (2, 0, Some(1)));
         assert_eq!(fact.failed_machines, [FailedMachine { set: "s".into(), machine: "m".into() }]);
     }

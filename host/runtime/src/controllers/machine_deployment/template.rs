@@ -40,7 +40,7 @@ fn texts(fields: &Map<String, Value>) -> BTreeMap<String, String> {
     said.filter_map(|(key, value)| Some((key.clone(), canonical(value)?.to_string()))).collect()
 }
 
-/// In one order, and without what is empty or null, so that what means the same reads the same.
+/// Sorts, and drops empty and null values, so that equal templates read the same.
 fn canonical(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -57,7 +57,7 @@ fn canonical(value: &Value) -> Option<Value> {
     }
 }
 
-/// What is handed on to Machines that are there: all of the spec but the class and the id of a VM.
+/// Returns the settings that existing Machines get: all of the spec but the class and the id of a VM.
 fn settings(spec: &MachineSpec) -> Map<String, Value> {
     let rest = MachineSpec { class: Default::default(), provider_id: None, ..spec.clone() };
     match serde_json::to_value(rest) {
@@ -66,7 +66,7 @@ fn settings(spec: &MachineSpec) -> Map<String, Value> {
     }
 }
 
-/// The patch that gives one spec the settings of another: node template, time-outs and the like, and the kind of the class.
+/// Returns the patch that gives one spec the settings of another: node template, time-outs and the kind of the class.
 pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Value> {
     let with_kind = |spec: &MachineSpec| {
         let mut fields = settings(spec);
@@ -76,8 +76,8 @@ pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Val
     difference(&with_kind(from), &with_kind(to))
 }
 
-/// The patch that puts the template of a set in place of another. The label of its hash is the set's alone, and what
-/// cannot be understood does not come back.
+/// Returns the patch that replaces a template by that of a set. The label of the hash is the set's alone, and invalid
+/// settings are not restored.
 pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Option<Value> {
     let (spec, _) = valid_settings(&to.spec, "");
     let mut to = MachineTemplate { metadata: to.metadata.clone(), spec };
@@ -89,7 +89,7 @@ pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Opti
     difference(&json!(from), &json!(to))
 }
 
-/// With a label. Whatever stands in the place of labels and is none gives way.
+/// Adds a label. An invalid value of `labels` is replaced.
 pub(super) fn with_label(template: &MachineTemplate, label: &str, value: &str) -> MachineTemplate {
     let mut template = template.clone();
     let metadata = template.metadata.get_or_insert_default();

@@ -10,7 +10,9 @@ use machinist_api::{Machine, MachineSet, names};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::MetaChange;
 use machinist_core::machine::node::preservation::AUTO_PRESERVED;
-use machinist_core::machine_set::{Birth, Effect, Keep, MachineRef, Outcome, SetLook, TakenBy, Why};
+use machinist_core::machine_set::{
+    CreateMode, CurrentSet, DeleteReason, MachineRef, NameTakenBy, PreserveChange, SetEffect, SetOutcome,
+};
 use machinist_core::scheduling::gate::permits;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
@@ -28,13 +30,14 @@ use super::body;
 use super::listing::list;
 use super::observe::{self, ObservedSet};
 
-/// How long the server may try to make a Machine: what it has not begun by then it does not begin any more. Below the time
-/// after which the next pass, or the next leader, believes that nothing arrives any more ([`machinist_core::scheduling::barrier::LANDING`]).
+/// How long the server may take to create a Machine: it does not begin after this. Shorter than the time after which
+/// the next reconcile, or the next leader, assumes that nothing arrives any more
+/// ([`machinist_core::scheduling::barrier::LANDING`]).
 const CREATION_SECONDS: u32 = 10;
 
-/// What came of an effect.
+/// The outcome of an effect, and the facts that it adds to the reconcile.
 pub(super) struct SetEffectResult {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SetOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The Machines as they were listed, and the version of the listing.
@@ -42,11 +45,11 @@ pub(super) struct SetEffectResult {
 }
 
 impl SetEffectResult {
-    fn of(outcome: Outcome) -> Self {
+    fn of(outcome: SetOutcome) -> Self {
         Self { outcome, wrote: None, listed: None }
     }
 
-    fn write(result: WriteOutcome, outcome: impl FnOnce(Result<(), ActError>) -> Outcome) -> Self {
+    fn write(result: WriteOutcome, outcome: impl FnOnce(Result<(), ActError>) -> SetOutcome) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::of(outcome(Ok(()))) },
             Err(error) => Self::of(outcome(Err(error))),
@@ -54,19 +57,19 @@ impl SetEffectResult {
     }
 }
 
-/// What the effects of one pass are built from.
+/// The surroundings of the effects of one reconcile.
 pub(super) struct EffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedSet,
     /// The Machines as they are known best.
     pub(super) machines: &'a BTreeMap<Uid, Arc<Machine>>,
-    /// The set as this pass has written it, or as it was observed.
+    /// The set as this reconcile has written it, or as it was observed.
     pub(super) set: &'a ObjectMeta,
 }
 
 /// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &Effect) -> SetEffectResult {
+pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*effect_context.context.leads.borrow() {
@@ -83,17 +86,17 @@ pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &Effect)
 }
 
 /// What may not be done is not done, and fails as such.
-fn refused(effect: &Effect, reason: &'static str) -> Outcome {
+fn refused(effect: &SetEffect, reason: &'static str) -> SetOutcome {
     effect.failed(ActError::Forbidden { reason })
 }
 
-async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &Effect) -> SetEffectResult {
+async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
-        Effect::Claim => SetEffectResult::write(effect_context.add_finalizer().await, Outcome::Claim),
-        Effect::ReleaseFinalizer => {
-            SetEffectResult::write(effect_context.remove_finalizer().await, Outcome::ReleaseFinalizer)
+        SetEffect::Claim => SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::Claim),
+        SetEffect::ReleaseFinalizer => {
+            SetEffectResult::write(effect_context.remove_finalizer().await, SetOutcome::ReleaseFinalizer)
         }
-        Effect::ListMachines => match list(&effect_context.lenient_machines_api()).await {
+        SetEffect::ListMachines => match list(&effect_context.lenient_machines_api()).await {
             Ok(listing) => {
                 let (facts, machines) = observe::listed(
                     effect_context.tenant,
@@ -102,45 +105,46 @@ async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &Effect) ->
                     listing.unreadable,
                 );
                 let listed = Some((machines, listing.version));
-                SetEffectResult { listed, ..SetEffectResult::of(Outcome::ListMachines(Ok(facts))) }
+                SetEffectResult { listed, ..SetEffectResult::of(SetOutcome::ListMachines(Ok(facts))) }
             }
-            Err(error) => SetEffectResult::of(Outcome::ListMachines(Err(error))),
+            Err(error) => SetEffectResult::of(SetOutcome::ListMachines(Err(error))),
         },
-        Effect::LookAtSet => SetEffectResult::of(Outcome::LookAtSet(effect_context.get_set().await)),
-        Effect::LookAtMachine { name } => {
-            SetEffectResult::of(Outcome::LookAtMachine(name.clone(), effect_context.get_machine(name).await))
-        }
-        Effect::Adopt(machine) => {
+        SetEffect::LookAtSet => SetEffectResult::of(SetOutcome::LookAtSet(effect_context.get_set().await)),
+        SetEffect::LookAtMachine { name } => SetEffectResult::of(SetOutcome::LookAtMachine(
+            name.clone(),
+            effect_context.get_machine(name).await,
+        )),
+        SetEffect::Adopt(machine) => {
             let wrote = effect_context.set_owner(machine, true).await;
-            SetEffectResult::write(wrote, |result| Outcome::Adopt(machine.uid.clone(), result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Adopt(machine.uid.clone(), result))
         }
-        Effect::Release(machine) => {
+        SetEffect::Release(machine) => {
             let wrote = effect_context.set_owner(machine, false).await;
-            SetEffectResult::write(wrote, |result| Outcome::Release(machine.uid.clone(), result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Release(machine.uid.clone(), result))
         }
-        Effect::Preserve(machine, keep) => {
+        SetEffect::Preserve(machine, keep) => {
             let wrote = effect_context.preserve(machine, *keep).await;
-            SetEffectResult::write(wrote, |result| Outcome::Preserve(machine.uid.clone(), *keep, result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Preserve(machine.uid.clone(), *keep, result))
         }
-        Effect::Sync(machine, parts) => {
+        SetEffect::Sync(machine, parts) => {
             let spec = match (effect_context.machines.get(&machine.uid), &effect_context.observed.template) {
                 (Some(object), Some(template)) => body::sync(object, template, parts),
                 (None, _) | (_, None) => json!({}),
             };
             let patch = Metadata::of(&meta_of(machine)).patch_with_spec(&spec);
             let wrote = effect_context.patch_machine(machine, patch).await;
-            SetEffectResult::write(wrote, |result| Outcome::Sync(machine.uid.clone(), result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Sync(machine.uid.clone(), result))
         }
-        Effect::Create { name, ordinal, birth, class } => {
+        SetEffect::Create { name, ordinal, birth, class } => {
             let wrote = effect_context.create(name, *ordinal, *birth, class.as_ref()).await;
-            SetEffectResult::write(wrote, |result| Outcome::Create(*ordinal, name.clone(), result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Create(*ordinal, name.clone(), result))
         }
-        Effect::Delete(machine, why) => {
+        SetEffect::Delete(machine, why) => {
             let wrote = effect_context.delete(machine, *why).await;
-            SetEffectResult::write(wrote, |result| Outcome::Delete(machine.uid.clone(), *why, result))
+            SetEffectResult::write(wrote, |result| SetOutcome::Delete(machine.uid.clone(), *why, result))
         }
-        Effect::WriteSet(change) => {
-            SetEffectResult::write(effect_context.write_set(change).await, Outcome::WriteSet)
+        SetEffect::WriteSet(change) => {
+            SetEffectResult::write(effect_context.write_set(change).await, SetOutcome::WriteSet)
         }
     }
 }
@@ -190,13 +194,13 @@ impl EffectContext<'_> {
         let others: Vec<&String> = finalizers.filter(|name| *name != names::finalizers::MACHINE).collect();
         let metadata = Metadata::of(self.set).in_version(self.set).with("finalizers", json!(others));
         match self.patch_set(metadata.patch()).await {
-            // The object goes with its last finalizer, so there is no version to wait for.
+            // The object is deleted with its last finalizer, so there is no version to wait for.
             Ok(_) | Err(ActError::Gone) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// On the version that was observed: what is closed is never opened again by a pass that has not seen it.
+    /// In the version that was observed: a reconcile never reopens an ordinal that it has not seen closed.
     async fn write_set(&self, change: &MetaChange) -> WriteOutcome {
         let metadata = Metadata::of(self.set)
             .in_version(self.set)
@@ -205,25 +209,26 @@ impl EffectContext<'_> {
         self.patch_set(metadata.patch()).await
     }
 
-    async fn get_set(&self) -> Result<SetLook, ActError> {
+    async fn get_set(&self) -> Result<CurrentSet, ActError> {
         let name = self.set.name.as_deref().unwrap_or_default();
         let look = within_deadline(self.sets_api().get_metadata_opt(name)).await?.ok_or(ActError::Gone)?;
-        Ok(SetLook {
+        Ok(CurrentSet {
             uid: Uid::new(look.metadata.uid.as_deref().unwrap_or_default()),
             is_deleting: look.metadata.deletion_timestamp.is_some(),
         })
     }
 
-    async fn get_machine(&self, name: &Name) -> Result<TakenBy, ActError> {
+    async fn get_machine(&self, name: &Name) -> Result<NameTakenBy, ActError> {
         let look = within_deadline(self.machines_api().get_metadata_opt(name.as_str())).await?;
         let look = look.ok_or(ActError::Gone)?;
         let mut owners = look.metadata.owner_references.iter().flatten();
         let is_own =
             owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == self.set.uid.as_ref());
-        Ok(if is_own { TakenBy::This } else { TakenBy::Other })
+        Ok(if is_own { NameTakenBy::This } else { NameTakenBy::Other })
     }
 
-    /// Puts the set on the owners of a Machine, or takes it off. The list is written whole, so it must be the one that was seen.
+    /// Adds the set to the owners of a Machine, or removes it. The list is written whole, so it must be the list that
+    /// was read.
     async fn set_owner(&self, machine: &MachineRef, owns: bool) -> WriteOutcome {
         let object = self.machines.get(&machine.uid).ok_or(ActError::Gone)?;
         let owners = serde_json::to_value(&object.metadata.owner_references).unwrap_or_default();
@@ -238,17 +243,23 @@ impl EffectContext<'_> {
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn preserve(&self, machine: &MachineRef, keep: Keep) -> WriteOutcome {
+    async fn preserve(&self, machine: &MachineRef, keep: PreserveChange) -> WriteOutcome {
         let wish = match keep {
-            Keep::Begin => json!(AUTO_PRESERVED),
-            Keep::End => Value::Null,
+            PreserveChange::Begin => json!(AUTO_PRESERVED),
+            PreserveChange::End => Value::Null,
         };
         let annotations = json!({ names::annotations::PRESERVE: wish });
         let metadata = Metadata::of(&meta_of(machine)).with("annotations", annotations);
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn create(&self, name: &Name, ordinal: u32, birth: Birth, class: Option<&Name>) -> WriteOutcome {
+    async fn create(
+        &self,
+        name: &Name,
+        ordinal: u32,
+        birth: CreateMode,
+        class: Option<&Name>,
+    ) -> WriteOutcome {
         let Some(template) = &self.observed.template else {
             return Err(ActError::Invalid { message: "spec.template is missing".to_owned() });
         };
@@ -256,7 +267,7 @@ impl EffectContext<'_> {
         let request =
             create_request(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
         let key = ObjectKey::new(self.namespace(), name.as_str());
-        let expected = (birth == Birth::Claimed).then(|| self.tenant.unstarted.expect(key));
+        let expected = (birth == CreateMode::Claimed).then(|| self.tenant.unstarted.expect(key));
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
         if let Some(expected) = expected {
             expected.created(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
@@ -266,12 +277,16 @@ impl EffectContext<'_> {
 
     /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case. A Machine that the
     /// server has no more, or that has gone at once, is not asked about again while the cache shows it.
-    async fn delete(&self, machine: &MachineRef, why: Why) -> WriteOutcome {
+    async fn delete(&self, machine: &MachineRef, why: DeleteReason) -> WriteOutcome {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());
         let resource_version = match why {
-            Why::SetDeleted => None,
-            Why::Surplus | Why::Marked | Why::Failed | Why::Unhealthy | Why::Exhausted => observed,
+            DeleteReason::SetDeleted => None,
+            DeleteReason::Surplus
+            | DeleteReason::Marked
+            | DeleteReason::Failed
+            | DeleteReason::Unhealthy
+            | DeleteReason::Exhausted => observed,
         };
         let preconditions = Preconditions { uid: Some(machine.uid.to_string()), resource_version };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };

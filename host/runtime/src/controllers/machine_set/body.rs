@@ -1,11 +1,11 @@
-//! What a set writes: the Machines that it makes, and what it hands down to those that are there.
+//! Objects that a set writes: new Machines, and patches of existing ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineSet, MachineSpec, names};
-use machinist_core::machine_set::{Birth, Part};
+use machinist_core::machine_set::{CreateMode, SyncedPart};
 use machinist_core::value::id::Name;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +13,8 @@ use crate::controllers::objects::{inherited, merge};
 
 use super::machine_fact::{configuration, node_template};
 
-/// The template as Machines get it: a creation time-out that was found out for the deployment wins, and nobody gets a VM that is
-/// there already.
+/// Returns the template for Machines: a creation time-out that was measured for the deployment wins, and no Machine
+/// gets an existing VM.
 ///
 /// Leaves out values that cannot be parsed, and reports them.
 pub(super) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
@@ -50,13 +50,13 @@ pub(super) fn owner_reference(set: &MachineSet) -> Value {
     })
 }
 
-/// A Machine that is to be made. It carries all that its first pass would otherwise write.
+/// Returns a new Machine. It has everything that its first reconcile would otherwise write.
 pub(super) fn machine(
     set: &MachineSet,
     template: &MachineTemplate,
     name: &Name,
     ordinal: u32,
-    birth: Birth,
+    birth: CreateMode,
 ) -> Value {
     let metadata = template.metadata.as_ref();
     let labels = metadata.map(TemplateMetadata::labels).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn machine(
     annotations.insert(names::annotations::ORDINAL.to_owned(), ordinal.to_string());
     let ours = names::finalizers::MACHINE;
     match birth {
-        Birth::Claimed => {
+        CreateMode::Claimed => {
             let priority = names::annotations::PRIORITY.to_owned();
             annotations.entry(priority).or_insert_with(|| names::annotations::DEFAULT_PRIORITY.to_owned());
             if !finalizers.iter().any(|name| name == ours) {
@@ -73,7 +73,7 @@ pub(super) fn machine(
             }
         }
         // Whoever reads the finalizer may believe that a VM was asked for.
-        Birth::Unclaimed => finalizers.retain(|name| name != ours),
+        CreateMode::Unclaimed => finalizers.retain(|name| name != ours),
     }
     json!({
         "apiVersion": names::API_VERSION,
@@ -91,25 +91,25 @@ pub(super) fn machine(
 }
 
 /// The `spec` of a merge patch that hands parts down to a Machine.
-pub(super) fn sync(machine: &Machine, template: &MachineTemplate, parts: &BTreeSet<Part>) -> Value {
+pub(super) fn sync(machine: &Machine, template: &MachineTemplate, parts: &BTreeSet<SyncedPart>) -> Value {
     let (has, wanted) = (&machine.spec, &template.spec);
     let mut spec = Map::new();
     for part in parts {
         match part {
-            Part::NodeTemplate => {
+            SyncedPart::NodeTemplate => {
                 let (has, wanted) = (raw_template(has), node_template(wanted.node_template.as_ref()));
                 if let Some(change) = merge::difference(&has, &wanted) {
                     spec.insert("nodeTemplate".to_owned(), change);
                 }
             }
-            Part::Configuration => {
+            SyncedPart::Configuration => {
                 let value =
                     |spec: &MachineSpec| serde_json::to_value(configuration(spec)).unwrap_or_default();
                 if let Some(Value::Object(changes)) = merge::difference(&value(has), &value(wanted)) {
                     spec.extend(changes);
                 }
             }
-            Part::ClassKind => {
+            SyncedPart::ClassKind => {
                 spec.insert("class".to_owned(), json!({ "kind": wanted.class.kind }));
             }
         }
@@ -117,7 +117,7 @@ pub(super) fn sync(machine: &Machine, template: &MachineTemplate, parts: &BTreeS
     Value::Object(spec)
 }
 
-/// As it stands on the Machine, with all that is to be taken away.
+/// Returns the node template of the Machine, with every field that a patch may have to remove.
 fn raw_template(spec: &MachineSpec) -> Value {
     serde_json::to_value(&spec.node_template).unwrap_or_default()
 }
@@ -153,7 +153,7 @@ mod tests {
     fn a_machine_is_created_with_all_that_its_first_reconcile_would_write() {
         let (set, name) = (set(), Name::new("pool-1"));
         let template = machine_template(&set).0.unwrap();
-        let body = machine(&set, &template, &name, 4, Birth::Claimed);
+        let body = machine(&set, &template, &name, 4, CreateMode::Claimed);
         let metadata = &body["metadata"];
         assert_eq!(metadata["labels"], json!({ "a": "1" }));
         assert_eq!(
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(metadata["ownerReferences"], json!([owner_reference(&set)]));
         assert_eq!(body["spec"]["creationTimeout"], "7m0s");
         assert_eq!(body["spec"].get("providerID"), None);
-        let unclaimed = machine(&set, &template, &name, 4, Birth::Unclaimed);
+        let unclaimed = machine(&set, &template, &name, 4, CreateMode::Unclaimed);
         assert_eq!(unclaimed["metadata"]["finalizers"], json!(["x/y"]));
         assert_eq!(unclaimed["metadata"]["annotations"].get(names::annotations::PRIORITY), None);
     }
@@ -194,7 +194,8 @@ mod tests {
             "nodeTemplate": { "metadata": { "labels": { "old": "1" } }, "spec": { "taints": [{ "key": "k", "effect": "NoSchedule" }] } },
         } }))
         .unwrap();
-        let all = BTreeSet::from([Part::NodeTemplate, Part::Configuration, Part::ClassKind]);
+        let all =
+            BTreeSet::from([SyncedPart::NodeTemplate, SyncedPart::Configuration, SyncedPart::ClassKind]);
         let patch = sync(&machine, &template, &all);
         assert_eq!(
             patch,

@@ -1,9 +1,11 @@
-//! What a pass has to tell of its set.
+//! Events about a set.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
-use machinist_core::machine::{Severity, Wake};
-use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Reason, Why};
+use machinist_core::machine::{Requeue, Severity};
+use machinist_core::machine_set::{
+    DeleteReason, SetConclusion, SetConditionKind, SetEffect, SetOutcome, SetReason,
+};
 
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
@@ -14,7 +16,7 @@ use super::observe::ObservedSet;
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
 
-/// What the effects of a pass come to.
+/// The actions of a reconcile.
 #[derive(Default)]
 pub(super) struct Actions {
     made: Vec<String>,
@@ -26,14 +28,16 @@ pub(super) struct Actions {
 
 impl Actions {
     /// Remembers an effect that users see.
-    pub(super) fn note(&mut self, effect: &Effect, outcome: &Outcome) {
+    pub(super) fn note(&mut self, effect: &SetEffect, outcome: &SetOutcome) {
         match (effect, outcome) {
-            (Effect::Create { name, .. }, Outcome::Create(_, _, Ok(()))) => self.made.push(name.to_string()),
-            (Effect::Delete(machine, why), Outcome::Delete(_, _, Ok(()))) => {
-                self.deleted.push(machine.name.to_string());
-                self.stale += usize::from(*why == Why::Unhealthy);
+            (SetEffect::Create { name, .. }, SetOutcome::Create(_, _, Ok(()))) => {
+                self.made.push(name.to_string());
             }
-            (Effect::WriteSet(change), Outcome::WriteSet(Ok(()))) => {
+            (SetEffect::Delete(machine, why), SetOutcome::Delete(_, _, Ok(()))) => {
+                self.deleted.push(machine.name.to_string());
+                self.stale += usize::from(*why == DeleteReason::Unhealthy);
+            }
+            (SetEffect::WriteSet(change), SetOutcome::WriteSet(Ok(()))) => {
                 if let Some(label) = change.labels.get(names::labels::FREEZE) {
                     self.freeze = Some(label.is_some());
                 }
@@ -43,9 +47,9 @@ impl Actions {
     }
 
     /// What of it is counted.
-    pub(super) fn counted(&self, conclusion: &Conclusion) -> Vec<(Option<Pool>, Milestone)> {
+    pub(super) fn counted(&self, conclusion: &SetConclusion) -> Vec<(Option<Pool>, Milestone)> {
         let frozen =
-            conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::Frozen);
+            conclusion.status.conditions.iter().find(|condition| condition.kind == SetConditionKind::Frozen);
         let freeze = self.freeze.map(|freezes| match (freezes, frozen) {
             (true, frozen) => Milestone::SetFrozen(frozen.map_or("", |condition| condition.reason)),
             (false, _) => Milestone::SetThawed,
@@ -55,7 +59,7 @@ impl Actions {
     }
 
     /// One Event for all Machines that were made, one for all that were deleted, one when the freeze changed.
-    pub(super) fn into_events(self, observed: &ObservedSet, conclusion: &Conclusion) -> Vec<Event> {
+    pub(super) fn into_events(self, observed: &ObservedSet, conclusion: &SetConclusion) -> Vec<Event> {
         let about = || About::of("MachineSet", &observed.set.metadata);
         let counted = |reason: &'static str, done: &str, machines: &[String]| {
             (!machines.is_empty()).then(|| Event {
@@ -66,8 +70,11 @@ impl Actions {
         let made = counted(names::events::SUCCESSFUL_CREATE, "created", &self.made);
         let deleted = counted(names::events::SUCCESSFUL_DELETE, "deleted", &self.deleted);
         let freeze = self.freeze.map(|freezes| {
-            let frozen =
-                conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::Frozen);
+            let frozen = conclusion
+                .status
+                .conditions
+                .iter()
+                .find(|condition| condition.kind == SetConditionKind::Frozen);
             let (reason, message) = if freezes {
                 let message = frozen.map(|condition| condition.message.clone()).unwrap_or_default();
                 (names::events::FROZE_SET, message)
@@ -91,7 +98,7 @@ fn list(machines: &[String]) -> String {
 }
 
 /// Why the set is as it is, and which of its conditions have changed.
-pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &Conclusion) -> Vec<Event> {
+pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &SetConclusion) -> Vec<Event> {
     let about = || About::of("MachineSet", &observed.set.metadata);
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
@@ -99,13 +106,16 @@ pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &Conclusion) -> 
     let has_reason = stored.is_some_and(|stored| stored.reason == reason);
     let mut events = vec![Event {
         severity: conclusion.reason.severity(),
-        repeats: matches!(conclusion.wake, Wake::Retry { .. }),
+        repeats: matches!(conclusion.wake, Requeue::Retry { .. }),
         is_known: has_reason && stored.is_some_and(|stored| stored.message == message),
         is_implied: is_in_between(conclusion.reason),
         ..Event::normal(about(), "state", reason, conclusion.message.clone())
     }];
-    let failure =
-        conclusion.status.conditions.iter().find(|condition| condition.kind == ConditionKind::ReplicaFailure);
+    let failure = conclusion
+        .status
+        .conditions
+        .iter()
+        .find(|condition| condition.kind == SetConditionKind::ReplicaFailure);
     // By the names that others count; the state says the same.
     events.extend(failure.map(|failure| Event {
         severity: Severity::Warning,
@@ -127,31 +137,31 @@ pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &Conclusion) -> 
 }
 
 /// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the rest.
-fn is_in_between(reason: Reason) -> bool {
+fn is_in_between(reason: SetReason) -> bool {
     match reason {
-        Reason::Creating
-        | Reason::Removing
-        | Reason::Waiting
-        | Reason::WaitingForDeployment
-        | Reason::CachesBehind
-        | Reason::AllAvailable
-        | Reason::Deleting
-        | Reason::Deleted => true,
-        Reason::InvalidSet
-        | Reason::ClassNotNamed
-        | Reason::SelectsEverything
-        | Reason::SelectorMismatch
-        | Reason::CreationFailed
-        | Reason::DeletionFailed
-        | Reason::ClaimFailed
-        | Reason::FinalizerHeld
-        | Reason::WriteFailed
-        | Reason::Held
-        | Reason::InvalidOption
-        | Reason::UnreadableMachine
-        | Reason::Frozen
-        | Reason::ScaleUpDisabled
-        | Reason::Orphaning => false,
+        SetReason::Creating
+        | SetReason::Removing
+        | SetReason::Waiting
+        | SetReason::WaitingForDeployment
+        | SetReason::CachesBehind
+        | SetReason::AllAvailable
+        | SetReason::Deleting
+        | SetReason::Deleted => true,
+        SetReason::InvalidSet
+        | SetReason::ClassNotNamed
+        | SetReason::SelectsEverything
+        | SetReason::SelectorMismatch
+        | SetReason::CreationFailed
+        | SetReason::DeletionFailed
+        | SetReason::ClaimFailed
+        | SetReason::FinalizerHeld
+        | SetReason::WriteFailed
+        | SetReason::Held
+        | SetReason::InvalidOption
+        | SetReason::UnreadableMachine
+        | SetReason::Frozen
+        | SetReason::ScaleUpDisabled
+        | SetReason::Orphaning => false,
     }
 }
 

@@ -19,8 +19,8 @@ pub(super) struct MachineListing {
     pub(super) version: String,
 }
 
-/// Without a version in the request, which makes the server look at what is stored and not at what it remembers. All pages
-/// are of the version of the first. A Machine that cannot be decoded harms only itself.
+/// Lists Machines. Without a version in the request, so that the server reads its storage and not its cache. All pages
+/// have the version of the first. A Machine that cannot be decoded affects only itself.
 pub(super) async fn list(api: &Api<DeserializeGuard<Machine>>) -> Result<MachineListing, ActError> {
     let (mut machines, mut unreadable) = (Vec::new(), Vec::new());
     let mut params = ListParams::default().limit(PAGE);

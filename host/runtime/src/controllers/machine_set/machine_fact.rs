@@ -9,7 +9,7 @@ use machinist_api::{Machine, MachineSet, MachineSpec, names};
 use machinist_core::driver::error::Code;
 use machinist_core::machine::OperationFact;
 use machinist_core::machine_set::creation::names::ordinal_of;
-use machinist_core::machine_set::{ChildFact, Owner, Part};
+use machinist_core::machine_set::{ChildFact, MachineOwner, SyncedPart};
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use machinist_core::value::phase::{OperationState, OperationType};
 use serde_json::Value;
@@ -20,8 +20,8 @@ use crate::controllers::objects::selection::labels_of;
 use crate::controllers::objects::{inherited, merge};
 use crate::controllers::state::TenantState;
 
-/// A Machine whose metadata is all that can be read: as it was when it could be, and as its metadata says. The facts of
-/// its Node are left out, and nothing is handed down to it.
+/// Returns a Machine of which only the metadata can be decoded: the last copy, with that metadata. The facts of its
+/// Node are left out, and it gets no settings of its set.
 pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let name = meta.name.as_deref().unwrap_or_default();
@@ -31,7 +31,7 @@ pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     Machine { metadata: meta.clone(), spec, status }
 }
 
-/// The facts of one Machine. `template` is what the set hands down, see [`super::body::inherited`].
+/// Returns the facts of one Machine. `template` is that of [`super::body::machine_template`].
 pub(super) fn fact(
     tenant: &TenantState,
     shared: &SharedNodes,
@@ -77,7 +77,7 @@ pub(super) fn fact(
     }
 }
 
-/// The cloud said last that it has no capacity for it, and has made no VM.
+/// Returns whether the cloud reported last that it has no capacity for it, and no VM exists.
 fn is_exhausted(machine: &Machine) -> bool {
     let last = machine.status.as_ref().map(|status| &status.last_operation);
     let is_creation = last.and_then(operation_of)
@@ -86,16 +86,16 @@ fn is_exhausted(machine: &Machine) -> bool {
     machine.provider_id().is_none() && is_creation && code == Some(Code::ResourceExhausted.name())
 }
 
-fn owner(meta: &ObjectMeta, set: &Uid) -> Owner {
+fn owner(meta: &ObjectMeta, set: &Uid) -> MachineOwner {
     let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
     match controller {
-        None => Owner::None,
-        Some(owner) if owner.uid == set.as_str() => Owner::This,
-        Some(owner) => Owner::Other(Name::new(owner.name.as_str())),
+        None => MachineOwner::None,
+        Some(owner) if owner.uid == set.as_str() => MachineOwner::This,
+        Some(owner) => MachineOwner::Other(Name::new(owner.name.as_str())),
     }
 }
 
-/// What the Node's annotation wishes; empty for nothing, `None` without a Node. One that is another Machine's is none.
+/// Returns the wish in the Node's annotation; empty for none, `None` without a Node of its own.
 fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<String> {
     let node = own_node(tenant, shared, machine)?;
     let annotations = node.metadata.annotations.as_ref();
@@ -103,20 +103,20 @@ fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> O
 }
 
 /// Where a Machine differs from what is handed down.
-fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<Part> {
+fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<SyncedPart> {
     let differs = [
         (
-            Part::NodeTemplate,
+            SyncedPart::NodeTemplate,
             node_templates_differ(has.node_template.as_ref(), wanted.node_template.as_ref()),
         ),
         // The same time in another writing is no difference: nothing is written for it.
-        (Part::Configuration, configuration(&inherited::normalized(has)) != configuration(wanted)),
-        (Part::ClassKind, has.class.kind != wanted.class.kind),
+        (SyncedPart::Configuration, configuration(&inherited::normalized(has)) != configuration(wanted)),
+        (SyncedPart::ClassKind, has.class.kind != wanted.class.kind),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()
 }
 
-/// Templates are kept as they were written: an empty one is as good as none.
+/// Templates are stored as they were written: an empty one is equal to none.
 fn node_templates_differ(has: Option<&NodeTemplate>, wanted: Option<&NodeTemplate>) -> bool {
     // Most are equal as they are, and looking further costs.
     if has == wanted {

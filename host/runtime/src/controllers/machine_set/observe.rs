@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use machinist_core::disruption::requests::Permits;
 use machinist_core::machine::ClassFact;
 use machinist_core::machine_deployment::Strategy;
 use machinist_core::machine_set::{
-    ChildFact, ConditionKind, DeploymentFact, FailedJoins, Freshness, OwnConditionKind, SelectorFact,
-    SetFact, SetNames, SetView, TemplateFact, ToldFact,
+    ChildFact, FailedJoins, Freshness, ReplicaLimitFact, ReportedSetStatus, SetConditionKind, SetFact,
+    SetNames, SetOwnConditionKind, SetSelectorFact, SetView, TemplateFact,
 };
 use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, Uid};
@@ -29,7 +29,7 @@ use crate::driver_calls::driver_choice::DriverChoice;
 
 use super::{Members, body, machine_fact as child};
 
-/// Labels and annotations that a set's pass writes.
+/// Labels and annotations that a set's reconcile writes.
 static NAMES: SetNames = SetNames {
     freeze: names::labels::FREEZE,
     freeze_value: names::labels::TRUE,
@@ -38,14 +38,15 @@ static NAMES: SetNames = SetNames {
     failed_joins: names::annotations::FAILED_JOINS,
 };
 
-/// Who deletes an object with this finalizer wants what it owns to stay.
+/// The finalizer of a deletion that orphans dependents.
 const ORPHAN: &str = "orphan";
 
-/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
+/// again.
 pub(super) struct ObservedSet {
     pub(super) view: SetView,
     pub(super) set: Arc<MachineSet>,
-    /// What it hands down.
+    /// The template that its Machines get.
     pub(super) template: Option<MachineTemplate>,
     /// The Machines of the view.
     pub(super) machines: BTreeMap<Uid, Arc<Machine>>,
@@ -64,8 +65,8 @@ pub(super) fn observe(
     let (template, problems) = body::machine_template(&set);
     let fact = SetFact { problems, ..set_fact(key, &set) };
     let selector = match &fact.selector {
-        SelectorFact::Given(selector) => Some(selector),
-        SelectorFact::Missing | SelectorFact::Invalid(_) => None,
+        SetSelectorFact::Given(selector) => Some(selector),
+        SetSelectorFact::Missing | SetSelectorFact::Invalid(_) => None,
     };
     let mut machines: BTreeMap<ObjectKey, Arc<Machine>> =
         members.machines.iter().filter_map(|key| Some((key.clone(), tenant.machines.get(key)?))).collect();
@@ -80,7 +81,7 @@ pub(super) fn observe(
         );
     }
     machines.retain(|_, machine| !tenant.deleted.contains(machine.metadata.uid.as_deref()));
-    // The copy of a Machine that cannot be decoded says what was, also of its owner.
+    // The copy of a Machine that cannot be decoded is older, its owner included.
     let undecoded: BTreeMap<ObjectKey, Arc<ObjectMeta>> = tenant.machines.unreadable().into_iter().collect();
     machines.retain(|key, _| !undecoded.contains_key(key));
     let unreadable = unreadable(tenant, key, &set, undecoded);
@@ -138,8 +139,8 @@ pub(super) fn listed(
     unreadable: Vec<ObjectMeta>,
 ) -> (Vec<ChildFact>, BTreeMap<Uid, Arc<Machine>>) {
     let selector = match &observed.view.set.selector {
-        SelectorFact::Given(selector) => Some(selector),
-        SelectorFact::Missing | SelectorFact::Invalid(_) => None,
+        SetSelectorFact::Given(selector) => Some(selector),
+        SetSelectorFact::Missing | SetSelectorFact::Invalid(_) => None,
     };
     let concerned = machines.into_iter().filter(|machine| concerns(&observed.set, selector, machine));
     let machines: Vec<Arc<Machine>> = concerned.map(Arc::new).collect();
@@ -179,10 +180,10 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
     let (labels, finalizers) = (labels_of(meta), meta.finalizers.as_deref().unwrap_or_default());
     let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name));
     let selector = match &set.spec.selector {
-        None => SelectorFact::Missing,
+        None => SetSelectorFact::Missing,
         Some(selector) => match selection::parse(selector) {
-            Ok(selector) => SelectorFact::Given(selector),
-            Err(error) => SelectorFact::Invalid(error.to_string()),
+            Ok(selector) => SetSelectorFact::Given(selector),
+            Err(error) => SetSelectorFact::Invalid(error.to_string()),
         },
     };
     SetFact {
@@ -214,20 +215,20 @@ fn template_fact(template: &MachineTemplate) -> TemplateFact {
     TemplateFact { labels, class }
 }
 
-fn reported_status(set: &MachineSet) -> ToldFact {
-    let Some(status) = &set.status else { return ToldFact::default() };
-    let is_frozen = |kind: &str, status: &str| kind == ConditionKind::Frozen.as_str() && status == "True";
+fn reported_status(set: &MachineSet) -> ReportedSetStatus {
+    let Some(status) = &set.status else { return ReportedSetStatus::default() };
+    let is_frozen = |kind: &str, status: &str| kind == SetConditionKind::Frozen.as_str() && status == "True";
     let own = status.machinist.as_ref();
-    let says_bad = |kind: OwnConditionKind| {
+    let says_bad = |kind: SetOwnConditionKind| {
         let bad = kind.bad().to_string();
         own.is_some_and(|own| {
             own.conditions.iter().any(|condition| condition.type_ == kind.as_str() && condition.status == bad)
         })
     };
-    ToldFact {
+    ReportedSetStatus {
         is_frozen: status.conditions.iter().any(|condition| is_frozen(&condition.type_, &condition.status)),
-        is_overlapping: says_bad(OwnConditionKind::Overlapping),
-        is_invalid: says_bad(OwnConditionKind::Valid),
+        is_overlapping: says_bad(SetOwnConditionKind::Overlapping),
+        is_invalid: says_bad(SetOwnConditionKind::Valid),
         operation: operation_of(&status.last_operation),
     }
 }
@@ -247,7 +248,8 @@ fn deployment_of(tenant: &TenantState, key: &ObjectKey, set: &MachineSet) -> Opt
     (deployment.metadata.uid.as_ref() == Some(&owner.uid)).then_some(deployment)
 }
 
-/// Which failed Machines it lets go. Whoever runs deployments elsewhere may let nobody go, so that nobody waits for it.
+/// Returns the failed Machines that the deployment permits to delete. If deployments are reconciled elsewhere, all of
+/// them: nobody may answer there.
 fn permits(tenant: &TenantState, deployment: &MachineDeployment) -> Permits {
     let annotations =
         deployment.metadata.annotations.as_ref().filter(|_| tenant.settings.controllers.deployments);
@@ -255,10 +257,10 @@ fn permits(tenant: &TenantState, deployment: &MachineDeployment) -> Permits {
 }
 
 /// How many Machines it may have.
-fn limit(tenant: &TenantState, deployment: &MachineDeployment) -> DeploymentFact {
+fn limit(tenant: &TenantState, deployment: &MachineDeployment) -> ReplicaLimitFact {
     let replicas = deployment.spec.replicas.unwrap_or_default();
     let wanted = u32::try_from(replicas).unwrap_or_default();
     let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), tenant.nodes.is_some());
     let surge = strategy.map_or(0, |strategy| strategy.bounds(wanted).most().saturating_sub(wanted));
-    DeploymentFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) }
+    ReplicaLimitFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) }
 }

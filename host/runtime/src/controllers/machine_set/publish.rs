@@ -1,4 +1,4 @@
-//! The one status write of a pass, and only when the status says something else than before.
+//! The one status write of a reconcile, only if the status differs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use kube::Api;
 use machinist_api::machine::LastOperation;
 use machinist_api::machine_set::{MachineSetCondition, MachineSummary};
 use machinist_api::{Machine, MachineSet, MachineSetStatus};
-use machinist_core::machine::Wake;
-use machinist_core::machine_set::{Conclusion, ConditionKind, Reason, SetStatus};
+use machinist_core::machine::Requeue;
+use machinist_core::machine_set::{SetConclusion, SetConditionKind, SetReason, SetStatus};
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use machinist_core::value::id::Uid;
 use serde::Serialize;
@@ -22,15 +22,15 @@ use crate::controllers::objects::status_write::{Published, StatusTarget, send};
 
 use super::observe::ObservedSet;
 
-/// `version` is that of the set as this pass has written it, or as it was observed.
+/// `version` is that of the set as this reconcile has written it, or as it was observed.
 pub(super) async fn publish(
     context: &Context,
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     version: Option<&str>,
 ) -> Published {
-    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
     if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
@@ -51,11 +51,11 @@ pub(super) async fn publish(
     send(object, status, conclusion.wake).await
 }
 
-/// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
+/// A merge patch of the differences; `None` without any. Times alone are no difference.
 fn status_patch(
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     now: Timestamp,
 ) -> Option<Map<String, Value>> {
     let empty = MachineSetStatus::default();
@@ -96,7 +96,7 @@ fn status_patch(
 
 /// Conditions that others count; those of kinds that we do not know stay.
 fn conditions(old: &[MachineSetCondition], status: &SetStatus, now: Timestamp) -> Option<Value> {
-    let kinds = [ConditionKind::ReplicaFailure, ConditionKind::Frozen];
+    let kinds = [SetConditionKind::ReplicaFailure, SetConditionKind::Frozen];
     let is_ours =
         |condition: &&MachineSetCondition| kinds.iter().any(|kind| kind.as_str() == condition.type_);
     let wanted = status.conditions.iter().map(|condition| {
@@ -122,7 +122,7 @@ fn listed<T: Serialize>(items: &[T]) -> Value {
     if items.is_empty() { Value::Null } else { json!(items) }
 }
 
-fn last_operation(current: &MachineSetStatus, conclusion: &Conclusion, now: Timestamp) -> Option<Value> {
+fn last_operation(current: &MachineSetStatus, conclusion: &SetConclusion, now: Timestamp) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
     let last = &current.last_operation;
     let is_same = last.description.as_deref() == Some(&operation.text)
@@ -171,13 +171,13 @@ fn failed_machines(
 fn own(
     observed: &ObservedSet,
     current: &MachineSetStatus,
-    conclusion: &Conclusion,
+    conclusion: &SetConclusion,
     now: Timestamp,
 ) -> Option<Value> {
     let old: &[Condition] =
         current.machinist.as_ref().map(|own| own.conditions.as_slice()).unwrap_or_default();
     let generation = observed.set.metadata.generation;
-    let ready = if conclusion.reason == Reason::AllAvailable { "True" } else { "False" };
+    let ready = if conclusion.reason == SetReason::AllAvailable { "True" } else { "False" };
     let mut changed = vec![condition(
         old,
         (READY, ready),

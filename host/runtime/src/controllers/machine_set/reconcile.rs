@@ -1,4 +1,4 @@
-//! One pass over a set: observe once, then ask the core and act until it concludes.
+//! One reconcile of a set: observe once, then ask the core and act until it concludes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use kube::core::ObjectMeta;
 use machinist_api::Machine;
-use machinist_core::machine::Wake;
-use machinist_core::machine_set::{Conclusion, Freshness, Progress, Step, invariants, step};
+use machinist_core::machine::Requeue;
+use machinist_core::machine_set::{Freshness, SetConclusion, SetProgress, SetStep, invariants, step};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ObjectKey, Uid};
 use tracing::{debug, warn};
@@ -27,7 +27,7 @@ use super::{Members, publish};
 /// Seven batches make a hundred Machines, and each question before that takes a few. More than this is a bug.
 const BATCHES_PER_RECONCILE: usize = 32;
 
-/// Runs a pass. `members` are the Machines that the set may control.
+/// Reconciles a set. `members` are the Machines that it may control.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -37,15 +37,15 @@ pub(crate) async fn run(
 ) -> Report {
     let gate = context.gate_state.borrow().gate;
     let Some(observed) = observe(tenant, gate, key, members, freshness) else {
-        return Report::only(Wake::Gone);
+        return Report::only(Requeue::Gone);
     };
-    let mut progress = Progress::default();
+    let mut progress = SetProgress::default();
     let mut state = SetReconcileState::of(&observed);
-    // One moment for the whole pass: who goes must not change between its batches.
+    // One time for the whole reconcile: the choice of Machines to delete must not change between its batches.
     let now = context.clock.now();
     for _ in 0..BATCHES_PER_RECONCILE {
         match step(&observed.view, &progress, now) {
-            Step::Act(effects) => {
+            SetStep::Act(effects) => {
                 debug_assert_eq!(
                     invariants::batch(&observed.view, &progress, &effects, now),
                     Ok(()),
@@ -76,7 +76,7 @@ pub(crate) async fn run(
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => {
+            SetStep::Finish(conclusion) => {
                 let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 return finish(context, &observed, &progress, &conclusion, state).await;
@@ -84,13 +84,13 @@ pub(crate) async fn run(
         }
     }
     warn!("pass cut off: the steps do not come to an end");
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     state.report(&observed, &progress, wake, Vec::new())
 }
 
-/// What a pass carries from batch to batch beside the outcomes.
+/// The state of a reconcile from batch to batch, beside the outcomes.
 struct SetReconcileState {
-    /// The set's metadata, in the version that this pass has written last.
+    /// The set's metadata, in the last version that this reconcile has written.
     set: ObjectMeta,
     machines: BTreeMap<Uid, Arc<Machine>>,
     wrote: Vec<(Kind, String)>,
@@ -111,8 +111,14 @@ impl SetReconcileState {
         }
     }
 
-    fn report(self, observed: &ObservedSet, progress: &Progress, wake: Wake, events: Vec<Event>) -> Report {
-        let ended = (wake == Wake::Gone).then(|| observed.set.metadata.uid.clone()).flatten();
+    fn report(
+        self,
+        observed: &ObservedSet,
+        progress: &SetProgress,
+        wake: Requeue,
+        events: Vec<Event>,
+    ) -> Report {
+        let ended = (wake == Requeue::Gone).then(|| observed.set.metadata.uid.clone()).flatten();
         Report {
             wrote: self.wrote,
             is_unclear: progress.is_unclear(),
@@ -128,8 +134,8 @@ impl SetReconcileState {
 async fn finish(
     context: &Context,
     observed: &ObservedSet,
-    progress: &Progress,
-    conclusion: &Conclusion,
+    progress: &SetProgress,
+    conclusion: &SetConclusion,
     mut state: SetReconcileState,
 ) -> Report {
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");

@@ -1,4 +1,4 @@
-//! Conditions in `status.machinist`, and what counts as news among them.
+//! Conditions in `status.machinist`, and which differences count.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -10,7 +10,7 @@ pub(crate) const READY: &str = "Ready";
 /// The longest message of a condition.
 pub(crate) const MESSAGE_BYTES: usize = 2_048;
 
-/// A condition as it is to stand. Its time stays where its status does.
+/// Returns a condition. Its time stays if its status does.
 pub(crate) fn condition(
     old: &[Condition],
     (kind, status): (&str, &str),
@@ -42,12 +42,12 @@ pub(crate) fn is_same_text(old: &str, new: &str, repeats: bool) -> bool {
     old == new || (repeats && masked(old) == masked(new))
 }
 
-/// All of them say what stands there already.
+/// Returns whether all of them are in the list already.
 pub(crate) fn are_unchanged(old: &[Condition], new: &[Condition]) -> bool {
     new.iter().all(|new| old.iter().any(|old| is_same(old, new, false)))
 }
 
-/// The list with those that changed in their places at the end.
+/// Returns the list with the changed conditions at its end.
 pub(crate) fn merged<'a>(old: &'a [Condition], changed: &'a [Condition]) -> Vec<&'a Condition> {
     let is_kept = |old: &&Condition| changed.iter().all(|new| new.type_ != old.type_);
     old.iter().filter(is_kept).chain(changed).collect()

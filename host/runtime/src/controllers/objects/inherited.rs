@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machinist_api::{MachineSpec, names};
 use machinist_core::machine::inherited;
 
-/// Names of the fields that hold a duration, in the order of [`durations`].
+/// Names of the fields with a duration, in the order of [`durations`].
 const DURATIONS: [&str; 5] =
     ["creationTimeout", "healthTimeout", "drainTimeout", "inPlaceUpdateTimeout", "machinePreserveTimeout"];
 
@@ -19,8 +19,8 @@ fn durations(spec: &mut MachineSpec) -> [&mut Option<String>; 5] {
     ]
 }
 
-/// Returns the spec without the settings that cannot be understood, and what is wrong with each of these. `at` is the
-/// path of the spec, with a dot at its end.
+/// Returns the spec without its invalid settings, and a problem for each of them. `at` is the path of the spec, with a
+/// dot at its end.
 pub(crate) fn valid_settings(spec: &MachineSpec, at: &str) -> (MachineSpec, Vec<String>) {
     let mut spec = spec.clone();
     let mut problems = Vec::new();
@@ -48,8 +48,8 @@ pub(crate) fn effective_creation_timeout(
     inherited::time_out(&format!("annotation {name}"), text)
 }
 
-/// Returns the spec with all durations in one writing, to compare it with another. What cannot be understood stays as
-/// it is, so that it differs from all that is handed down.
+/// Returns the spec with all durations in one form, for comparison. An invalid setting stays as it is, so that it
+/// differs from every valid one.
 pub(crate) fn normalized(spec: &MachineSpec) -> MachineSpec {
     let mut spec = spec.clone();
     for value in durations(&mut spec) {

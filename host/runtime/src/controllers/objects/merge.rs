@@ -1,9 +1,9 @@
-//! What a JSON merge patch must say so that one value becomes another.
+//! JSON merge patches from one value to another.
 
 use serde_json::{Map, Value};
 
-/// The patch that turns `from` into `to`; `None` when they are equal. Fields that are null count as absent, as merge patches
-/// cannot tell the two apart.
+/// Returns the patch that turns `from` into `to`; `None` if they are equal. Null fields count as absent, since merge
+/// patches cannot tell the two apart.
 pub(crate) fn difference(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
         return (from != to).then(|| to.clone());

@@ -3,7 +3,8 @@
 use kube::core::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-/// The `metadata` of a merge patch. Always for one incarnation of the object: a later one of the same name is a conflict.
+/// The `metadata` of a merge patch, always for one incarnation of the object: a later one of the same name is a
+/// conflict.
 pub(crate) struct Metadata(Map<String, Value>);
 
 impl Metadata {
@@ -17,7 +18,6 @@ impl Metadata {
         self.with("resourceVersion", json!(meta.resource_version))
     }
 
-    /// With a field.
     pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
         self.0.insert(field.to_owned(), value);
         self
@@ -31,7 +31,6 @@ impl Metadata {
         }
     }
 
-    /// The patch.
     pub(crate) fn patch(self) -> Value {
         json!({ "metadata": self.0 })
     }

@@ -11,7 +11,6 @@ pub(crate) fn labels_of(meta: &ObjectMeta) -> Labels {
     meta.labels.clone().unwrap_or_default()
 }
 
-/// The selector, parsed.
 pub(crate) fn parse(selector: &LabelSelector) -> Result<Selector, Error> {
     let empty = BTreeMap::new();
     let expressions = selector.match_expressions.iter().flatten().map(|requirement| RawRequirement {

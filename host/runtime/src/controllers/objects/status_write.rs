@@ -1,8 +1,8 @@
 //! Writes to the status of a custom resource, meant for one incarnation of it.
 //!
-//! Of the metadata of such a write a server takes the version only: the uid in it holds nobody off (`conformance.txt`,
-//! "preconditions"). So the version is the precondition. Others write the object too; then it is looked at again, and
-//! written if it is still the same one.
+//! A server checks only the version in the metadata of such a write; the uid excludes nobody (`conformance.txt`,
+//! "preconditions"). So the version is the precondition. If others wrote the object meanwhile, it is read again, and
+//! written if it is the same incarnation.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource, ResourceExt};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::Wake;
+use machinist_core::machine::Requeue;
 use machinist_core::scheduling::retry::RetryPolicy;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -20,10 +20,10 @@ use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
 use crate::context::own_status::{OwnStatus, SendMode};
 
-/// How often others may be faster; the next pass tries again.
+/// How often others may be faster; the next reconcile tries again.
 const ATTEMPTS: usize = 3;
 
-/// What has become of a pass's one status write.
+/// The result of a reconcile's one status write.
 pub(crate) enum Published {
     /// There was nothing to say, or nobody is left to say it to.
     Nothing,
@@ -31,31 +31,30 @@ pub(crate) enum Published {
     Version(String),
     /// Written as this version, and nothing of it was kept.
     Dropped(String),
-    /// Not written.
     Failed(RetryPolicy),
-    /// Not written, since the gate has been shut during the pass.
+    /// Not written, since the gate froze during the reconcile.
     Frozen,
 }
 
-/// The end of a pass, after its status write.
+/// The end of a reconcile, after its status write.
 pub(crate) struct PublishResult {
     /// The version that was written.
     pub wrote: Option<String>,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
     /// The object cannot say how things stand, and there was nothing else to say.
     pub is_unsupported: bool,
-    /// The gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
+    /// The gate blocked the conclusion. It is not reported then: the next reconcile reports the frozen gate.
     pub is_frozen: bool,
 }
 
 impl Published {
     /// What it makes of the end of a pass that was to end with `wake`.
-    pub(crate) fn finish(self, wake: Wake, own_status: &OwnStatus) -> PublishResult {
-        let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Wake::Gone;
+    pub(crate) fn finish(self, wake: Requeue, own_status: &OwnStatus) -> PublishResult {
+        let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Requeue::Gone;
         let is_unsupported = own_status.is_dropped() && is_silent;
         let is_frozen = matches!(self, Self::Frozen);
-        let retry = |policy| Wake::Retry { policy, hint: None };
+        let retry = |policy| Requeue::Retry { policy, hint: None };
         let (wrote, wake) = match self {
             Self::Nothing => (None, wake),
             Self::Version(version) | Self::Dropped(version) => (Some(version), wake),
@@ -69,11 +68,10 @@ impl Published {
     }
 }
 
-/// The object whose status is to be written.
+/// The object with the status.
 pub(crate) struct StatusTarget<'a, K> {
     /// Whether the server keeps `status.machinist` of its kind.
     pub own_status: &'a OwnStatus,
-    /// Where it is.
     pub api: &'a Api<K>,
     /// As it was observed.
     pub seen: &'a ObjectMeta,
@@ -83,18 +81,18 @@ pub(crate) struct StatusTarget<'a, K> {
     pub keeps: fn(&K) -> bool,
 }
 
-/// Merges a status that differs from what stands there, without `machinist` where the server drops that. `wake` says how the
-/// pass ends otherwise.
+/// Merges a status that differs from the stored one, without `machinist` where the server drops that. `wake` is the end
+/// of the reconcile otherwise.
 pub(crate) async fn send<K>(
     object: StatusTarget<'_, K>,
     mut status: Map<String, Value>,
-    wake: Wake,
+    wake: Requeue,
 ) -> Published
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     let StatusTarget { own_status, api, seen, version, keeps } = object;
-    // Let go of when the answer is there.
+    // Dropped when the answer has arrived.
     let mut send_mode = None;
     if status.contains_key("machinist") {
         match own_status.send_mode().await {
@@ -127,8 +125,8 @@ where
             debug!(error = %error, "status not written");
             Published::Failed(match wake {
                 // The next pass also does again what has just failed, which is not to be hurried.
-                Wake::Retry { .. } => RetryPolicy::SHORT,
-                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => {
+                Requeue::Retry { .. } => RetryPolicy::SHORT,
+                Requeue::Resync | Requeue::Now | Requeue::After(_) | Requeue::Look(_) | Requeue::Gone => {
                     RetryPolicy::CONFLICT
                 }
             })

@@ -6,7 +6,7 @@ pub(crate) mod stub;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::health_policy::{Action, Mode, Question, Verdict};
+use machinist_core::health_policy::{Action, Mode, PolicyQuestion, PolicyVerdict};
 use serde_json::{Value, json};
 
 use crate::fixture::stage::{Host, Stage};
@@ -44,24 +44,25 @@ fn condition(stage: &Stage, kind: &str) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
-fn healthy(_: &Question, _: Timestamp) -> (Verdict, Action, SignedDuration) {
-    (Verdict::Healthy, Action::None, SignedDuration::from_hours(1))
+fn healthy(_: &PolicyQuestion, _: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+    (PolicyVerdict::Healthy, Action::None, SignedDuration::from_hours(1))
 }
 
-fn sick(_: &Question, now: Timestamp) -> (Verdict, Action, SignedDuration) {
-    (Verdict::Unhealthy { since: now }, Action::Replace, SignedDuration::from_hours(1))
+fn sick(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+    (PolicyVerdict::Unhealthy { since: now }, Action::Replace, SignedDuration::from_hours(1))
 }
 
-fn holds(_: &Question, _: Timestamp) -> (Verdict, Action, SignedDuration) {
-    (Verdict::Unknown, Action::None, SignedDuration::from_secs(30))
+fn holds(_: &PolicyQuestion, _: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+    (PolicyVerdict::Unknown, Action::None, SignedDuration::from_secs(30))
 }
 
 /// Healthy while the Node is; then one reboot, ten minutes of hope, and a replacement.
-pub(crate) fn ladder(question: &Question, now: Timestamp) -> (Verdict, Action, SignedDuration) {
+pub(crate) fn ladder(question: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
     let is_ready = question.node.iter().flat_map(|node| &node.conditions).any(|condition| {
-        condition.kind == "Ready" && condition.status == machinist_core::machine::node::health::Status::True
+        condition.kind == "Ready"
+            && condition.status == machinist_core::machine::node::health::ConditionStatus::True
     });
-    let sick = Verdict::Unhealthy { since: now };
+    let sick = PolicyVerdict::Unhealthy { since: now };
     match question.history.reboots.last() {
         _ if is_ready => healthy(question, now),
         None => (sick, Action::Reboot, SignedDuration::from_mins(1)),

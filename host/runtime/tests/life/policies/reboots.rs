@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::health_policy::{Action, Mode, Question, Verdict};
+use machinist_core::health_policy::{Action, Mode, PolicyQuestion, PolicyVerdict};
 use serde_json::{Value, json};
 
 use crate::fixture::stage::{Host, Stage, in_namespace};
@@ -144,8 +144,8 @@ async fn a_host_that_starts_again_knows_whose_vm_is_being_rebooted() {
 }
 
 /// Wants a reboot of whatever it is asked about, and never commits itself.
-fn hasty(_: &Question, now: Timestamp) -> (Verdict, Action, SignedDuration) {
-    (Verdict::Unhealthy { since: now }, Action::Reboot, SignedDuration::ZERO)
+fn hasty(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+    (PolicyVerdict::Unhealthy { since: now }, Action::Reboot, SignedDuration::ZERO)
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::health_policy::{
-    Action, Mode, PolicyFact, Question, RawAnswer, Scope, Standing, Verdict,
+    Action, Mode, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Scope, ServingState,
 };
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
 
 /// What a policy says: its verdict, its action, and how long that holds.
-pub(crate) type Says = fn(&Question, Timestamp) -> (Verdict, Action, SignedDuration);
+pub(crate) type Says = fn(&PolicyQuestion, Timestamp) -> (PolicyVerdict, Action, SignedDuration);
 
 #[derive(Default)]
 struct State {
     facts: Vec<PolicyFact>,
     says: BTreeMap<PluginName, Option<Says>>,
-    asked: Vec<(PluginName, Question)>,
+    asked: Vec<(PluginName, PolicyQuestion)>,
 }
 
 /// All policies of a stage.
@@ -33,14 +33,14 @@ impl Panel {
         let mut state = self.0.lock().unwrap();
         state.facts.retain(|fact| fact.policy.as_str() != name);
         let generation = state.says.len() as u64 + state.asked.len() as u64 + 1;
-        let standing = Standing::Serving { generation };
+        let standing = ServingState::Serving { generation };
         state.facts.push(PolicyFact { policy: name.into(), mode, scope: Scope::default(), standing });
         state.says.insert(name.into(), says);
     }
 
     /// It is being loaded, and decides.
     pub(crate) fn seat_later(&self, name: &str) {
-        let standing = Standing::NotServing { reason: format!("plugin {name} is being loaded") };
+        let standing = ServingState::NotServing { reason: format!("plugin {name} is being loaded") };
         let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), standing };
         self.0.lock().unwrap().facts.push(fact);
     }
@@ -50,7 +50,7 @@ impl Panel {
     }
 
     /// What this policy was asked.
-    pub(crate) fn asked(&self, name: &str) -> Vec<Question> {
+    pub(crate) fn asked(&self, name: &str) -> Vec<PolicyQuestion> {
         let state = self.0.lock().unwrap();
         state
             .asked
@@ -69,13 +69,13 @@ impl HealthPolicies for Panel {
     fn evaluate(
         &self,
         policy: &PluginName,
-        question: Question,
+        question: PolicyQuestion,
         now: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         let mut state = self.0.lock().unwrap();
         state.asked.push((policy.clone(), question.clone()));
         let answer = match state.says.get(policy).copied().flatten() {
-            None => Err(Breakage::Trap { detail: "out of cheese".to_owned() }.into()),
+            None => Err(GuestFailure::Trap { detail: "out of cheese".to_owned() }.into()),
             Some(says) => {
                 let (verdict, action, holds) = says(&question, now);
                 Ok(RawAnswer {

@@ -1,6 +1,6 @@
 //! Answers that are none.
 
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::Code;
 
 use super::lost::says_so;
@@ -142,7 +142,7 @@ async fn delete_404(case: Case) -> Outcome {
     guest(answer, "delete that is answered with a proxy's page").map(drop)
 }
 
-fn no_listing<T>(answer: Answer<T>, what: &str) -> Outcome {
+fn no_listing<T>(answer: DriverResult<T>, what: &str) -> Outcome {
     guest(answer, &format!("list that is answered with {what}")).map(drop)
 }
 

@@ -1,6 +1,6 @@
 //! The cloud asks for fewer requests.
 
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::Code;
 
 use crate::case::{Case, Outcome, guest, must, skipped};
@@ -41,7 +41,14 @@ pub(crate) fn checks() -> Vec<Check> {
             list,
             "a listing that meets 429 is unavailable until Retry-After"
         ),
-        check!("throttle", "patience", Own, true, patience, "a driver that meets 429 does not ask on and on"),
+        check!(
+            "throttle",
+            "patience",
+            Own,
+            true,
+            does_not_ask_on,
+            "a driver that meets 429 does not ask on and on"
+        ),
     ]
 }
 
@@ -54,7 +61,7 @@ fn slow_down(case: &Case) {
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::Instead(answer));
 }
 
-fn judged<T>(answer: Answer<T>, call: &str) -> Outcome {
+fn judged<T>(answer: DriverResult<T>, call: &str) -> Outcome {
     let error = guest(answer, &format!("{call} that meets 429"))?;
     must(error.code == Code::Unavailable && !error.terminal, || {
         format!("{call} that meets 429 answers {error:?} instead of unavailable")
@@ -92,7 +99,7 @@ async fn list(case: Case) -> Outcome {
     judged(case.page(&case.cluster, None).await, "list")
 }
 
-async fn patience(case: Case) -> Outcome {
+async fn does_not_ask_on(case: Case) -> Outcome {
     // Without Retry-After, so that it is the driver and not the host who is patient.
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::Instead(canned(429, &[], "slow down")));
     let _ = case.create(&mut case.machine("patience")).await;

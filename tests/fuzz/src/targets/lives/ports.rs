@@ -12,10 +12,10 @@ use futures::stream::{self, BoxStream, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, InProgress, ListRequest, Listed,
+    Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, InProgress, ListRequest, Listed,
     MachineRequest, Page, Vm, VmState,
 };
-use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins};
@@ -64,8 +64,8 @@ impl Cloud {
     /// Takes a moment, and then perhaps fails as the input says.
     fn answer<'a, T: Send + 'a>(
         &'a self,
-        act: impl FnOnce(&mut Inner) -> Answer<T> + Send + 'a,
-    ) -> BoxFuture<'a, Answer<T>> {
+        act: impl FnOnce(&mut Inner) -> DriverResult<T> + Send + 'a,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
             let mut inner = self.lock();
@@ -149,7 +149,7 @@ impl Drivers for Cloud {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         self.answer(move |cloud| {
             let waits = cloud
                 .answers
@@ -169,26 +169,26 @@ impl Drivers for Cloud {
         })
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.get_status(request)
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         self.answer(move |cloud| {
             cloud.vms.remove(&request.machine.uid);
             Ok(Deletion::Deleted { last_known_state: None })
         })
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.answer(move |cloud| cloud.vm(&request).ok_or_else(|| failed(Code::NotFound)))
     }
 
-    fn reboot(&self, _: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, _: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.answer(|_| Ok(()))
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.answer(move |cloud| {
             let all = cloud.vms.entry(request.machine.uid.clone()).or_default();
             all.retain(|made| made.id != vm);
@@ -196,7 +196,7 @@ impl Drivers for Cloud {
         })
     }
 
-    fn list(&self, _: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         self.answer(|cloud| {
             let listed = |(uid, made): (&Uid, &Made)| Listed {
                 provider_id: made.id.clone(),
@@ -214,11 +214,11 @@ impl Drivers for Cloud {
         _: ProviderName,
         _: Option<DriverDigest>,
         specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         self.answer(move |_| Ok(vec![None; specs.len()]))
     }
 
-    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         self.answer(|_| Ok(Vec::new()))
     }
 }
@@ -238,7 +238,7 @@ impl HealthPolicies for Nothing {
     fn evaluate(
         &self,
         _: &PluginName,
-        _: Question,
+        _: PolicyQuestion,
         _: Timestamp,
     ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
         async { Err(failed(Code::Internal)) }.boxed()

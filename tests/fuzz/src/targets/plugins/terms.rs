@@ -4,7 +4,7 @@ use machinist_plugin_host::Terms;
 use machinist_plugin_host::registry::canary::Rollout;
 use machinist_plugin_host::registry::canary::decided::Said;
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -70,10 +70,10 @@ fn check(input: &[u8]) -> Verdict {
     })?;
     let mut shape = Shape::of(&format!("{said:?}"));
     if let Err(error) = &rollout {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     if let Err(error) = &terms {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     Ok(shape.and(Shape::of(&format!("{rollout:?} {terms:?}"))))
 }

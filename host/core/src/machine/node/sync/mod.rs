@@ -11,11 +11,10 @@ use crate::driver::virtual_capacity::Quantities;
 /// A taint. Its identity is key and effect: a Node has each pair at most once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaintFact {
-    /// Its key.
     pub key: String,
     /// Its value; empty when there is none.
     pub value: String,
-    /// Its effect, as written. Effects that nobody has thought of yet are carried like any other.
+    /// Its effect, as written. Unknown effects are kept like any other.
     pub effect: String,
     /// When Kubernetes put it there. Carried along, never compared.
     pub time_added: Option<Timestamp>,
@@ -30,11 +29,8 @@ impl TaintFact {
 /// Labels, annotations and taints: of a Node, of a template, or as last applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMeta {
-    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Taints.
     pub taints: Vec<TaintFact>,
 }
 
@@ -52,21 +48,22 @@ impl NodeMeta {
     }
 }
 
-/// What to write to a Node: only what differs.
+/// The write to a Node: only the fields that differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeChange {
     /// Labels to set (`Some`) or remove (`None`).
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations to set (`Some`) or remove (`None`).
     pub annotations: BTreeMap<String, Option<String>>,
-    /// All taints of the Node after the change, when any differs. A write of them needs the Node's version as a precondition,
-    /// or it removes what others have put there meanwhile.
+    /// All taints of the Node after the change, when any differs. A write of them needs the Node's version as a
+    /// precondition, or it removes what others have put there meanwhile.
     pub taints: Option<Vec<TaintFact>>,
-    /// What to store as last applied, when that differs. It goes into the same write, as an annotation of the caller's.
+    /// The metadata to store as last applied, when it differs. It goes into the same write, as an annotation of the
+    /// caller's.
     pub last_applied: Option<NodeMeta>,
     /// Our finalizer is to be put on, beside those that are there.
     pub takes_finalizer: bool,
-    /// What to note of virtual capacity, when that differs; `Some(None)`: nothing. See `virtual_capacity`.
+    /// The virtual capacity to note, when it differs; `Some(None)`: none. See `virtual_capacity`.
     pub capacity_note: Option<Option<Quantities>>,
 }
 
@@ -81,8 +78,8 @@ impl NodeChange {
             && self.capacity_note.is_none()
     }
 
-    /// With what the controller itself wants of the Node, which wins over the template.
-    pub fn with(mut self, node: &NodeMeta, own: &Own) -> Self {
+    /// Adds the controller's own metadata, which wins over the template.
+    pub fn with(mut self, node: &NodeMeta, own: &ControllerNodeMeta) -> Self {
         for (key, value) in &own.annotations {
             let is_so = node.annotations.get(key) == value.as_ref();
             if is_so {
@@ -103,9 +100,9 @@ impl NodeChange {
     }
 }
 
-/// What the controller itself wants of a Node, beside the template. It is no part of "last applied".
+/// Metadata that the controller itself sets on a Node, beside the template. It is no part of "last applied".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct ControllerNodeMeta {
     /// Annotations that are to be there (`Some`) or not (`None`).
     pub annotations: BTreeMap<String, Option<String>>,
     /// Taints that are to be there.
@@ -114,25 +111,25 @@ pub struct Own {
     pub taints_off: Vec<TaintFact>,
 }
 
-/// What a Machine wants of its Node.
+/// The metadata that a Machine wants on its Node.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct WantedNodeMeta<'a> {
     /// From the Machine's node template; becomes "last applied".
     pub template: &'a NodeMeta,
-    /// Labels that the controller itself keeps, such as the Machine's name. They are no part of "last applied", they are never
-    /// removed, and they win over the template.
+    /// Labels that the controller itself keeps, such as the Machine's name. They are no part of "last applied", they
+    /// are never removed, and they win over the template.
     pub own_labels: &'a BTreeMap<String, String>,
 }
 
 /// Compares and merges.
 ///
-/// What is wanted is set, also over another value. What was applied last and is no longer wanted is removed. Everything else
-/// on the Node is left alone: other people's labels, and taints with their order and times.
+/// Wanted entries are set, also over another value. Entries that were applied last and are no longer wanted are
+/// removed. Everything else on the Node is left alone: labels of others, and taints with their order and times.
 ///
 /// `last_applied` is `None` when nothing was ever applied (or cannot be read): then nothing is removed.
 ///
 /// Promises: applied to the Node, the change leads to an empty one.
-pub fn merge(node: &NodeMeta, wanted: Wanted<'_>, last_applied: Option<&NodeMeta>) -> NodeChange {
+pub fn merge(node: &NodeMeta, wanted: WantedNodeMeta<'_>, last_applied: Option<&NodeMeta>) -> NodeChange {
     let nothing = NodeMeta::default();
     let last = last_applied.unwrap_or(&nothing);
     let mut labels = wanted.template.labels.clone();

@@ -47,7 +47,7 @@ fn own() -> BTreeMap<String, String> {
 }
 
 fn merged(node: &NodeMeta, template: &NodeMeta, last: Option<&NodeMeta>) -> NodeChange {
-    merge(node, Wanted { template, own_labels: &own() }, last)
+    merge(node, WantedNodeMeta { template, own_labels: &own() }, last)
 }
 
 /// The Node has the controller's own label already.

@@ -5,7 +5,7 @@ use expect_test::expect;
 use crate::driver::error::Code;
 use crate::driver::write_error::ActError;
 use crate::driver::{Address, Vm, VmState};
-use crate::machine::Outcome;
+use crate::machine::MachineOutcome;
 use crate::value::phase::Phase;
 
 use crate::machine::tests::facts::{broken, capabilities, guest, uninitialized, vm, vm_that_is};
@@ -47,7 +47,7 @@ fn what_comes_after_creation_is_done_with_the_same_token_once_the_id_is_stored()
 #[test]
 fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
     check(
-        &creating().on(Outcome::CreateVm(Err(guest(Code::Unavailable)))),
+        &creating().on(MachineOutcome::CreateVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -85,7 +85,7 @@ fn a_newborn_needs_neither_a_mark_nor_a_look() {
             again at once
         "#]],
     );
-    // What somebody has noted on it outweighs what this process remembers.
+    // A note on the Machine outweighs the memory of this process.
     let traced =
         newborn.with(|view| view.machine.create_intent = Some(crate::machine::tests::facts::intent(0)));
     assert!(traced.tell().starts_with("act probe-vm\n"));
@@ -130,7 +130,7 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
 #[test]
 fn a_vm_that_is_found_is_adopted() {
     check(
-        &begun().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Pending)))),
+        &begun().on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Pending)))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -145,7 +145,7 @@ fn a_vm_that_is_found_is_adopted() {
 fn a_vm_that_is_found_gets_what_comes_after_creation() {
     let initializes = begun().with(capabilities(|offers| offers.initialize = true));
     check(
-        &initializes.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &initializes.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -157,7 +157,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
         "#]],
     );
     check(
-        &initializes.on(Outcome::ProbeVm(Err(uninitialized(true)))),
+        &initializes.on(MachineOutcome::ProbeVm(Err(uninitialized(true)))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -173,7 +173,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
 #[test]
 fn a_create_that_answers_uninitialized_has_made_the_vm() {
     check(
-        &creating().on(Outcome::CreateVm(Err(uninitialized(true)))),
+        &creating().on(MachineOutcome::CreateVm(Err(uninitialized(true)))),
         &expect![[r#"
             act claim
             act ensure-token
@@ -189,7 +189,7 @@ fn a_create_that_answers_uninitialized_has_made_the_vm() {
 #[test]
 fn an_uninitialized_vm_that_is_not_named_is_not_made_again() {
     check(
-        &begun().on(Outcome::ProbeVm(Err(uninitialized(false)))),
+        &begun().on(MachineOutcome::ProbeVm(Err(uninitialized(false)))),
         &expect![[r#"
         act probe-vm
         CreationFailed: machine codes error: code = [Uninitialized] message = [not done yet]
@@ -202,7 +202,7 @@ fn an_uninitialized_vm_that_is_not_named_is_not_made_again() {
         view.machine.node_name = Some("node-1".into());
     });
     check(
-        &stored.on(Outcome::ProbeVm(Err(uninitialized(false)))),
+        &stored.on(MachineOutcome::ProbeVm(Err(uninitialized(false)))),
         &expect![[r#"
             act probe-vm
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
@@ -244,7 +244,7 @@ fn a_stored_id_outweighs_a_look_that_finds_nothing() {
 #[test]
 fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
     check(
-        &stored().with(|view| view.machine.node_name = None).on(Outcome::ProbeVm(Ok(vm()))),
+        &stored().with(|view| view.machine.node_name = None).on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -268,7 +268,7 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
 #[test]
 fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
     check(
-        &begun().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
+        &begun().on(MachineOutcome::ProbeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
             act probe-vm
             act ensure-token
@@ -284,7 +284,7 @@ fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
 #[test]
 fn nothing_is_created_while_the_cloud_cannot_be_asked() {
     check(
-        &begun().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &begun().on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
         act probe-vm
         CreationFailed: machine codes error: code = [Unavailable] message = [so it is]
@@ -293,7 +293,7 @@ fn nothing_is_created_while_the_cloud_cannot_be_asked() {
     "#]],
     );
     check(
-        &begun().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
+        &begun().on(MachineOutcome::ProbeVm(Err(guest(Code::OutOfRange)))),
         &expect![[r#"
         act probe-vm
         CreationFailed: machine codes error: code = [OutOfRange] message = [so it is]
@@ -302,7 +302,7 @@ fn nothing_is_created_while_the_cloud_cannot_be_asked() {
     "#]],
     );
     check(
-        &begun().on(Outcome::ProbeVm(Err(broken()))),
+        &begun().on(MachineOutcome::ProbeVm(Err(broken()))),
         &expect![[r#"
         act probe-vm
         DriverBroken: the plugin hit its deadline limit (5m)
@@ -320,7 +320,7 @@ fn without_a_target_cluster_the_machine_is_available_with_all_its_addresses() {
         .without_target()
         .with(capabilities(|offers| offers.initialize = true))
         .with(|view| view.machine.addresses = vec![address("InternalDNS", "m-1.internal")])
-        .on(Outcome::InitializeVm(Ok(initialized)));
+        .on(MachineOutcome::InitializeVm(Ok(initialized)));
     check(
         &case,
         &expect![[r#"
@@ -350,7 +350,7 @@ fn a_failed_machine_without_vm_is_not_created_again() {
 fn a_running_machine_that_lost_its_id_gets_it_back_and_goes_on_running() {
     let lost = running().with(|view| view.machine.provider_id = None);
     check(
-        &lost.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &lost.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -359,7 +359,7 @@ fn a_running_machine_that_lost_its_id_gets_it_back_and_goes_on_running() {
             again at once
         "#]],
     );
-    let outage = lost.at(100_000).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))));
+    let outage = lost.at(100_000).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))));
     assert!(!outage.tell().contains("phase Failed"));
 }
 
@@ -375,7 +375,7 @@ fn a_crash_after_each_effect_leads_to_a_pass_that_looks_first() {
 fn a_claim_that_may_have_happened_creates_nothing() {
     let ambiguous = ActError::Ambiguous { message: "connection reset".into() };
     check(
-        &creating().on(Outcome::Claim(Err(ActError::Conflict))),
+        &creating().on(MachineOutcome::Claim(Err(ActError::Conflict))),
         &expect![[r#"
         act claim
         ClaimFailed: failed to put the finalizer on the Machine: the object changed in the meantime
@@ -383,7 +383,7 @@ fn a_claim_that_may_have_happened_creates_nothing() {
     "#]],
     );
     check(
-        &creating().on(Outcome::Claim(Err(ambiguous))),
+        &creating().on(MachineOutcome::Claim(Err(ambiguous))),
         &expect![[r#"
         act claim
         ClaimFailed: failed to put the finalizer on the Machine: the outcome is unknown: connection reset
@@ -396,7 +396,7 @@ fn a_claim_that_may_have_happened_creates_nothing() {
 fn an_id_that_cannot_be_stored_is_found_again() {
     let unreachable = ActError::Unreachable { message: "connection refused".into() };
     check(
-        &creating().on(Outcome::RecordVm(Err(unreachable))),
+        &creating().on(MachineOutcome::RecordVm(Err(unreachable))),
         &expect![[r#"
         act claim
         act ensure-token

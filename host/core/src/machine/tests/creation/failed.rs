@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::driver::error::{CallError, Code, DriverError, Refusal};
 use crate::driver::write_error::ActError;
 use crate::driver::{Creation, Vm};
-use crate::machine::{ClassFact, DriverFact, Outcome, SecretFact};
+use crate::machine::{ClassFact, DriverFact, MachineOutcome, SecretFact};
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
 
@@ -192,7 +192,7 @@ fn a_frozen_gate_holds_creation_and_does_not_call_it_failed() {
 
 /// Code, reason, phase, what the operation says, and when it is tried again.
 fn row(code: Code) -> String {
-    let text = creating().on(Outcome::CreateVm(Err(guest(code)))).tell();
+    let text = creating().on(MachineOutcome::CreateVm(Err(guest(code)))).tell();
     let after_create = text.split_once("act create-vm\n").unwrap().1;
     let lines: Vec<&str> = after_create.lines().collect();
     let reason = lines[0].split(':').next().unwrap();
@@ -230,7 +230,7 @@ fn every_code_is_told_to_the_autoscaler_and_decides_when_it_is_tried_again() {
 #[test]
 fn three_kinds_of_failure_are_never_mixed() {
     check(
-        &creating().on(Outcome::CreateVm(Err(guest(Code::Internal)))),
+        &creating().on(MachineOutcome::CreateVm(Err(guest(Code::Internal)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -241,7 +241,7 @@ fn three_kinds_of_failure_are_never_mixed() {
     "#]],
     );
     check(
-        &creating().on(Outcome::CreateVm(Err(broken()))),
+        &creating().on(MachineOutcome::CreateVm(Err(broken()))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -252,7 +252,7 @@ fn three_kinds_of_failure_are_never_mixed() {
     "#]],
     );
     check(
-        &creating().on(Outcome::CreateVm(Err(refused()))),
+        &creating().on(MachineOutcome::CreateVm(Err(refused()))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -272,7 +272,7 @@ fn what_the_driver_wants_to_know_and_when_it_wants_to_be_asked_is_kept() {
         ..DriverError::new(Code::Unavailable, "too many requests")
     };
     check(
-        &creating().on(Outcome::CreateVm(Err(CallError::Guest(error)))),
+        &creating().on(MachineOutcome::CreateVm(Err(CallError::Guest(error)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -288,7 +288,7 @@ fn what_the_driver_wants_to_know_and_when_it_wants_to_be_asked_is_kept() {
 fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_is_done() {
     let initializes = creating().with(capabilities(|offers| offers.initialize = true));
     check(
-        &initializes.clone().on(Outcome::InitializeVm(Err(guest(Code::Internal)))),
+        &initializes.clone().on(MachineOutcome::InitializeVm(Err(guest(Code::Internal)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -301,7 +301,7 @@ fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_i
     "#]],
     );
     check(
-        &initializes.on(Outcome::InitializeVm(Err(guest(Code::Unimplemented)))),
+        &initializes.on(MachineOutcome::InitializeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
             act claim
             act ensure-token
@@ -319,7 +319,7 @@ fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_i
 fn a_driver_that_names_neither_id_nor_node_has_not_created() {
     let nameless = Vm { provider_id: "".into(), ..vm() };
     check(
-        &creating().on(Outcome::CreateVm(Ok(Creation::Created(nameless)))),
+        &creating().on(MachineOutcome::CreateVm(Ok(Creation::Created(nameless)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -330,7 +330,7 @@ fn a_driver_that_names_neither_id_nor_node_has_not_created() {
     "#]],
     );
     let without_node = Vm { node_name: "".into(), ..vm() };
-    let created = Outcome::CreateVm(Ok(Creation::Created(without_node)));
+    let created = MachineOutcome::CreateVm(Ok(Creation::Created(without_node)));
     check(
         &creating().on(created.clone()),
         &expect![[r#"
@@ -359,7 +359,7 @@ fn a_driver_that_names_neither_id_nor_node_has_not_created() {
 fn a_token_that_cannot_be_made_stops_the_create() {
     let denied = ActError::Denied { message: "no rights on secrets".into() };
     check(
-        &creating().on(Outcome::EnsureToken(Err(denied))),
+        &creating().on(MachineOutcome::EnsureToken(Err(denied))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -369,7 +369,7 @@ fn a_token_that_cannot_be_made_stops_the_create() {
     );
     let throttled = ActError::Throttled { after: Some(SignedDuration::from_secs(9)) };
     check(
-        &creating().on(Outcome::EnsureToken(Err(throttled))),
+        &creating().on(MachineOutcome::EnsureToken(Err(throttled))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -383,7 +383,7 @@ fn a_token_that_cannot_be_made_stops_the_create() {
 fn an_intent_that_cannot_be_noted_stops_the_create() {
     let case = creating()
         .with(capabilities(|offers| offers.idempotency_key = false))
-        .on(Outcome::NoteIntent(Err(ActError::Gone)));
+        .on(MachineOutcome::NoteIntent(Err(ActError::Gone)));
     check(
         &case,
         &expect![[r#"
@@ -400,7 +400,7 @@ fn an_intent_that_cannot_be_noted_stops_the_create() {
 fn a_machine_whose_node_is_ready_is_not_given_up_because_the_cloud_cannot_be_asked() {
     let stuck = pending()
         .with(|view| view.machine.phase = Phase::CrashLoopBackOff)
-        .on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))
+        .on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))
         .at(CREATION_TIMEOUT_SECONDS * 2);
     let is_failed = |case: &Case| case.tell().contains("phase Failed");
     assert!(!is_failed(&stuck.clone().node(facts::node())), "its VM works");
@@ -410,7 +410,7 @@ fn a_machine_whose_node_is_ready_is_not_given_up_because_the_cloud_cannot_be_ask
 
 #[test]
 fn a_machine_that_the_cloud_does_not_make_in_time_has_failed() {
-    let fails = begun().on(Outcome::CreateVm(Err(guest(Code::ResourceExhausted))));
+    let fails = begun().on(MachineOutcome::CreateVm(Err(guest(Code::ResourceExhausted))));
     check(
         &fails.clone().at(CREATION_TIMEOUT_SECONDS),
         &expect![[r#"
@@ -438,7 +438,7 @@ fn a_machine_that_the_cloud_does_not_make_in_time_has_failed() {
 #[test]
 fn a_cloud_that_works_on_a_machine_for_too_long_has_failed_it() {
     let work = in_progress(SignedDuration::from_secs(20));
-    let goes_on = begun().on(Outcome::CreateVm(Ok(Creation::InProgress(work))));
+    let goes_on = begun().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(work))));
     check(
         &goes_on.clone().at(CREATION_TIMEOUT_SECONDS),
         &expect![[r#"
@@ -467,7 +467,7 @@ fn a_cloud_that_works_on_a_machine_for_too_long_has_failed_it() {
 fn a_plugin_that_breaks_or_is_not_served_fails_no_machine() {
     for error in [broken(), refused(), CallError::Refused(Refusal::ShuttingDown)] {
         let late = begun().at(CREATION_TIMEOUT_SECONDS * 10);
-        let text = late.on(Outcome::CreateVm(Err(error))).tell();
+        let text = late.on(MachineOutcome::CreateVm(Err(error))).tell();
         assert!(text.contains("phase CrashLoopBackOff") && text.contains("retry from"), "{text}");
     }
 }
@@ -477,7 +477,7 @@ fn an_error_that_no_further_try_mends_says_so_and_is_tried_again_seldom() {
     let terminal =
         DriverError { terminal: true, ..DriverError::new(Code::InvalidArgument, "no such flavour") };
     check(
-        &creating().on(Outcome::CreateVm(Err(terminal.into()))),
+        &creating().on(MachineOutcome::CreateVm(Err(terminal.into()))),
         &expect![[r#"
         act claim
         act ensure-token

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::driver::Creation;
 use crate::driver::error::{CallError, Code, Sent};
 use crate::driver::write_error::ActError;
-use crate::machine::{CallResult, IntendedCall, MachineView, Outcome};
+use crate::machine::{CallResult, IntendedCall, MachineOutcome, MachineView};
 
 use crate::machine::tests::facts::{
     broken, capabilities, ended, guest, in_progress, intent_of, operation, refused, unclear, vm, window,
@@ -23,7 +23,7 @@ fn at_work(view: &mut MachineView) {
 fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for() {
     let work = in_progress(SignedDuration::from_secs(20));
     check(
-        &creating().on(Outcome::CreateVm(Ok(Creation::InProgress(work.clone())))),
+        &creating().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(work.clone())))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -45,7 +45,7 @@ fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for
         "#]],
     );
     check(
-        &begun().with(at_work).on(Outcome::CreateVm(Ok(Creation::InProgress(work)))),
+        &begun().with(at_work).on(MachineOutcome::CreateVm(Ok(Creation::InProgress(work)))),
         &expect![[r#"
         act ensure-token
         act create-vm
@@ -59,7 +59,8 @@ fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for
 #[test]
 fn a_driver_that_wants_to_be_asked_at_once_or_next_year_is_asked_within_reason() {
     for ask_again in [SignedDuration::ZERO, SignedDuration::from_hours(24 * 365)] {
-        let text = creating().on(Outcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).tell();
+        let text =
+            creating().on(MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).tell();
         let last = text.lines().last().unwrap();
         let expected = if ask_again.is_zero() { "again after 1s" } else { "again after 1h0m0s" };
         assert_eq!(last, expected);
@@ -125,21 +126,21 @@ fn a_create_that_failed_for_certain_is_closed_and_tried_again_by_its_code() {
     let codes =
         [(Code::Unavailable, "retry from 5s to 2m0s"), (Code::ResourceExhausted, "retry from 7m0s to 7m0s")];
     for (code, retry) in codes {
-        let text = without_keys().on(Outcome::CreateVm(Err(guest(code)))).tell();
+        let text = without_keys().on(MachineOutcome::CreateVm(Err(guest(code)))).tell();
         assert!(text.contains("act create-vm\nact close-intent\nCreationFailed: "), "{text}");
         assert!(text.trim_end().ends_with(retry), "{text}");
     }
-    let refused = without_keys().on(Outcome::CreateVm(Err(refused()))).tell();
+    let refused = without_keys().on(MachineOutcome::CreateVm(Err(refused()))).tell();
     assert!(refused.contains("act close-intent\nDriverNotReady: "), "{refused}");
-    let unsent = without_keys().on(Outcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).tell();
+    let unsent = without_keys().on(MachineOutcome::CreateVm(Err(broken().having_sent(Sent::Nothing)))).tell();
     assert!(unsent.contains("act close-intent\nDriverBroken: "), "{unsent}");
 }
 
 #[test]
 fn a_note_that_cannot_be_taken_off_holds_nothing_up() {
     let text = without_keys()
-        .on(Outcome::CreateVm(Err(guest(Code::Unavailable))))
-        .on(Outcome::CloseIntent(Err(ActError::Gone)))
+        .on(MachineOutcome::CreateVm(Err(guest(Code::Unavailable))))
+        .on(MachineOutcome::CloseIntent(Err(ActError::Gone)))
         .tell();
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
     check(
@@ -160,7 +161,7 @@ fn a_note_that_cannot_be_taken_off_holds_nothing_up() {
 #[test]
 fn a_create_that_may_have_happened_is_looked_for_soon_and_says_why_and_until_when() {
     check(
-        &without_keys().at(10).on(Outcome::CreateVm(Err(unclear(Code::Unavailable)))),
+        &without_keys().at(10).on(MachineOutcome::CreateVm(Err(unclear(Code::Unavailable)))),
         &expect![[r#"
         act claim
         act ensure-token
@@ -171,7 +172,7 @@ fn a_create_that_may_have_happened_is_looked_for_soon_and_says_why_and_until_whe
         retry from 1s to 1s
     "#]],
     );
-    let text = without_keys().at(10).on(Outcome::CreateVm(Err(broken()))).tell();
+    let text = without_keys().at(10).on(MachineOutcome::CreateVm(Err(broken()))).tell();
     assert!(text.contains("CreationUnresolved: CreateMachine failed and may have made a VM"), "{text}");
     assert!(!text.contains("close-intent"), "{text}");
 }
@@ -252,7 +253,7 @@ fn a_note_whose_call_was_never_made_holds_nothing_up() {
 #[test]
 fn a_look_that_fails_is_tried_again_by_its_code_also_in_doubt() {
     let case = noted(failed_with(1, unclear(Code::Unavailable))).at(11);
-    let text = case.on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let text = case.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
     assert!(text.starts_with("act probe-vm\nCreationFailed: "), "{text}");
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
 }
@@ -260,7 +261,7 @@ fn a_look_that_fails_is_tried_again_by_its_code_also_in_doubt() {
 #[test]
 fn without_keys_a_vm_that_shows_late_is_adopted() {
     check(
-        &noted(IntendedCall::OfPredecessor(ended(10, 1))).at(11).on(Outcome::ProbeVm(Ok(vm()))),
+        &noted(IntendedCall::OfPredecessor(ended(10, 1))).at(11).on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -279,7 +280,7 @@ fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
     }
     let text = without_keys()
         .with(window(SignedDuration::ZERO))
-        .on(Outcome::CreateVm(Err(unclear(Code::Unavailable))))
+        .on(MachineOutcome::CreateVm(Err(unclear(Code::Unavailable))))
         .tell();
     assert!(text.trim_end().ends_with("retry from 5s to 2m0s"), "{text}");
 }
@@ -303,7 +304,7 @@ fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
 fn without_keys_a_create_that_goes_on_is_not_given_up_because_the_driver_could_not_be_asked() {
     for error in [refused(), broken(), broken().having_sent(Sent::Nothing)] {
         let resumed = noted(IntendedCall::OfPredecessor(ended(10, 1))).with(at_work).at(20);
-        let text = resumed.on(Outcome::CreateVm(Err(error))).tell();
+        let text = resumed.on(MachineOutcome::CreateVm(Err(error))).tell();
         assert!(text.starts_with("act ensure-token\nact create-vm\nDriver"), "{text}");
         assert!(!text.contains("Create Failed") && text.contains("retry from 5s"), "{text}");
     }

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::driver::error::{Code, DriverError};
 use crate::driver::write_error::ActError;
-use crate::machine::{ClassFact, MachineView, NodePresence, OrderFact, Outcome, TargetFact};
+use crate::machine::{ClassFact, DeleteRequestFact, MachineOutcome, MachineView, NodePresence, TargetFact};
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase;
 
@@ -56,7 +56,7 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
         })
     };
     check(
-        &unstored().on(Outcome::ProbeVm(Ok(vm()))),
+        &unstored().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -68,7 +68,7 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     uninitialized.provider_id = Some(vm().provider_id);
     uninitialized.node_name = Some(vm().node_name);
     check(
-        &unstored().on(Outcome::ProbeVm(Err(uninitialized.into()))),
+        &unstored().on(MachineOutcome::ProbeVm(Err(uninitialized.into()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -78,7 +78,7 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     );
     let unreachable = ActError::Unreachable { message: "down".into() };
     check(
-        &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(unreachable))),
+        &unstored().on(MachineOutcome::ProbeVm(Ok(vm()))).on(MachineOutcome::RecordVm(Err(unreachable))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -88,7 +88,7 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     );
     let invalid = ActError::Invalid { message: "never".into() };
     check(
-        &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(invalid))),
+        &unstored().on(MachineOutcome::ProbeVm(Ok(vm()))).on(MachineOutcome::RecordVm(Err(invalid))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -170,7 +170,7 @@ fn without_a_node_the_token_and_the_finalizer_go() {
 fn deletion_goes_on_with_a_class_that_is_going_and_a_spec_that_is_invalid() {
     let broken_objects = deleting().with(|view| {
         view.machine.going.order =
-            Some(OrderFact { first: seconds(90), at: seconds(90), asked: seconds(90) });
+            Some(DeleteRequestFact { first: seconds(90), at: seconds(90), asked: seconds(90) });
         view.class = ClassFact::Deleting("worker".into());
         view.machine.invalid = Some("spec.class.kind must be MachineClass".into());
         view.machine.operation = operation("Create", "Failed");
@@ -203,7 +203,7 @@ fn a_node_of_another_vm_is_not_deleted() {
 fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     let denied = ActError::Denied { message: "no rights".into() };
     check(
-        &ordered(deleting(), 100).on(Outcome::DeleteNode(Err(denied.clone()))),
+        &ordered(deleting(), 100).on(MachineOutcome::DeleteNode(Err(denied.clone()))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -214,7 +214,7 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
         "#]],
     );
     check(
-        &ordered(deleting(), 100).on(Outcome::ForgetToken(Err(denied))),
+        &ordered(deleting(), 100).on(MachineOutcome::ForgetToken(Err(denied))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -225,7 +225,7 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
         "#]],
     );
     check(
-        &ordered(deleting(), 100).on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
+        &ordered(deleting(), 100).on(MachineOutcome::ReleaseFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
             act probe-vm
             act delete-vm

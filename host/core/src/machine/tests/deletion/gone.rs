@@ -1,11 +1,11 @@
-//! What proves that a VM is gone, and for how long it is looked for.
+//! The proof that a VM is gone, and how long it is queried.
 
 use expect_test::expect;
 use jiff::SignedDuration;
 
 use crate::driver::VmState;
 use crate::driver::error::Code;
-use crate::machine::{MachineView, NodeFact, OrderFact, Outcome};
+use crate::machine::{DeleteRequestFact, MachineOutcome, MachineView, NodeFact};
 
 use crate::machine::tests::facts::{
     WINDOW_SECONDS, broken, capabilities, going_node, guest, uninitialized, vm, vm_that_is, window,
@@ -20,7 +20,7 @@ fn left() -> Case {
 #[test]
 fn looks_grow_further_apart_the_longer_it_takes() {
     let wake = |second: i64| {
-        let text = ordered(deleting(), 100).at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
+        let text = ordered(deleting(), 100).at(second).on(MachineOutcome::ProbeVm(Ok(vm()))).tell();
         format!("{}\n", text.lines().last().unwrap())
     };
     let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();
@@ -101,7 +101,7 @@ fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
     "#]],
     );
     check(
-        &young().at(101).on(Outcome::DeleteVm(Err(guest(Code::NotFound)))),
+        &young().at(101).on(MachineOutcome::DeleteVm(Err(guest(Code::NotFound)))),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -166,7 +166,7 @@ fn a_deletion_whose_begin_is_not_told_ends_all_the_same() {
 #[test]
 fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
     let contradiction =
-        left().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Err(guest(Code::NotFound))));
+        left().on(MachineOutcome::ProbeVm(Ok(vm()))).on(MachineOutcome::DeleteVm(Err(guest(Code::NotFound))));
     check(
         &contradiction,
         &expect![[r#"
@@ -181,7 +181,7 @@ fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
 #[test]
 fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
-        &left().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &left().on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -191,7 +191,7 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
         "#]],
     );
     check(
-        &left().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
+        &left().on(MachineOutcome::ProbeVm(Err(guest(Code::OutOfRange)))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -201,7 +201,7 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
         "#]],
     );
     check(
-        &left().on(Outcome::ProbeVm(Err(broken()))),
+        &left().on(MachineOutcome::ProbeVm(Err(broken()))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -211,7 +211,7 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
         "#]],
     );
     check(
-        &left().on(Outcome::ProbeVm(Err(uninitialized(true)))),
+        &left().on(MachineOutcome::ProbeVm(Err(uninitialized(true)))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -234,7 +234,7 @@ fn a_driver_that_offers_no_status_is_believed() {
         "#]],
     );
     check(
-        &left().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
+        &left().on(MachineOutcome::ProbeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -248,7 +248,7 @@ fn a_driver_that_offers_no_status_is_believed() {
 
 #[test]
 fn looks_are_close_together_after_hooks_however_long_those_took() {
-    let stopping = || ordered(deleting(), 100).on(Outcome::ProbeVm(Ok(vm())));
+    let stopping = || ordered(deleting(), 100).on(MachineOutcome::ProbeVm(Ok(vm())));
     let wake = |case: Case| case.tell().lines().last().map(str::to_owned).unwrap_or_default();
     assert_eq!(wake(stopping().at(900)), "again after 15s");
     let noted = |hooks: &'static [&'static str]| {
@@ -267,7 +267,7 @@ fn looks_are_close_together_after_hooks_however_long_those_took() {
 fn after_order(at: i64, asked: i64) -> impl Fn(&mut MachineView) {
     move |view| {
         view.machine.going.order =
-            Some(OrderFact { first: seconds(at), at: seconds(at), asked: seconds(asked) });
+            Some(DeleteRequestFact { first: seconds(at), at: seconds(at), asked: seconds(asked) });
     }
 }
 
@@ -308,12 +308,12 @@ fn whatever_wakes_a_machine_the_cloud_is_not_asked_before_its_time() {
 fn an_order_that_shows_no_effect_is_given_again_after_a_while() {
     let seen = |now| {
         let case = ordered(deleting(), 100).with(after_order(100, 100)).at(now);
-        case.on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Running)))).tell()
+        case.on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Running)))).tell()
     };
     assert!(!seen(102).contains("delete-vm"), "{}", seen(102));
     assert!(seen(111).contains("delete-vm"), "{}", seen(111));
     let unsure = ordered(deleting(), 100).with(after_order(100, 100)).at(102);
-    let several = unsure.on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))).tell();
+    let several = unsure.on(MachineOutcome::ProbeVm(Err(guest(Code::OutOfRange)))).tell();
     assert!(several.contains("delete-vm"), "it takes the second one along: {several}");
 }
 
@@ -322,7 +322,7 @@ fn a_vm_that_hangs_is_looked_at_and_ordered_away_ever_more_seldom() {
     let hangs = |at, now| {
         let case = ordered(deleting(), 100).with(after_order(at, at)).at(now);
         case.with(|view| view.machine.going.order.as_mut().unwrap().first = seconds(100))
-            .on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping))))
+            .on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopping))))
             .tell()
     };
     assert!(hangs(400, 401).ends_with("again after 14s\n"), "{}", hangs(400, 401));

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Deletion, VmState};
-use crate::machine::{ClassFact, DriverFact, Outcome};
+use crate::machine::{ClassFact, DriverFact, MachineOutcome};
 
 use crate::machine::tests::facts::{self, broken, guest, in_progress, refused, vm, vm_that_is};
 use crate::machine::tests::{check, deleting, ordered, running, seconds};
@@ -13,7 +13,7 @@ use crate::machine::tests::{check, deleting, ordered, running, seconds};
 #[test]
 fn a_vm_that_is_there_is_removed_and_looked_for_again() {
     check(
-        &deleting().on(Outcome::ProbeVm(Ok(vm()))),
+        &deleting().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -28,7 +28,7 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
 #[test]
 fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() {
     check(
-        &deleting().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &deleting().on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -43,7 +43,7 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
 #[test]
 fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
     check(
-        &ordered(deleting(), 100).at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &ordered(deleting(), 100).at(160).on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
             act probe-vm
             act delete-vm
@@ -57,7 +57,7 @@ fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
 fn a_vm_without_stored_id_that_stops_is_ordered_away() {
     let unstored = deleting().with(|view| view.machine.provider_id = None);
     check(
-        &unstored.on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &unstored.on(MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -74,7 +74,7 @@ fn a_vm_without_stored_id_that_stops_is_ordered_away() {
 fn a_deletion_that_takes_long_is_asked_for_again() {
     let work = in_progress(SignedDuration::from_secs(20));
     check(
-        &deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(work)))),
+        &deleting().on(MachineOutcome::DeleteVm(Ok(Deletion::InProgress(work)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -85,13 +85,13 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
         "#]],
     );
     let at_once = in_progress(SignedDuration::ZERO);
-    let text = deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).tell();
+    let text = deleting().on(MachineOutcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).tell();
     assert!(text.ends_with("again after 1s\n"), "{text}");
 }
 
 /// Code, reason, what the operation says, and when it is tried again.
 fn row(code: Code) -> String {
-    let text = deleting().without_node().at(110).on(Outcome::DeleteVm(Err(guest(code)))).tell();
+    let text = deleting().without_node().at(110).on(MachineOutcome::DeleteVm(Err(guest(code)))).tell();
     let after_order = text.split_once("act delete-vm\n").unwrap().1;
     let lines: Vec<&str> = after_order.lines().collect();
     let reason = lines[0].split(':').next().unwrap();
@@ -131,7 +131,7 @@ fn what_the_driver_wants_to_know_is_kept() {
         ..DriverError::new(Code::FailedPrecondition, "a disk is locked")
     };
     check(
-        &deleting().on(Outcome::DeleteVm(Err(CallError::Guest(error)))),
+        &deleting().on(MachineOutcome::DeleteVm(Err(CallError::Guest(error)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -143,7 +143,7 @@ fn what_the_driver_wants_to_know_is_kept() {
     );
     let deleted = Deletion::Deleted { last_known_state: Some("job-9".into()) };
     check(
-        &deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Ok(deleted))),
+        &deleting().on(MachineOutcome::ProbeVm(Ok(vm()))).on(MachineOutcome::DeleteVm(Ok(deleted))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -158,7 +158,7 @@ fn what_the_driver_wants_to_know_is_kept() {
 #[test]
 fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
     check(
-        &deleting().on(Outcome::DeleteVm(Err(broken()))),
+        &deleting().on(MachineOutcome::DeleteVm(Err(broken()))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -169,7 +169,7 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
         "#]],
     );
     check(
-        &deleting().on(Outcome::DeleteVm(Err(refused()))),
+        &deleting().on(MachineOutcome::DeleteVm(Err(refused()))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -226,7 +226,7 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
     );
     let going = deleting().with(facts::substitute);
     check(
-        &going.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &going.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -248,7 +248,7 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
         "#]],
     );
     check(
-        &going.on(Outcome::DeleteVm(Err(guest(Code::Unavailable)))),
+        &going.on(MachineOutcome::DeleteVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1

@@ -3,13 +3,13 @@
 use expect_test::expect;
 use jiff::SignedDuration;
 
-use crate::drain::{self, AttachmentFact, EvictError, Look, PodFact, PodOwner, PodPhase, PodRef};
+use crate::drain::{self, AttachmentFact, EvictError, PodFact, PodListing, PodOwner, PodPhase, PodRef};
 use crate::driver::error::{Code, DriverError, Refusal};
 use crate::driver::write_error::ActError;
-use crate::machine::node::health::Ailment;
+use crate::machine::node::health::HealthProblem;
 use crate::machine::{
-    ClassFact, DeletionStage, DriverFact, GoingFact, MachineView, NodeFact, NodePresence, OperationFact,
-    Outcome, SecretFact, TargetFact, ToldFact,
+    ClassFact, DeletionFact, DeletionStage, DriverFact, MachineOutcome, MachineView, NodeFact, NodePresence,
+    OperationFact, ReportedCondition, SecretFact, TargetFact,
 };
 use crate::scheduling::gate::Gate;
 use crate::value::id::ObjectKey;
@@ -33,16 +33,16 @@ fn pod(name: &str) -> PodFact {
     }
 }
 
-fn pods() -> Outcome {
-    let look = Look { read: drain::Read::Latest, pods: vec![pod("web")] };
-    Outcome::Drain(drain::Outcome::Pods(Ok(look)))
+fn pods() -> MachineOutcome {
+    let look = PodListing { read: drain::ReadConsistency::Latest, pods: vec![pod("web")] };
+    MachineOutcome::Drain(drain::DrainOutcome::Pods(Ok(look)))
 }
 
-fn evicted(result: Result<(), EvictError>) -> Outcome {
-    Outcome::Drain(drain::Outcome::Evict { pod: pod("web").pod, result })
+fn evicted(result: Result<(), EvictError>) -> MachineOutcome {
+    MachineOutcome::Drain(drain::DrainOutcome::Evict { pod: pod("web").pod, result })
 }
 
-fn going(change: impl FnOnce(&mut GoingFact)) -> impl FnOnce(&mut MachineView) {
+fn going(change: impl FnOnce(&mut DeletionFact)) -> impl FnOnce(&mut MachineView) {
     |view| change(&mut view.machine.going)
 }
 
@@ -94,7 +94,7 @@ fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
     let denied = || ActError::Denied { message: "no rights".into() };
     let fresh = || deleting().node(node());
     check(
-        &fresh().on(Outcome::SetNodeCondition(Err(denied()))),
+        &fresh().on(MachineOutcome::SetNodeCondition(Err(denied()))),
         &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         DrainFailed: failed to write condition Terminating of the Node: forbidden: no rights
@@ -103,7 +103,7 @@ fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
     "#]],
     );
     check(
-        &fresh().on(Outcome::Cordon(Err(denied()))),
+        &fresh().on(MachineOutcome::Cordon(Err(denied()))),
         &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         act cordon node-1
@@ -122,7 +122,7 @@ fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
         again after 20s
     "#]],
     );
-    let conflict = fresh().on(Outcome::SetNodeCondition(Err(ActError::Conflict))).tell();
+    let conflict = fresh().on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).tell();
     assert!(!conflict.contains("status:"), "caches that are behind are nothing to tell: {conflict}");
 }
 
@@ -154,10 +154,10 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
     let denied = || ActError::Denied { message: "no rights".into() };
     let failing = forced()
         .node(node())
-        .on(Outcome::ProbeVm(Ok(vm())))
-        .on(Outcome::SetNodeCondition(Err(denied())))
-        .on(Outcome::Cordon(Err(denied())))
-        .on(Outcome::Drain(drain::Outcome::Pods(Err(denied()))));
+        .on(MachineOutcome::ProbeVm(Ok(vm())))
+        .on(MachineOutcome::SetNodeCondition(Err(denied())))
+        .on(MachineOutcome::Cordon(Err(denied())))
+        .on(MachineOutcome::Drain(drain::DrainOutcome::Pods(Err(denied()))));
     check(
         &failing,
         &expect![[r#"
@@ -189,8 +189,8 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
     assert!(is_forced(
         deleting().with(going(|going| going.left_at = Some(DeletionStage::VolumeAttachments)))
     ));
-    let not_ready = |second| Ailment { not_ready_since: Some(seconds(second)), read_only_since: None };
-    let read_only = |second| Ailment { not_ready_since: None, read_only_since: Some(seconds(second)) };
+    let not_ready = |second| HealthProblem { not_ready_since: Some(seconds(second)), read_only_since: None };
+    let read_only = |second| HealthProblem { not_ready_since: None, read_only_since: Some(seconds(second)) };
     let on_node = |ailment| deleting().node(NodeFact { ailment, ..going_node() }).at(1_000);
     for ailment in [not_ready, read_only] {
         assert!(!is_forced(on_node(ailment(700))));
@@ -207,7 +207,7 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
 #[test]
 fn a_disk_that_cannot_be_written_forces_by_its_own_time_since_no_outage_causes_it() {
     let read_only = |second| {
-        let ailment = Ailment { not_ready_since: None, read_only_since: Some(seconds(second)) };
+        let ailment = HealthProblem { not_ready_since: None, read_only_since: Some(seconds(second)) };
         deleting().node(NodeFact { ailment, ..going_node() }).at(1_000)
     };
     let started = |view: &mut crate::machine::MachineView| {
@@ -285,7 +285,7 @@ fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
 fn a_vm_whose_node_is_unknown_is_asked_for_first() {
     let nameless = || deleting().without_node().with(|view| view.machine.node_name = None);
     check(
-        &nameless().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &nameless().on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
         act probe-vm
         CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
@@ -294,7 +294,7 @@ fn a_vm_whose_node_is_unknown_is_asked_for_first() {
     "#]],
     );
     check(
-        &nameless().on(Outcome::ProbeVm(Err(guest(Code::PermissionDenied)))),
+        &nameless().on(MachineOutcome::ProbeVm(Err(guest(Code::PermissionDenied)))),
         &expect![[r#"
         act probe-vm
         CloudUnreachable: machine codes error: code = [PermissionDenied] message = [so it is]
@@ -303,11 +303,11 @@ fn a_vm_whose_node_is_unknown_is_asked_for_first() {
     "#]],
     );
     for code in [Code::NotFound, Code::Unimplemented, Code::Uninitialized] {
-        let text = nameless().on(Outcome::ProbeVm(Err(guest(code)))).tell();
+        let text = nameless().on(MachineOutcome::ProbeVm(Err(guest(code)))).tell();
         assert!(text.contains("act delete-vm"), "{code}: {text}");
     }
     let forced = nameless().with(going(|going| going.is_forced = true));
-    let text = forced.on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let text = forced.on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
     assert!(text.contains("act delete-vm"), "{text}");
 }
 
@@ -338,7 +338,7 @@ fn a_node_that_joins_after_the_cloud_has_refused_the_order_is_drained() {
 #[test]
 fn progress_is_told_when_its_cause_changes_soon_after_the_beginning_and_then_once_a_minute() {
     let told_since = |reason: &str, since, second| {
-        let told = ToldFact {
+        let told = ReportedCondition {
             reason: reason.into(),
             message: "as it was".into(),
             at: Some(seconds(second)),
@@ -360,7 +360,7 @@ fn a_missing_secret_is_named_when_the_driver_fails_without_it() {
     let case = deleting().with(|view| view.secret = SecretFact::Missing(ObjectKey::new("garden", "cloud")));
     assert!(ordered(case.clone(), 100).tell().ends_with("never again\n"), "the driver may do without");
     check(
-        &case.on(Outcome::DeleteVm(Err(guest(Code::Unauthenticated)))),
+        &case.on(MachineOutcome::DeleteVm(Err(guest(Code::Unauthenticated)))),
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
@@ -391,10 +391,10 @@ fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_s
         never again
     "#]],
     );
-    let failing = Outcome::DeleteVm(Err(guest(Code::Unauthenticated)));
+    let failing = MachineOutcome::DeleteVm(Err(guest(Code::Unauthenticated)));
     let text = declared().on(failing.clone()).tell();
     assert!(text.contains("VmDeclaredGone") && text.ends_with("never again\n"), "{text}");
-    let text = declared().on(Outcome::ProbeVm(Ok(vm()))).on(failing).tell();
+    let text = declared().on(MachineOutcome::ProbeVm(Ok(vm()))).on(failing).tell();
     assert!(text.contains("VmDeletionFailed"), "{text}");
     // At each start drivers are loaded, and can be asked a moment later.
     let loading = Refusal::Loading { provider: "sim".into(), loading: "plugin sim is being loaded".into() };
@@ -406,7 +406,7 @@ fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_s
 #[test]
 fn a_deletion_that_no_further_try_helps_says_the_driver_is_tried_again_within_minutes_all_the_same() {
     let error = DriverError { terminal: true, ..DriverError::new(Code::Unauthenticated, "no such key") };
-    let failing = Outcome::DeleteVm(Err(error.into()));
+    let failing = MachineOutcome::DeleteVm(Err(error.into()));
     let text = deleting().on(failing).tell();
     assert!(text.ends_with("retry from 5s to 10m0s\n"), "{text}");
 }
@@ -480,12 +480,12 @@ fn a_newborn_leaves_without_asking_the_cloud() {
 fn that_a_machine_had_failed_reaches_its_node_although_the_first_write_fails() {
     let begins = || failed().with(|view| view.machine.deletion = Some(seconds(99))).node(node()).at(100);
     for error in [ActError::Conflict, ActError::Denied { message: "no rights".into() }] {
-        let text = begins().on(Outcome::SetNodeCondition(Err(error))).tell();
+        let text = begins().on(MachineOutcome::SetNodeCondition(Err(error))).tell();
         assert!(!text.contains("phase Terminating"), "the phase is all that tells it: {text}");
     }
-    let text = begins().on(Outcome::SetNodeCondition(Err(ActError::Gone))).tell();
+    let text = begins().on(MachineOutcome::SetNodeCondition(Err(ActError::Gone))).tell();
     assert!(text.contains("phase Terminating"), "{text}");
     let forced = begins().with(going(|going| going.is_forced = true));
-    let text = forced.on(Outcome::SetNodeCondition(Err(ActError::Conflict))).tell();
+    let text = forced.on(MachineOutcome::SetNodeCondition(Err(ActError::Conflict))).tell();
     assert!(text.contains("phase Terminating"), "what is forced does not wait for it: {text}");
 }

@@ -1,6 +1,7 @@
-//! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to either.
+//! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to
+//! either.
 
-use crate::machine::ownership::conflict::Taken;
+use crate::machine::ownership::conflict::NodeNameHolder;
 use crate::value::id::ObjectKey;
 
 use super::*;
@@ -32,12 +33,12 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
         view.machine.node_name = has_label.then(|| "node-1".into());
     });
     let cases = orders(&cases);
-    let cases = each_view(&cases, &[None, Some(Taken::Staying)], |view, taken| {
+    let cases = each_view(&cases, &[None, Some(NodeNameHolder::Staying)], |view, taken| {
         view.rivals.has_taken_name = taken;
     });
     let world = World::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
     let seen = explore_in(&world, cases.clone());
-    let held = seen.reasons.get(&Reason::VmContested).copied().unwrap_or_default();
+    let held = seen.reasons.get(&MachineReason::VmContested).copied().unwrap_or_default();
     assert!(held > 100 && seen.releases > 100, "{seen:?}");
     let shared = cases.into_iter().filter(|case| !case.view.rivals.living_on_vm.is_empty());
     let seen = explore_in(&world, shared);

@@ -3,11 +3,11 @@
 use jiff::SignedDuration;
 
 use crate::drain::{
-    self, AttachmentFact, EvictError, Look, NodeState, PodFact, PodOwner, PodPhase, PodRef, VolumeName,
+    self, AttachmentFact, EvictError, NodeState, PodFact, PodListing, PodOwner, PodPhase, PodRef, VolumeName,
 };
 use crate::driver::write_error::ActError;
-use crate::machine::node::health::Ailment;
-use crate::machine::{DeletionStage, NodeFact, Outcome, Reason};
+use crate::machine::node::health::HealthProblem;
+use crate::machine::{DeletionStage, MachineOutcome, MachineReason, NodeFact};
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
 
@@ -30,36 +30,39 @@ fn pod(name: &str) -> PodFact {
     }
 }
 
-/// What may come of each step of a drain.
-pub(super) fn outcomes(effect: &drain::Effect) -> Vec<Outcome> {
+/// The possible outcomes of each step of a drain.
+pub(super) fn outcomes(effect: &drain::DrainEffect) -> Vec<MachineOutcome> {
     let refused = || ActError::Denied { message: "so it is".into() };
     let throttled = || ActError::Throttled { after: Some(SignedDuration::from_secs(3)) };
-    let all: Vec<drain::Outcome> = match effect {
-        drain::Effect::LookAtPods { read, .. } => {
+    let all: Vec<drain::DrainOutcome> = match effect {
+        drain::DrainEffect::LookAtPods { read, .. } => {
             let daemon = PodFact { owner: PodOwner::DaemonSet, ..pod("agent") };
             let looks = [vec![], vec![daemon], vec![pod("web")]];
-            let looks = looks.into_iter().map(|pods| Ok(Look { read: *read, pods }));
-            looks.chain([Err(refused())]).map(drain::Outcome::Pods).collect()
+            let looks = looks.into_iter().map(|pods| Ok(PodListing { read: *read, pods }));
+            looks.chain([Err(refused())]).map(drain::DrainOutcome::Pods).collect()
         }
-        drain::Effect::Evict(pod) => {
+        drain::DrainEffect::Evict(pod) => {
             let results = [
                 Ok(()),
                 Err(EvictError::Budget { after: None }),
                 Err(EvictError::Failed(throttled())),
                 Err(EvictError::Failed(refused())),
             ];
-            results.into_iter().map(|result| drain::Outcome::Evict { pod: pod.clone(), result }).collect()
+            results
+                .into_iter()
+                .map(|result| drain::DrainOutcome::Evict { pod: pod.clone(), result })
+                .collect()
         }
-        drain::Effect::DeletePod(pod) => [Ok(()), Err(throttled()), Err(refused())]
+        drain::DrainEffect::DeletePod(pod) => [Ok(()), Err(throttled()), Err(refused())]
             .into_iter()
-            .map(|result| drain::Outcome::DeletePod { pod: pod.clone(), result })
+            .map(|result| drain::DrainOutcome::DeletePod { pod: pod.clone(), result })
             .collect(),
-        drain::Effect::DeleteAttachment { name, .. } => [Ok(()), Err(refused())]
+        drain::DrainEffect::DeleteAttachment { name, .. } => [Ok(()), Err(refused())]
             .into_iter()
-            .map(|result| drain::Outcome::DeleteAttachment { name: name.clone(), result })
+            .map(|result| drain::DrainOutcome::DeleteAttachment { name: name.clone(), result })
             .collect(),
     };
-    all.into_iter().map(Outcome::Drain).collect()
+    all.into_iter().map(MachineOutcome::Drain).collect()
 }
 
 /// Not forced, and forced in each way.
@@ -71,7 +74,8 @@ fn forces(cases: &[Case]) -> Vec<Case> {
             1 => view.machine.going.is_forced = true,
             2 => view.settings.drain_timeout = SignedDuration::from_secs(100),
             _ => {
-                view.machine.ailment = Ailment { not_ready_since: Some(seconds(-400)), read_only_since: None }
+                view.machine.ailment =
+                    HealthProblem { not_ready_since: Some(seconds(-400)), read_only_since: None }
             }
         }
     })
@@ -119,7 +123,7 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
     let cases = each_view(&[going.at(200)], &phases, |view, phase| view.machine.phase = phase);
     let cases = hooks(&forces(&stages(&super::orders(&cases))));
     let ailing = NodeFact {
-        ailment: Ailment { not_ready_since: None, read_only_since: Some(seconds(-400)) },
+        ailment: HealthProblem { not_ready_since: None, read_only_since: Some(seconds(-400)) },
         ..going_node()
     };
     let cases = super::targets(&cases, &[node(), going_node(), ailing]);
@@ -138,9 +142,14 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
         view.drain.unlisted_since = is_attached.is_none().then(|| seconds(150));
         view.drain.node = NodeState::default();
     });
-    // What the cloud answers is told apart elsewhere.
+    // Another test distinguishes the answers of the cloud.
     let seen = explore_in(&World::new(Depth::Kinds).with_pods().with_a_quiet_cloud(), cases);
-    for reason in [Reason::PreDrainHooks, Reason::Draining, Reason::DrainFailed, Reason::PreTerminateHooks] {
+    for reason in [
+        MachineReason::PreDrainHooks,
+        MachineReason::Draining,
+        MachineReason::DrainFailed,
+        MachineReason::PreTerminateHooks,
+    ] {
         assert!(seen.reasons.get(&reason).is_some_and(|count| *count > 100), "{reason:?} {seen:?}");
     }
     assert!(seen.releases > 1_000 && seen.creates == 0, "{seen:?}");

@@ -14,14 +14,16 @@ fn world() -> World {
         let outcomes = world.outcomes.get_mut(effect).unwrap();
         outcomes.truncate(2);
     }
-    world.outcomes.insert("probe-vm", [Ok(vm()), Err(guest(Code::NotFound))].map(Outcome::ProbeVm).to_vec());
+    world
+        .outcomes
+        .insert("probe-vm", [Ok(vm()), Err(guest(Code::NotFound))].map(MachineOutcome::ProbeVm).to_vec());
     world
 }
 
 fn explored(cases: impl IntoIterator<Item = Case>, world: &World) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, world, seen: &mut seen }.pass(&Progress::default(), 0);
+        Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
     }
     seen
 }
@@ -39,7 +41,7 @@ fn change_node(case: &mut Case, change: impl FnOnce(&mut NodeFact)) {
 fn text(reason: &str) -> NodeConditionText {
     let (reason, message) = (reason.to_owned(), "so it is".to_owned());
     NodeConditionText {
-        status: crate::machine::node::health::Status::True,
+        status: crate::machine::node::health::ConditionStatus::True,
         reason,
         message,
         since: Some(seconds(7)),
@@ -78,7 +80,9 @@ fn updates_in_place_are_sound_in_every_situation() {
     let seen = explored(cases, &world());
     let has = |reason| seen.reasons.get(&reason).copied().unwrap_or_default() > 10;
     assert!(
-        has(Reason::UpdatingInPlace) && has(Reason::UpdatedInPlace) && has(Reason::InPlaceUpdateFailed),
+        has(MachineReason::UpdatingInPlace)
+            && has(MachineReason::UpdatedInPlace)
+            && has(MachineReason::InPlaceUpdateFailed),
         "{seen:?}"
     );
 }
@@ -154,5 +158,5 @@ fn capacity_tokens_and_doubtful_nodes_are_sound_in_every_situation() {
         view.machine.token_until = None;
     });
     let seen = explored(cases.into_iter().chain(contested), &world());
-    assert!(seen.passes > 5_000 && seen.reasons.contains_key(&Reason::NodeContested), "{seen:?}");
+    assert!(seen.passes > 5_000 && seen.reasons.contains_key(&MachineReason::NodeContested), "{seen:?}");
 }

@@ -15,8 +15,8 @@ use crate::driver::error::{CallError, Code};
 use crate::driver::write_error::ActError;
 use crate::driver::{Capabilities, Creation, Deletion, DriverFacts, Vm, VmState};
 use crate::machine::{
-    ClassFact, DriverFact, Effect, MachineView, NodeFact, NodePresence, OrderFact, Outcome, Progress, Reason,
-    SecretFact, Step, TargetFact, invariants, step,
+    ClassFact, DeleteRequestFact, DriverFact, MachineEffect, MachineOutcome, MachineProgress, MachineReason,
+    MachineStep, MachineView, NodeFact, NodePresence, SecretFact, TargetFact, invariants, step,
 };
 use crate::safety::meltdown::{self, Permit, ZoneState};
 use crate::value::phase::Phase;
@@ -68,15 +68,15 @@ fn call_errors(depth: Depth) -> Vec<CallError> {
     errors.chain([uninitialized(true), uninitialized(false), broken(), refused()]).collect()
 }
 
-fn writes(depth: Depth, outcome: fn(Result<(), ActError>) -> Outcome) -> Vec<Outcome> {
+fn writes(depth: Depth, outcome: fn(Result<(), ActError>) -> MachineOutcome) -> Vec<MachineOutcome> {
     let errors = write_errors(depth).into_iter().map(Err);
     [Ok(())].into_iter().chain(errors).map(outcome).collect()
 }
 
-fn permits() -> Vec<Outcome> {
+fn permits() -> Vec<MachineOutcome> {
     let mut permits = vec![
         Err(ActError::Forbidden { reason: "so it is" }),
-        Ok(Permit::Busy { limit: meltdown::Limit::ONE }),
+        Ok(Permit::Busy { limit: meltdown::ReplacementLimit::ONE }),
         Ok(Permit::Granted { zone: None }),
         Ok(Permit::Later { after: SignedDuration::from_mins(2) }),
     ];
@@ -84,21 +84,21 @@ fn permits() -> Vec<Outcome> {
         let name = "zone-a".into();
         permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_trouble }) }));
     }
-    permits.into_iter().map(Outcome::AskPermit).collect()
+    permits.into_iter().map(MachineOutcome::AskPermit).collect()
 }
 
 fn calls<T>(
     depth: Depth,
     answers: impl IntoIterator<Item = T>,
-    outcome: fn(Result<T, CallError>) -> Outcome,
-) -> Vec<Outcome> {
+    outcome: fn(Result<T, CallError>) -> MachineOutcome,
+) -> Vec<MachineOutcome> {
     let errors = call_errors(depth).into_iter().map(Err);
     answers.into_iter().map(Ok).chain(errors).map(outcome).collect()
 }
 
-/// What may come of an effect.
+/// The possible outcomes of an effect.
 struct World {
-    outcomes: BTreeMap<&'static str, Vec<Outcome>>,
+    outcomes: BTreeMap<&'static str, Vec<MachineOutcome>>,
     /// A Node may have pods.
     has_pods: bool,
 }
@@ -115,29 +115,29 @@ impl World {
             Creation::InProgress(work.clone()),
         ];
         let outcomes = BTreeMap::from([
-            ("claim", writes(depth, Outcome::Claim)),
-            ("ensure-token", writes(depth, Outcome::EnsureToken)),
-            ("note-intent", writes(depth, Outcome::NoteIntent)),
-            ("close-intent", writes(depth, Outcome::CloseIntent)),
-            ("probe-vm", calls(depth, [vm(), stopping, nameless], Outcome::ProbeVm)),
-            ("create-vm", calls(depth, creations, Outcome::CreateVm)),
-            ("initialize-vm", calls(depth, [vm()], Outcome::InitializeVm)),
-            ("record-vm", writes(depth, Outcome::RecordVm)),
-            ("sync-node", writes(depth, Outcome::SyncNode)),
-            ("forget-token", writes(depth, Outcome::ForgetToken)),
-            ("delete-vm", calls(depth, [deleted, Deletion::InProgress(work)], Outcome::DeleteVm)),
-            ("delete-node", writes(depth, Outcome::DeleteNode)),
-            ("write-machine", writes(depth, Outcome::WriteMachine)),
-            ("delete-machine", writes(depth, Outcome::DeleteMachine)),
-            ("cordon", writes(depth, Outcome::Cordon)),
-            ("set-node-condition", writes(depth, Outcome::SetNodeCondition)),
-            ("note-hooks", writes(depth, Outcome::NoteHooks)),
+            ("claim", writes(depth, MachineOutcome::Claim)),
+            ("ensure-token", writes(depth, MachineOutcome::EnsureToken)),
+            ("note-intent", writes(depth, MachineOutcome::NoteIntent)),
+            ("close-intent", writes(depth, MachineOutcome::CloseIntent)),
+            ("probe-vm", calls(depth, [vm(), stopping, nameless], MachineOutcome::ProbeVm)),
+            ("create-vm", calls(depth, creations, MachineOutcome::CreateVm)),
+            ("initialize-vm", calls(depth, [vm()], MachineOutcome::InitializeVm)),
+            ("record-vm", writes(depth, MachineOutcome::RecordVm)),
+            ("sync-node", writes(depth, MachineOutcome::SyncNode)),
+            ("forget-token", writes(depth, MachineOutcome::ForgetToken)),
+            ("delete-vm", calls(depth, [deleted, Deletion::InProgress(work)], MachineOutcome::DeleteVm)),
+            ("delete-node", writes(depth, MachineOutcome::DeleteNode)),
+            ("write-machine", writes(depth, MachineOutcome::WriteMachine)),
+            ("delete-machine", writes(depth, MachineOutcome::DeleteMachine)),
+            ("cordon", writes(depth, MachineOutcome::Cordon)),
+            ("set-node-condition", writes(depth, MachineOutcome::SetNodeCondition)),
+            ("note-hooks", writes(depth, MachineOutcome::NoteHooks)),
             ("ask-permit", permits()),
-            ("note-reboot", writes(depth, Outcome::NoteReboot)),
-            ("reboot-vm", calls(depth, [()], Outcome::RebootVm)),
-            ("extend-token", writes(depth, Outcome::ExtendToken)),
-            ("write-capacity", writes(depth, Outcome::WriteCapacity)),
-            ("release-finalizer", writes(depth, Outcome::ReleaseFinalizer)),
+            ("note-reboot", writes(depth, MachineOutcome::NoteReboot)),
+            ("reboot-vm", calls(depth, [()], MachineOutcome::RebootVm)),
+            ("extend-token", writes(depth, MachineOutcome::ExtendToken)),
+            ("write-capacity", writes(depth, MachineOutcome::WriteCapacity)),
+            ("release-finalizer", writes(depth, MachineOutcome::ReleaseFinalizer)),
         ]);
         Self { outcomes, has_pods: false }
     }
@@ -149,19 +149,20 @@ impl World {
     fn with_a_quiet_cloud(mut self) -> Self {
         let unavailable = || guest(Code::Unavailable);
         let deleted = Ok(Deletion::Deleted { last_known_state: None });
-        let looks = [Ok(vm()), Err(guest(Code::NotFound))].map(Outcome::ProbeVm);
+        let looks = [Ok(vm()), Err(guest(Code::NotFound))].map(MachineOutcome::ProbeVm);
         self.outcomes.insert("probe-vm", looks.to_vec());
-        self.outcomes.insert("delete-vm", [deleted, Err(unavailable())].map(Outcome::DeleteVm).to_vec());
+        self.outcomes
+            .insert("delete-vm", [deleted, Err(unavailable())].map(MachineOutcome::DeleteVm).to_vec());
         for effect in ["delete-node", "forget-token", "release-finalizer"] {
             self.outcomes.entry(effect).and_modify(|outcomes| outcomes.truncate(1));
         }
         self
     }
 
-    fn outcomes(&self, effect: &Effect) -> Vec<Outcome> {
+    fn outcomes(&self, effect: &MachineEffect) -> Vec<MachineOutcome> {
         match effect {
-            Effect::Drain(effect) if self.has_pods => drains::outcomes(effect),
-            Effect::Drain(effect) => vec![Outcome::Drain(empty_drain(effect))],
+            MachineEffect::Drain(effect) if self.has_pods => drains::outcomes(effect),
+            MachineEffect::Drain(effect) => vec![MachineOutcome::Drain(empty_drain(effect))],
             other => self.outcomes[other.name()].clone(),
         }
     }
@@ -175,7 +176,7 @@ struct Seen {
     releases: usize,
     failures: usize,
     reboots: usize,
-    reasons: BTreeMap<Reason, usize>,
+    reasons: BTreeMap<MachineReason, usize>,
 }
 
 struct Search<'a> {
@@ -185,19 +186,19 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn pass(&mut self, progress: &Progress, batches: usize) {
+    fn pass(&mut self, progress: &MachineProgress, batches: usize) {
         let view = &self.case.view;
         match step(view, progress, self.case.now) {
-            Step::Act(effects) => {
+            MachineStep::Act(effects) => {
                 assert!(batches < BATCHES_PER_PASS, "the pass does not end: {view:#?} {progress:#?}");
                 let verdict = invariants::batch(view, progress, &effects, self.case.now);
                 assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
-                self.seen.creates += usize::from(effects.contains(&Effect::CreateVm));
-                self.seen.releases += usize::from(effects.contains(&Effect::ReleaseFinalizer));
-                self.seen.reboots += usize::from(effects.contains(&Effect::RebootVm));
+                self.seen.creates += usize::from(effects.contains(&MachineEffect::CreateVm));
+                self.seen.releases += usize::from(effects.contains(&MachineEffect::ReleaseFinalizer));
+                self.seen.reboots += usize::from(effects.contains(&MachineEffect::RebootVm));
                 self.act(&effects, progress, batches);
             }
-            Step::Finish(conclusion) => {
+            MachineStep::Finish(conclusion) => {
                 let verdict = invariants::conclusion(view, progress, &conclusion);
                 assert_eq!(verdict, Ok(()), "{conclusion:?} {view:#?} {progress:#?}");
                 assert!(!conclusion.message.is_empty(), "{conclusion:?}");
@@ -209,7 +210,7 @@ impl Search<'_> {
     }
 
     /// Every combination of the outcomes of a batch.
-    fn act(&mut self, effects: &[Effect], progress: &Progress, batches: usize) {
+    fn act(&mut self, effects: &[MachineEffect], progress: &MachineProgress, batches: usize) {
         let Some((first, rest)) = effects.split_first() else {
             return self.pass(progress, batches + 1);
         };
@@ -229,7 +230,7 @@ fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
 fn explore_in(world: &World, cases: impl IntoIterator<Item = Case>) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, world, seen: &mut seen }.pass(&Progress::default(), 0);
+        Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
     }
     seen
 }
@@ -301,7 +302,7 @@ fn targets(cases: &[Case], nodes: &[NodeFact]) -> Vec<Case> {
     each_view(cases, &targets, |view, target| view.target = target)
 }
 
-/// What an earlier pass has left.
+/// The state that an earlier reconcile has left.
 fn traces(cases: &[Case]) -> Vec<Case> {
     let operations = [
         None,
@@ -395,7 +396,7 @@ fn deletion_is_sound_in_every_situation() {
 fn orders(cases: &[Case]) -> Vec<Case> {
     each_view(cases, &BOTH, |view, is_ordered| {
         view.machine.going.order =
-            is_ordered.then(|| OrderFact { first: seconds(2), at: seconds(2), asked: seconds(2) });
+            is_ordered.then(|| DeleteRequestFact { first: seconds(2), at: seconds(2), asked: seconds(2) });
     })
 }
 

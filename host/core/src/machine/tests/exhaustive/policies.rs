@@ -1,7 +1,7 @@
 //! Every combination of what policies say with where a Machine is and what stands in the way of a reboot.
 
-use crate::health_policy::{Action, Mode, Opinion, Reboots, Verdict};
-use crate::machine::Conclusion;
+use crate::health_policy::{Action, Mode, Opinion, PolicyVerdict, Reboots};
+use crate::machine::MachineConclusion;
 
 use super::*;
 
@@ -12,25 +12,25 @@ fn world() -> World {
         world.outcomes.get_mut(effect).unwrap().truncate(2);
     }
     let looks = [Ok(vm()), Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::Unavailable))];
-    world.outcomes.insert("probe-vm", looks.map(Outcome::ProbeVm).to_vec());
-    let mut answers: Vec<Outcome> =
-        opinions().into_iter().map(|said| Outcome::AskPolicies(Ok(said))).collect();
-    answers.push(Outcome::AskPolicies(Err(ActError::Forbidden { reason: "so it is" })));
+    world.outcomes.insert("probe-vm", looks.map(MachineOutcome::ProbeVm).to_vec());
+    let mut answers: Vec<MachineOutcome> =
+        opinions().into_iter().map(|said| MachineOutcome::AskPolicies(Ok(said))).collect();
+    answers.push(MachineOutcome::AskPolicies(Err(ActError::Forbidden { reason: "so it is" })));
     world.outcomes.insert("ask-policies", answers);
     world
 }
 
 /// One policy that observes or decides and says each thing that can be said, and pairs that disagree.
 fn opinions() -> Vec<Vec<Opinion>> {
-    let sick = Verdict::Unhealthy { since: seconds(1) };
+    let sick = PolicyVerdict::Unhealthy { since: seconds(1) };
     let said = [
-        (Verdict::Healthy, Action::None),
-        (Verdict::Unknown, Action::None),
+        (PolicyVerdict::Healthy, Action::None),
+        (PolicyVerdict::Unknown, Action::None),
         (sick, Action::None),
         (sick, Action::Reboot),
         (sick, Action::Replace),
     ];
-    let opinion = |policy: &str, mode, (verdict, action): (Verdict, Action)| Opinion {
+    let opinion = |policy: &str, mode, (verdict, action): (PolicyVerdict, Action)| Opinion {
         policy: policy.into(),
         mode,
         verdict,
@@ -69,8 +69,8 @@ fn cases() -> Vec<Case> {
     })
 }
 
-/// Whatever is said, no pass asks for a reboot without its permit or of a Machine that has failed, and no answer makes the next
-/// pass come at once.
+/// Whatever is said, no pass asks for a reboot without its permit or of a Machine that has failed, and no answer makes
+/// the next pass come at once.
 #[test]
 fn what_policies_say_is_sound_in_every_situation() {
     let held = each_view(&cases(), &opinions(), |view, said| view.policies.opinions = said);
@@ -82,8 +82,16 @@ fn what_policies_say_is_sound_in_every_situation() {
         seen.reboots > 1_000 && seen.failures > 100 && seen.creates == 0 && seen.releases == 0,
         "{seen:?}"
     );
-    assert!(has(Reason::RebootHeld) && has(Reason::ZoneHeld) && has(Reason::PolicyHolds), "{seen:?}");
-    assert!(has(Reason::VmRebooted) && has(Reason::RebootFailed) && has(Reason::PolicyUnheard), "{seen:?}");
+    assert!(
+        has(MachineReason::RebootHeld) && has(MachineReason::ZoneHeld) && has(MachineReason::PolicyHolds),
+        "{seen:?}"
+    );
+    assert!(
+        has(MachineReason::VmRebooted)
+            && has(MachineReason::RebootFailed)
+            && has(MachineReason::PolicyUnheard),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -93,14 +101,14 @@ fn a_machine_that_has_failed_is_rebooted_by_nobody_and_looked_at_seldom() {
     let cases = each_view(&failed, &opinions(), |view, said| view.policies.opinions = said);
     let mut passes = 0;
     for case in cases {
-        let Some(Conclusion { wake, status, message, .. }) = first_conclusion(&case) else { continue };
+        let Some(MachineConclusion { wake, status, message, .. }) = first_conclusion(&case) else { continue };
         passes += 1;
         let is_calm = match wake {
-            crate::machine::Wake::After(after) | crate::machine::Wake::Look(after) => {
+            crate::machine::Requeue::After(after) | crate::machine::Requeue::Look(after) => {
                 after >= SignedDuration::from_mins(1)
             }
-            crate::machine::Wake::Resync | crate::machine::Wake::Retry { .. } => true,
-            crate::machine::Wake::Now | crate::machine::Wake::Gone => false,
+            crate::machine::Requeue::Resync | crate::machine::Requeue::Retry { .. } => true,
+            crate::machine::Requeue::Now | crate::machine::Requeue::Gone => false,
         };
         assert!(is_calm || status.phase.is_some(), "{wake:?} {message} {:#?}", case.view);
     }
@@ -108,17 +116,20 @@ fn a_machine_that_has_failed_is_rebooted_by_nobody_and_looked_at_seldom() {
 }
 
 /// The end of a pass in which all goes well.
-fn first_conclusion(case: &Case) -> Option<Conclusion> {
-    let mut progress = Progress::default();
+fn first_conclusion(case: &Case) -> Option<MachineConclusion> {
+    let mut progress = MachineProgress::default();
     for _ in 0..BATCHES_PER_PASS {
         match step(&case.view, &progress, case.now) {
-            Step::Act(effects) => {
+            MachineStep::Act(effects) => {
                 assert!(
-                    !effects.iter().any(|effect| matches!(effect, Effect::NoteReboot(_) | Effect::RebootVm))
+                    !effects.iter().any(|effect| matches!(
+                        effect,
+                        MachineEffect::NoteReboot(_) | MachineEffect::RebootVm
+                    ))
                 );
                 effects.iter().for_each(|effect| progress.record(case.answer(effect)));
             }
-            Step::Finish(conclusion) => return Some(conclusion),
+            MachineStep::Finish(conclusion) => return Some(conclusion),
         }
     }
     None

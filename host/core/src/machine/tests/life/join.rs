@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 
 use crate::driver::write_error::ActError;
 use crate::machine::node::sync::NodeMeta;
-use crate::machine::ownership::conflict::Taken;
-use crate::machine::{MachineView, NodeFact, NodePresence, Outcome, TargetFact};
+use crate::machine::ownership::conflict::NodeNameHolder;
+use crate::machine::{MachineOutcome, MachineView, NodeFact, NodePresence, TargetFact};
 use crate::safety::meltdown::Permit;
 
 use crate::machine::tests::facts::{
@@ -220,7 +220,7 @@ fn a_token_that_cannot_be_forgotten_keeps_no_machine_from_running() {
         "#]],
         ),
     ] {
-        check(&pending().node(node()).on(Outcome::ForgetToken(Err(error))), &expected);
+        check(&pending().node(node()).on(MachineOutcome::ForgetToken(Err(error))), &expected);
     }
 }
 
@@ -258,7 +258,7 @@ fn a_node_that_is_being_deleted_is_not_written() {
 
 #[test]
 fn a_node_that_cannot_be_written_is_judged_all_the_same() {
-    let invalid = Outcome::SyncNode(Err(ActError::Invalid { message: "a label is too long".into() }));
+    let invalid = MachineOutcome::SyncNode(Err(ActError::Invalid { message: "a label is too long".into() }));
     check(
         &pending().node(fresh_node()).at(55).on(invalid.clone()),
         &expect![[r#"
@@ -301,7 +301,7 @@ fn a_node_that_cannot_be_written_is_judged_all_the_same() {
 
 #[test]
 fn a_write_that_met_another_is_no_news() {
-    let conflict = Outcome::SyncNode(Err(ActError::Conflict));
+    let conflict = MachineOutcome::SyncNode(Err(ActError::Conflict));
     check(
         &running().node(fresh_node()).at(70).on(conflict),
         &expect![[r#"
@@ -322,7 +322,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
         }
     };
     check(
-        &pending().with(taken(Taken::Staying)).at(10),
+        &pending().with(taken(NodeNameHolder::Staying)).at(10),
         &expect![[r#"
         act ask-permit of the name
         NodeNameTaken: Node node-1 is that of VM sim://2, so that the VM cannot join under that name
@@ -331,7 +331,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
     "#]],
     );
     check(
-        &pending().with(taken(Taken::Leaving)).at(10),
+        &pending().with(taken(NodeNameHolder::Leaving)).at(10),
         &expect![[r#"
         NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone: the Machine fails at 1971-01-01T00:20:00Z
         again after 19m51s
@@ -339,7 +339,10 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
     );
     let later = Permit::Later { after: SignedDuration::from_mins(2) };
     check(
-        &pending().with(taken(Taken::Staying)).at(10).on(Outcome::AskPermit(Ok(later.clone()))),
+        &pending()
+            .with(taken(NodeNameHolder::Staying))
+            .at(10)
+            .on(MachineOutcome::AskPermit(Ok(later.clone()))),
         &expect![[r#"
             act ask-permit of the name
             NodeNameTaken: Node node-1 is that of VM sim://2, so that the VM cannot join under that name; it is not failed yet: another one was, for the same, not long ago
@@ -349,7 +352,7 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
     let marked = |view: &mut MachineView| {
         let others = vec![crate::value::id::ObjectKey::new("garden", "m-0")];
         view.target = TargetFact::Cluster(NodePresence::Contested(others));
-        view.rivals.has_taken_name = Some(Taken::Staying);
+        view.rivals.has_taken_name = Some(NodeNameHolder::Staying);
     };
     check(
         &pending().with(marked).at(10),
@@ -360,17 +363,17 @@ fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_
         again at the next resync
     "#]],
     );
-    // Who has joined is judged by its health, and what is held is not done.
+    // A Machine that has joined is judged by its health, and blocked effects are not done.
     for case in [
-        running().with(taken(Taken::Staying)),
-        unknown().with(taken(Taken::Staying)),
-        pending().with(taken(Taken::Staying)).frozen(),
+        running().with(taken(NodeNameHolder::Staying)),
+        unknown().with(taken(NodeNameHolder::Staying)),
+        pending().with(taken(NodeNameHolder::Staying)).frozen(),
     ] {
         let text = case.tell();
         assert!(!text.contains("phase Failed") && !text.contains("of the name"), "{text}");
     }
     // Whatever holds it: it has the time to join, and no more.
-    let late = pending().with(taken(Taken::Staying)).at(CREATION_TIMEOUT_SECONDS + 2);
+    let late = pending().with(taken(NodeNameHolder::Staying)).at(CREATION_TIMEOUT_SECONDS + 2);
     assert!(late.tell().contains("JoinTimedOut"), "{}", late.tell());
 }
 

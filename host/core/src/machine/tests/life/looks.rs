@@ -5,8 +5,8 @@ use jiff::SignedDuration;
 
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Address, Vm, VmState};
-use crate::machine::{NodePresence, Outcome, TargetFact};
-use crate::scheduling::looks::LookFact;
+use crate::machine::{MachineOutcome, NodePresence, TargetFact};
+use crate::scheduling::looks::VmCheckFact;
 
 use crate::machine::tests::facts::{guest, unhealthy_node, vm};
 use crate::machine::tests::{Case, check, pending, running, seconds, unknown};
@@ -15,7 +15,7 @@ use crate::machine::tests::{Case, check, pending, running, seconds, unknown};
 fn due(missed: Option<i64>) -> Case {
     running().at(5_000).with(|view| {
         view.machine.has_join_duration = true;
-        view.look = Some(LookFact {
+        view.look = Some(VmCheckFact {
             next: seconds(5_000),
             interval: SignedDuration::from_hours(1),
             missed: missed.map(seconds),
@@ -26,7 +26,7 @@ fn due(missed: Option<i64>) -> Case {
 }
 
 fn not_found(case: Case) -> Case {
-    case.on(Outcome::ProbeVm(Err(guest(Code::NotFound))))
+    case.on(MachineOutcome::ProbeVm(Err(guest(Code::NotFound))))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_vm_in_service_is_looked_at_when_it_is_time_and_its_addresses_are_stored() {
     let address = |kind: &str, address: &str| Address { kind: kind.into(), address: address.into() };
     let shown = Vm { addresses: vec![address("InternalIP", "10.0.0.7")], ..vm() };
     check(
-        &due(None).on(Outcome::ProbeVm(Ok(shown))),
+        &due(None).on(MachineOutcome::ProbeVm(Ok(shown))),
         &expect![[r#"
         act probe-vm
         NodeHealthy: the Node is healthy
@@ -83,7 +83,7 @@ fn a_vm_is_gone_when_two_looks_have_not_found_it_and_its_machine_goes_on() {
     );
     let told = due(None).with(|view| view.look.as_mut().unwrap().is_doubted = true);
     check(
-        &told.on(Outcome::ProbeVm(Ok(vm()))),
+        &told.on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
         act probe-vm
         NodeHealthy: the Node is healthy
@@ -97,9 +97,9 @@ fn a_vm_is_gone_when_two_looks_have_not_found_it_and_its_machine_goes_on() {
 fn a_cloud_that_cannot_be_asked_or_another_vm_says_nothing() {
     let other = Vm { provider_id: "sim://2".into(), state: VmState::Stopped, ..vm() };
     for outcome in [
-        Outcome::ProbeVm(Err(guest(Code::Unavailable))),
-        Outcome::ProbeVm(Err(guest(Code::Unimplemented))),
-        Outcome::ProbeVm(Ok(other)),
+        MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))),
+        MachineOutcome::ProbeVm(Err(guest(Code::Unimplemented))),
+        MachineOutcome::ProbeVm(Ok(other)),
     ] {
         let text = due(None).on(outcome).tell();
         assert!(!text.contains("VmPresent") && !text.contains("VM "), "{text}");
@@ -124,8 +124,8 @@ fn nobody_looks_at_what_is_not_in_service() {
     assert!(without_target.tell().starts_with("act probe-vm"), "{}", without_target.tell());
 }
 
-fn refused() -> Outcome {
-    Outcome::ProbeVm(Err(guest(Code::FailedPrecondition)))
+fn refused() -> MachineOutcome {
+    MachineOutcome::ProbeVm(Err(guest(Code::FailedPrecondition)))
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its
     let without_driver =
         unproven(unknown()).with(crate::machine::tests::facts::capabilities(|can| can.status = false)).tell();
     assert!(without_driver.contains("ReplacementHeld") && !fails(&without_driver), "{without_driver}");
-    let unavailable = unproven(unknown()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    let unavailable = unproven(unknown()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
     assert!(unavailable.contains("ReplacementHeld") && !fails(&unavailable), "{unavailable}");
     // Once a look says otherwise, it fails as ever.
-    for outcome in [Outcome::ProbeVm(Ok(vm())), Outcome::ProbeVm(Err(guest(Code::NotFound)))] {
+    for outcome in [MachineOutcome::ProbeVm(Ok(vm())), MachineOutcome::ProbeVm(Err(guest(Code::NotFound)))] {
         let text = unproven(unknown()).on(outcome).tell();
         assert!(fails(&text), "{text}");
     }
@@ -175,7 +175,7 @@ fn attack_a_machine_of_another_program_is_not_failed_before_a_look_has_proven_it
             "{held}"
         );
         for outcome in [Ok(vm()), Err(guest(Code::NotFound)), Err(guest(Code::Unavailable))] {
-            let text = unmarked().on(Outcome::ProbeVm(outcome)).tell();
+            let text = unmarked().on(MachineOutcome::ProbeVm(outcome)).tell();
             assert!(fails(&text), "{text}");
         }
     }
@@ -188,11 +188,11 @@ fn a_vm_in_service_with_something_left_to_do_is_initialized_without_a_bootstrap_
             provider_id: Some(id.into()),
             ..DriverError::new(Code::Uninitialized, "its marks are due")
         };
-        Outcome::ProbeVm(Err(CallError::Guest(due)))
+        MachineOutcome::ProbeVm(Err(CallError::Guest(due)))
     };
     let adopted = || due(None).with(crate::machine::tests::facts::capabilities(|can| can.initialize = true));
     check(
-        &adopted().on(error("sim://1")).on(Outcome::InitializeVm(Ok(vm()))),
+        &adopted().on(error("sim://1")).on(MachineOutcome::InitializeVm(Ok(vm()))),
         &expect![[r#"
         act probe-vm
         act initialize-vm
@@ -201,7 +201,7 @@ fn a_vm_in_service_with_something_left_to_do_is_initialized_without_a_bootstrap_
         again after 1h0m1s
     "#]],
     );
-    let denied = Outcome::InitializeVm(Err(guest(Code::PermissionDenied)));
+    let denied = MachineOutcome::InitializeVm(Err(guest(Code::PermissionDenied)));
     let text = adopted().on(error("sim://1")).on(denied).tell();
     assert!(text.contains("VmPresent=True InitializationFailed (machine codes error: code = [PermissionDenied] message = [so it is])"), "{text}");
     // Another VM, or a driver that has no such step.
@@ -216,7 +216,7 @@ fn attack_a_look_before_a_create_that_a_person_must_mend_never_has_the_machine_r
     let text = late().on(refused()).tell();
     assert!(text.contains("act probe-vm\nCreationFailed: ") && !text.contains("create-vm"), "{text}");
     assert!(!text.contains("phase Failed") && !text.contains("Failed,"), "{text}");
-    // What says nothing of a VM counts against the time that it has.
-    let text = late().on(Outcome::ProbeVm(Err(guest(Code::PermissionDenied)))).tell();
+    // Answers that say nothing of a VM count against its time.
+    let text = late().on(MachineOutcome::ProbeVm(Err(guest(Code::PermissionDenied)))).tell();
     assert!(text.contains("phase Failed") || text.contains("Failed,"), "{text}");
 }

@@ -5,9 +5,9 @@ use expect_test::expect;
 use crate::driver::VmState;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::write_error::ActError;
-use crate::health_policy::{Action, Mode, Opinion, Reboots, Verdict};
-use crate::machine::Outcome;
-use crate::safety::meltdown::{Limit, Permit, ZoneState};
+use crate::health_policy::{Action, Mode, Opinion, PolicyVerdict, Reboots};
+use crate::machine::MachineOutcome;
+use crate::safety::meltdown::{Permit, ReplacementLimit, ZoneState};
 
 use crate::machine::tests::facts::{capabilities, guest, unhealthy_node, vm, vm_that_is};
 use crate::machine::tests::{Case, check, failed, pending, running, seconds, unknown};
@@ -21,9 +21,9 @@ fn opinion(text: &str) -> Opinion {
         policy: plain.into(),
         mode: if plain == name { Mode::Observe } else { Mode::Enforce },
         verdict: match words.next().unwrap() {
-            "healthy" => Verdict::Healthy,
-            "unknown" => Verdict::Unknown,
-            "unhealthy" => Verdict::Unhealthy { since: seconds(100) },
+            "healthy" => PolicyVerdict::Healthy,
+            "unknown" => PolicyVerdict::Unknown,
+            "unhealthy" => PolicyVerdict::Unhealthy { since: seconds(100) },
             other => panic!("{other}"),
         },
         reason: "so it is".into(),
@@ -47,7 +47,7 @@ fn asking(case: Case) -> Case {
 
 #[test]
 fn policies_are_asked_when_something_could_change() {
-    let answer = Outcome::AskPolicies(Ok(vec![opinion("zone! unhealthy replace")]));
+    let answer = MachineOutcome::AskPolicies(Ok(vec![opinion("zone! unhealthy replace")]));
     check(
         &asking(running()).at(110).on(answer),
         &expect![[r#"
@@ -73,7 +73,8 @@ fn nobody_is_asked_about_a_machine_that_has_not_joined() {
 
 #[test]
 fn policies_that_could_not_be_asked_change_nothing() {
-    let answer = Outcome::AskPolicies(Err(ActError::Forbidden { reason: "this process does not lead" }));
+    let answer =
+        MachineOutcome::AskPolicies(Err(ActError::Forbidden { reason: "this process does not lead" }));
     check(
         &asking(unknown()).at(1_000).on(answer),
         &expect![[r#"
@@ -217,7 +218,7 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
             again after 4m51s
         "#]],
     );
-    let failed = Outcome::NoteReboot(Err(ActError::Conflict));
+    let failed = MachineOutcome::NoteReboot(Err(ActError::Conflict));
     check(
         &with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(failed),
         &expect![[r#"
@@ -260,7 +261,7 @@ fn a_reboot_that_fails_is_told_and_not_repeated_at_once() {
     let refused = CallError::Guest(DriverError::new(Code::Unavailable, "the cloud is away"));
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
     check(
-        &case.on(Outcome::RebootVm(Err(refused))),
+        &case.on(MachineOutcome::RebootVm(Err(refused))),
         &expect![[r#"
             act ask-permit 1
             act note-reboot 1 in all
@@ -352,17 +353,17 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
     );
 }
 
-fn silent_zone() -> Outcome {
+fn silent_zone() -> MachineOutcome {
     let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
-    Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
+    MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
 }
 
 #[test]
 fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
-    let busy = |limit| Outcome::AskPermit(Ok(Permit::Busy { limit }));
+    let busy = |limit| MachineOutcome::AskPermit(Ok(Permit::Busy { limit }));
     check(
-        &case.clone().on(busy(Limit::Machines(2))),
+        &case.clone().on(busy(ReplacementLimit::Machines(2))),
         &expect![[r#"
         act ask-permit 1
         RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time
@@ -371,7 +372,7 @@ fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
     "#]],
     );
     check(
-        &case.clone().on(busy(Limit::Machines(0))),
+        &case.clone().on(busy(ReplacementLimit::Machines(0))),
         &expect![[r#"
         act ask-permit 1
         RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew
@@ -379,7 +380,8 @@ fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
         again after 1m0s
     "#]],
     );
-    let unheard = Outcome::AskPermit(Err(ActError::Forbidden { reason: "this process does not lead" }));
+    let unheard =
+        MachineOutcome::AskPermit(Err(ActError::Forbidden { reason: "this process does not lead" }));
     check(
         &case.on(unheard),
         &expect![[r#"
@@ -394,7 +396,7 @@ fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
 fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(silent_zone());
     check(
-        &case.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &case.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
         act ask-permit 1
         act probe-vm
@@ -403,10 +405,10 @@ fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell()
         again after 2m0s
     "#]],
     );
-    let unavailable = Outcome::ProbeVm(Err(guest(Code::Unavailable)));
+    let unavailable = MachineOutcome::ProbeVm(Err(guest(Code::Unavailable)));
     assert!(case.clone().on(unavailable).tell().contains("the cloud does not tell how the VM is"));
     for gone in [Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::NotFound))] {
-        assert!(case.clone().on(Outcome::ProbeVm(gone)).tell().contains("act reboot-vm"));
+        assert!(case.clone().on(MachineOutcome::ProbeVm(gone)).tell().contains("act reboot-vm"));
     }
 }
 

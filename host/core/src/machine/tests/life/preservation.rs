@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::driver::Creation;
 use crate::driver::error::Code;
-use crate::machine::Outcome;
+use crate::machine::MachineOutcome;
 
 use crate::machine::tests::facts::{CREATION_TIMEOUT_SECONDS, broken, guest, in_progress};
 use crate::machine::tests::{Case, begun, check, creating, seconds};
@@ -19,7 +19,7 @@ fn too_late() -> Case {
 
 #[test]
 fn a_machine_that_the_cloud_does_not_make_is_kept_in_the_write_that_says_that_it_failed() {
-    let refused = Outcome::CreateVm(Err(guest(Code::ResourceExhausted)));
+    let refused = MachineOutcome::CreateVm(Err(guest(Code::ResourceExhausted)));
     check(
         &wishing(too_late(), "when-failed").on(refused.clone()),
         &expect![[r#"
@@ -31,7 +31,7 @@ fn a_machine_that_the_cloud_does_not_make_is_kept_in_the_write_that_says_that_it
             again at once
         "#]],
     );
-    let working = Outcome::CreateVm(Ok(Creation::InProgress(in_progress(jiff::SignedDuration::ZERO))));
+    let working = MachineOutcome::CreateVm(Ok(Creation::InProgress(in_progress(jiff::SignedDuration::ZERO))));
     for wish in ["now", "when-failed", "auto-preserved"] {
         for answer in [&refused, &working] {
             let text = wishing(too_late(), wish).on(answer.clone()).tell();
@@ -46,7 +46,7 @@ fn a_machine_that_the_cloud_does_not_make_is_kept_in_the_write_that_says_that_it
 
 #[test]
 fn now_is_heeded_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
-    for case in [creating(), begun(), creating().on(Outcome::CreateVm(Err(broken())))] {
+    for case in [creating(), begun(), creating().on(MachineOutcome::CreateVm(Err(broken())))] {
         assert!(wishing(case.clone(), "now").tell().contains("preserved until"));
         for wish in ["when-failed", "auto-preserved"] {
             assert_eq!(wishing(case.clone(), wish).tell(), case.tell(), "{wish}");
@@ -57,7 +57,7 @@ fn now_is_heeded_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
 #[test]
 fn a_wish_that_is_taken_back_during_creation_ends_and_one_whose_time_is_over_does_not_begin_anew() {
     let kept = |wish: Option<&str>, until| {
-        let fails = creating().at(100).on(Outcome::CreateVm(Err(broken())));
+        let fails = creating().at(100).on(MachineOutcome::CreateVm(Err(broken())));
         fails.with(|view| {
             view.machine.phase = crate::value::phase::Phase::CrashLoopBackOff;
             view.machine.keeping.wish = wish.map(str::to_owned);

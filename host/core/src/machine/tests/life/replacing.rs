@@ -4,8 +4,8 @@ use expect_test::expect;
 
 use crate::driver::VmState;
 use crate::driver::error::Code;
-use crate::machine::Outcome;
-use crate::safety::meltdown::{Limit, Permit, ZoneState};
+use crate::machine::MachineOutcome;
+use crate::safety::meltdown::{Permit, ReplacementLimit, ZoneState};
 
 use crate::machine::tests::facts::{
     self, CREATION_TIMEOUT_SECONDS, HEALTH_TIMEOUT_SECONDS, guest, vm, vm_that_is,
@@ -16,9 +16,9 @@ fn overdue() -> Case {
     unknown().at(101 + HEALTH_TIMEOUT_SECONDS)
 }
 
-fn silent() -> Outcome {
+fn silent() -> MachineOutcome {
     let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
-    Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
+    MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
 }
 
 /// Its VM is there, and its Node has not joined in time.
@@ -32,7 +32,7 @@ fn fails(case: &Case) -> bool {
 
 #[test]
 fn a_machine_waits_for_its_turn_and_says_so() {
-    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    let busy = MachineOutcome::AskPermit(Ok(Permit::Busy { limit: ReplacementLimit::ONE }));
     check(
         &overdue().on(busy),
         &expect![[r#"
@@ -47,7 +47,7 @@ fn a_machine_waits_for_its_turn_and_says_so() {
 #[test]
 fn a_machine_of_a_silent_zone_is_held_while_its_vm_is_alive_or_nobody_can_tell() {
     check(
-        &overdue().on(silent()).on(Outcome::ProbeVm(Ok(vm()))),
+        &overdue().on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
         act ask-permit 1
         act probe-vm
@@ -56,12 +56,12 @@ fn a_machine_of_a_silent_zone_is_held_while_its_vm_is_alive_or_nobody_can_tell()
         again after 2m0s
     "#]],
     );
-    assert!(!fails(&overdue().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
+    assert!(!fails(&overdue().on(silent()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))));
     assert!(!fails(&overdue().on(silent()).with(|view| view.driver = crate::machine::DriverFact::NotChosen)));
     for gone in
         [Ok(vm_that_is(VmState::Stopped)), Ok(vm_that_is(VmState::Stopping)), Err(guest(Code::NotFound))]
     {
-        assert!(fails(&overdue().on(silent()).on(Outcome::ProbeVm(gone))));
+        assert!(fails(&overdue().on(silent()).on(MachineOutcome::ProbeVm(gone))));
     }
     let blind = overdue().on(silent()).with(facts::capabilities(|offers| offers.status = false));
     assert!(fails(&blind), "a driver that never can tell is not waited for");
@@ -70,7 +70,7 @@ fn a_machine_of_a_silent_zone_is_held_while_its_vm_is_alive_or_nobody_can_tell()
 #[test]
 fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_zone() {
     check(
-        &late().on(silent()).on(Outcome::ProbeVm(Ok(vm()))),
+        &late().on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act ask-permit of the zone
             act probe-vm
@@ -78,19 +78,19 @@ fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_
             again after 2m0s
         "#]],
     );
-    let mute = late().node(facts::unhealthy_node()).on(silent()).on(Outcome::ProbeVm(Ok(vm()))).tell();
+    let mute = late().node(facts::unhealthy_node()).on(silent()).on(MachineOutcome::ProbeVm(Ok(vm()))).tell();
     assert!(
         mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"),
         "{mute}"
     );
-    assert!(!fails(&late().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
-    let stopped = Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
-    let nothing = Outcome::AskPermit(Ok(Permit::Granted { zone: None }));
+    assert!(!fails(&late().on(silent()).on(MachineOutcome::ProbeVm(Err(guest(Code::Unavailable))))));
+    let stopped = MachineOutcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
+    let nothing = MachineOutcome::AskPermit(Ok(Permit::Granted { zone: None }));
     assert!(fails(&late().on(nothing)) && fails(&late().on(silent()).on(stopped)));
     let trouble = ZoneState { name: "zone-a".into(), is_silent: false, has_trouble: true };
-    let trouble = Outcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
+    let trouble = MachineOutcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
     assert!(
-        fails(&late().on(trouble).on(Outcome::ProbeVm(Ok(vm())))),
+        fails(&late().on(trouble).on(MachineOutcome::ProbeVm(Ok(vm())))),
         "its own fault, as far as can be told"
     );
 }

@@ -2,10 +2,11 @@
 
 use expect_test::expect;
 
-use crate::machine::node::health::Ailment;
-use crate::machine::ownership::conflict::{Claimant, NodeClaim, Whose, is_anothers, whose};
+use crate::machine::node::health::HealthProblem;
+use crate::machine::ownership::conflict::{NamingMachine, NodeOwner, NodeOwnership, is_anothers, whose};
 use crate::machine::{
-    Effect, NodePresence, Outcome, Progress, Step, TargetFact, invariants, invariants::Violation, step,
+    MachineEffect, MachineOutcome, MachineProgress, MachineStep, NodePresence, TargetFact, invariants,
+    invariants::MachineViolation, step,
 };
 use crate::value::id::ObjectKey;
 use crate::value::phase::Phase;
@@ -22,7 +23,7 @@ fn on_its_vm(case: Case, others: &[&str]) -> Case {
 }
 
 fn ends(case: &Case) -> (String, Vec<(String, String)>) {
-    let Step::Finish(conclusion) = step(&case.view, &Progress::default(), case.now) else {
+    let MachineStep::Finish(conclusion) = step(&case.view, &MachineProgress::default(), case.now) else {
         panic!("it acts");
     };
     let told = conclusion.status.conditions.iter();
@@ -37,10 +38,10 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
     for of_node in ids {
         for mark in [None, Some("a"), Some("b"), Some("gone")] {
             for code in 0..ids.len().pow(3) * 8 {
-                let claimants: Vec<Claimant> = names
+                let claimants: Vec<NamingMachine> = names
                     .iter()
                     .enumerate()
-                    .map(|(at, name)| Claimant {
+                    .map(|(at, name)| NamingMachine {
                         key: key(name),
                         created: seconds(0),
                         provider_id: ids[code / 8 / ids.len().pow(at as u32) % ids.len()].map(Into::into),
@@ -48,23 +49,24 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                         has_joined: false,
                     })
                     .collect();
-                let node = NodeClaim { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
-                let owners: Vec<&Claimant> = claimants
+                let node =
+                    NodeOwnership { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
+                let owners: Vec<&NamingMachine> = claimants
                     .iter()
                     .filter(|own| {
-                        let others: Vec<Claimant> =
+                        let others: Vec<NamingMachine> =
                             claimants.iter().filter(|other| other != own).cloned().collect();
-                        matches!(whose(&node, own, &others), Whose::Own(_))
+                        matches!(whose(&node, own, &others), NodeOwner::Own(_))
                     })
                     .collect();
                 assert!(owners.len() <= 1, "{node:?} {claimants:?}: {owners:?}");
                 let vm = |id: Option<&str>| id.map(|id| id.rsplit('/').next().unwrap().to_owned());
-                let is_proven = |one: &Claimant| {
+                let is_proven = |one: &NamingMachine| {
                     of_node.is_some()
                         && vm(one.provider_id.as_ref().map(crate::value::id::ProviderId::as_str))
                             == vm(of_node)
                 };
-                let proven: Vec<&Claimant> = claimants.iter().filter(|one| is_proven(one)).collect();
+                let proven: Vec<&NamingMachine> = claimants.iter().filter(|one| is_proven(one)).collect();
                 if let [only] = proven.as_slice() {
                     assert_eq!(owners, [*only], "{node:?}");
                 }
@@ -84,18 +86,18 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
 #[test]
 fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
     let told = |of_node: &str, own: &str, mark: Option<&str>| {
-        let claimant = |name: &str, id: &str| Claimant {
+        let claimant = |name: &str, id: &str| NamingMachine {
             key: key(name),
             created: seconds(0),
             provider_id: Some(id.into()),
             is_deleting: false,
             has_joined: false,
         };
-        let node = NodeClaim { provider_id: Some(of_node.into()), mark: mark.map(str::to_owned) };
+        let node = NodeOwnership { provider_id: Some(of_node.into()), mark: mark.map(str::to_owned) };
         match whose(&node, &claimant("a", own), &[claimant("b", "hcloud:///fsn1/7")]) {
-            Whose::Foreign(vm) => format!("that of {vm}"),
-            Whose::Contested(_) => "contested".to_owned(),
-            Whose::Own(others) => format!("its own, beside {}", others.len()),
+            NodeOwner::Foreign(vm) => format!("that of {vm}"),
+            NodeOwner::Contested(_) => "contested".to_owned(),
+            NodeOwner::Own(others) => format!("its own, beside {}", others.len()),
         }
     };
     assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4711", None), "its own, beside 0");
@@ -108,7 +110,7 @@ fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
 
 #[test]
 fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines() {
-    let own = |has_joined| Claimant {
+    let own = |has_joined| NamingMachine {
         key: key("a"),
         created: seconds(0),
         provider_id: Some("aws:///eu-1/i-1".into()),
@@ -116,12 +118,12 @@ fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines
         has_joined,
     };
     let told = |of_node: Option<&str>, mark: Option<&str>, has_joined: bool| {
-        let node = NodeClaim { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
+        let node = NodeOwnership { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
         let whose = match whose(&node, &own(has_joined), &[]) {
-            Whose::Foreign(_) => "foreign",
-            Whose::Contested(keys) if keys == [key("gone")] => "that of gone",
-            Whose::Contested(_) => "contested",
-            Whose::Own(_) => "own",
+            NodeOwner::Foreign(_) => "foreign",
+            NodeOwner::Contested(keys) if keys == [key("gone")] => "that of gone",
+            NodeOwner::Contested(_) => "contested",
+            NodeOwner::Own(_) => "own",
         };
         (whose, is_anothers(&node, &own(has_joined), &[]))
     };
@@ -156,7 +158,7 @@ fn a_vm_that_another_machine_lives_on_is_not_removed_and_says_what_to_do() {
 #[test]
 fn a_deletion_that_just_begins_says_so_and_is_held() {
     let case = on_its_vm(deleting().with(|view| view.machine.phase = Phase::Running), &["m-2"]);
-    let Step::Finish(conclusion) = step(&case.view, &Progress::default(), case.now) else {
+    let MachineStep::Finish(conclusion) = step(&case.view, &MachineProgress::default(), case.now) else {
         panic!("it acts")
     };
     assert_eq!(conclusion.status.phase, Some(Phase::Terminating));
@@ -167,7 +169,10 @@ fn a_deletion_that_just_begins_says_so_and_is_held() {
 fn of_two_that_go_the_owner_of_the_node_empties_it_and_the_other_waits() {
     let leaving = |case: Case| case.with(|view| view.rivals.leaving_vm = vec![key("m-2")]);
     let owner = leaving(deleting());
-    assert!(matches!(step(&owner.view, &Progress::default(), owner.now), Step::Act(_)), "the owner goes on");
+    assert!(
+        matches!(step(&owner.view, &MachineProgress::default(), owner.now), MachineStep::Act(_)),
+        "the owner goes on"
+    );
     let contested = TargetFact::Cluster(NodePresence::Contested(vec![key("m-2")]));
     let other = leaving(deleting()).with(|view| view.target = contested);
     let (reason, told) = ends(&other);
@@ -206,16 +211,20 @@ fn invariants_name_what_is_done_to_a_vm_of_others() {
     let going = on_its_vm(deleting(), &["m-2"]);
     let living = on_its_vm(running(), &["m-2"]);
     for (case, effect) in [
-        (&going, Effect::DeleteVm),
-        (&going, Effect::ReleaseFinalizer),
-        (&going, Effect::DeleteNode { node: "node-1".into(), uid: "node-uid-1".into() }),
-        (&going, Effect::Cordon { node: "node-1".into() }),
-        (&living, Effect::RebootVm),
-        (&living, Effect::DeleteMachine),
+        (&going, MachineEffect::DeleteVm),
+        (&going, MachineEffect::ReleaseFinalizer),
+        (&going, MachineEffect::DeleteNode { node: "node-1".into(), uid: "node-uid-1".into() }),
+        (&going, MachineEffect::Cordon { node: "node-1".into() }),
+        (&living, MachineEffect::RebootVm),
+        (&living, MachineEffect::DeleteMachine),
     ] {
-        let verdict =
-            invariants::batch(&case.view, &Progress::default(), std::slice::from_ref(&effect), case.now);
-        assert_eq!(verdict, Err(Violation::Contested), "{effect:?}");
+        let verdict = invariants::batch(
+            &case.view,
+            &MachineProgress::default(),
+            std::slice::from_ref(&effect),
+            case.now,
+        );
+        assert_eq!(verdict, Err(MachineViolation::Contested), "{effect:?}");
     }
 }
 
@@ -236,7 +245,7 @@ fn a_label_that_was_taken_off_is_put_back_from_the_node() {
 fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
     let lost = running().with(|view| view.machine.node_name = None).without_node();
     check(
-        &lost.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &lost.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
@@ -246,7 +255,7 @@ fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
     );
     let other = crate::driver::Vm { provider_id: "sim://other".into(), ..vm() };
     check(
-        &lost.on(Outcome::ProbeVm(Ok(other))),
+        &lost.on(MachineOutcome::ProbeVm(Ok(other))),
         &expect![[r#"
             act probe-vm
             NodeMissing: Node (no name yet) is gone
@@ -268,7 +277,7 @@ fn a_slip_is_told_while_it_is_there_and_taken_back() {
 
 /// Whether the first thing that the drain of this Node does is by force.
 fn is_forced(watched: Option<i64>, told: Option<(Phase, i64)>, now: i64) -> bool {
-    let ailment = Ailment { not_ready_since: Some(seconds(0)), read_only_since: None };
+    let ailment = HealthProblem { not_ready_since: Some(seconds(0)), read_only_since: None };
     let node = crate::machine::NodeFact { ailment, ..going_node() };
     let case = deleting().node(node).at(now).with(|view| {
         view.watched_since = watched.map(seconds);

@@ -1,7 +1,8 @@
 //! A Machine or class with another cluster's mark than the process has.
 
 use crate::machine::{
-    ClassFact, Effect, NodePresence, Progress, Step, TargetFact, invariants, invariants::Violation, step,
+    ClassFact, MachineEffect, MachineProgress, MachineStep, NodePresence, TargetFact, invariants,
+    invariants::MachineViolation, step,
 };
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase;
@@ -21,9 +22,9 @@ fn of_moved_class(case: Case) -> Case {
 
 /// How the first batch of a pass is answered: with effects, or with a reason and a message.
 fn ends(case: &Case) -> Result<(String, String, Option<Phase>), String> {
-    match step(&case.view, &Progress::default(), case.now) {
-        Step::Act(effects) => Err(format!("{effects:?}")),
-        Step::Finish(conclusion) => {
+    match step(&case.view, &MachineProgress::default(), case.now) {
+        MachineStep::Act(effects) => Err(format!("{effects:?}")),
+        MachineStep::Finish(conclusion) => {
             let reason = conclusion.reason.as_str().to_owned();
             Ok((reason, conclusion.message, conclusion.status.phase))
         }
@@ -86,17 +87,21 @@ fn a_machine_of_another_mark_that_lives_says_so_and_is_neither_failed_nor_looked
 #[test]
 fn invariants_name_what_is_done_under_another_mark() {
     for (case, effect) in [
-        (moved(deleting()), Effect::DeleteVm),
-        (moved(deleting()), Effect::ProbeVm),
-        (moved(deleting()), Effect::ReleaseFinalizer),
-        (moved(deleting()), Effect::Cordon { node: "node-1".into() }),
-        (moved(begun()), Effect::CreateVm),
-        (of_moved_class(begun()), Effect::CreateVm),
-        (moved(running()), Effect::RebootVm),
+        (moved(deleting()), MachineEffect::DeleteVm),
+        (moved(deleting()), MachineEffect::ProbeVm),
+        (moved(deleting()), MachineEffect::ReleaseFinalizer),
+        (moved(deleting()), MachineEffect::Cordon { node: "node-1".into() }),
+        (moved(begun()), MachineEffect::CreateVm),
+        (of_moved_class(begun()), MachineEffect::CreateVm),
+        (moved(running()), MachineEffect::RebootVm),
     ] {
-        let verdict =
-            invariants::batch(&case.view, &Progress::default(), std::slice::from_ref(&effect), case.now);
-        assert_eq!(verdict, Err(Violation::OtherMark), "{effect:?}");
+        let verdict = invariants::batch(
+            &case.view,
+            &MachineProgress::default(),
+            std::slice::from_ref(&effect),
+            case.now,
+        );
+        assert_eq!(verdict, Err(MachineViolation::OtherMark), "{effect:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::disruption::requests::Permits;
 use crate::driver::write_error::ActError;
-use crate::machine_set::{BURST, Outcome, Why};
+use crate::machine_set::{BURST, DeleteReason, SetOutcome};
 
 use crate::machine_set::tests::facts::child;
 use crate::machine_set::tests::{check, closed, running, seconds, set, unclear};
@@ -33,7 +33,7 @@ fn ordinals_are_closed_before_their_machines_go() {
         "#]],
     );
     // Where that cannot be written they stay.
-    let unwritten = set(3, [child(0).failed(), child(1)]).on(Outcome::WriteSet(Err(ActError::Conflict)));
+    let unwritten = set(3, [child(0).failed(), child(1)]).on(SetOutcome::WriteSet(Err(ActError::Conflict)));
     check(
         &unwritten,
         &expect![[r#"
@@ -144,7 +144,7 @@ fn who_was_just_updated_in_place_is_not_chosen() {
 fn a_deletion_that_fails_is_told_and_others_go_on() {
     let denied = Err(ActError::Denied { message: "no".into() });
     check(
-        &closed(1, running(2)).on(Outcome::Delete("any".into(), Why::Surplus, denied)),
+        &closed(1, running(2)).on(SetOutcome::Delete("any".into(), DeleteReason::Surplus, denied)),
         &expect![[r#"
             act delete m0 Surplus
             DeletionFailed Retry { policy: RetryPolicy { base: 1s, cap: 1m }, hint: None }
@@ -152,7 +152,7 @@ fn a_deletion_that_fails_is_told_and_others_go_on() {
             ReplicaFailure=FailedDelete
         "#]],
     );
-    let changed = Outcome::Delete("any".into(), Why::Surplus, Err(ActError::Conflict));
+    let changed = SetOutcome::Delete("any".into(), DeleteReason::Surplus, Err(ActError::Conflict));
     check(
         &closed(1, running(2)).on(changed),
         &expect![[r#"
@@ -165,7 +165,8 @@ fn a_deletion_that_fails_is_told_and_others_go_on() {
 
 #[test]
 fn a_deletion_without_an_answer_is_told() {
-    let case = closed(1, running(2)).on(Outcome::Delete("any".into(), Why::Surplus, Err(unclear())));
+    let case =
+        closed(1, running(2)).on(SetOutcome::Delete("any".into(), DeleteReason::Surplus, Err(unclear())));
     assert_eq!(case.pass().1.reason.as_str(), "DeletionFailed");
 }
 
@@ -190,19 +191,21 @@ fn a_machine_that_cannot_be_decoded_counts_and_another_goes_in_its_stead() {
     );
     // Neither is it adopted, let go, or told what the template says.
     let drifted = unreadable(0).with(|machine| {
-        machine.drift = [crate::machine_set::Part::Configuration].into();
+        machine.drift = [crate::machine_set::SyncedPart::Configuration].into();
         machine.labels.clear();
     });
-    let loose = unreadable(1).owner(crate::machine_set::Owner::None);
+    let loose = unreadable(1).owner(crate::machine_set::MachineOwner::None);
     assert_eq!(closed(1, [drifted, loose]).effects(), []);
 }
 
 #[test]
 fn deletions_of_machines_that_are_gone_count_for_nothing_and_are_not_repeated_at_once() {
-    let gone = Outcome::Delete("any".into(), Why::Surplus, Err(ActError::Gone));
+    let gone = SetOutcome::Delete("any".into(), DeleteReason::Surplus, Err(ActError::Gone));
     let conclusion = closed(1, running(2)).on(gone).pass().1;
-    let pause =
-        crate::machine::Wake::Retry { policy: crate::scheduling::retry::RetryPolicy::CONFLICT, hint: None };
+    let pause = crate::machine::Requeue::Retry {
+        policy: crate::scheduling::retry::RetryPolicy::CONFLICT,
+        hint: None,
+    };
     assert_eq!((conclusion.wake, conclusion.status.operation), (pause, None));
 }
 

@@ -4,8 +4,8 @@ use expect_test::expect;
 use jiff::SignedDuration;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Wake;
-use crate::machine_set::{Keep, Outcome};
+use crate::machine::Requeue;
+use crate::machine_set::{PreserveChange, SetOutcome};
 
 use crate::machine_set::tests::facts::child;
 use crate::machine_set::tests::{check, closed};
@@ -73,7 +73,7 @@ fn a_wish_that_nobody_understands_is_none() {
 fn a_machine_whose_wish_could_not_be_written_is_not_deleted() {
     let case = closed(1, [child(0).failed()]).with(|view| view.set.auto_preserve_max = 1);
     check(
-        &case.on(Outcome::Preserve("any".into(), Keep::Begin, Err(ActError::Conflict))),
+        &case.on(SetOutcome::Preserve("any".into(), PreserveChange::Begin, Err(ActError::Conflict))),
         &expect![[r#"
             act preserve m0 Begin
             WriteFailed Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
@@ -86,7 +86,7 @@ fn a_machine_whose_wish_could_not_be_written_is_not_deleted() {
 fn a_kept_machine_is_looked_at_when_its_time_is_over_and_goes_then() {
     let kept = child(0).failed().wish("now").kept(1_500);
     let case = closed(1, [kept]);
-    assert_eq!(case.pass().1.wake, Wake::After(SignedDuration::from_secs(500)));
+    assert_eq!(case.pass().1.wake, Requeue::After(SignedDuration::from_secs(500)));
     let later = crate::machine_set::tests::Case { now: crate::machine_set::tests::seconds(1_500), ..case };
     assert_eq!(later.deleted(), ["m0"]);
 }

@@ -1,4 +1,4 @@
-//! Who goes first.
+//! The order of deletion.
 
 use crate::machine_set::ChildFact;
 use crate::value::phase::Phase;

@@ -1,22 +1,24 @@
-//! What a Machine says about its own deletion.
+//! Facts about the deletion of a Machine, from its own fields.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::NodeCondition;
 use machinist_api::names::{annotations, labels};
 use machinist_api::{Machine, compat};
-use machinist_core::machine::node::health::{Ailment, READ_ONLY, READY, Status};
-use machinist_core::machine::{ConditionKind, DeletionStage, GoingFact, OperationFact, ToldFact};
+use machinist_core::machine::node::health::{ConditionStatus, HealthProblem, READ_ONLY, READY};
+use machinist_core::machine::{
+    DeletionFact, DeletionStage, MachineConditionKind, OperationFact, ReportedCondition,
+};
 use machinist_core::value::duration;
 use machinist_core::value::phase::{OperationType, Phase};
 
 /// The texts that Go's `strconv.ParseBool` reads as true.
 const GO_TRUE: [&str; 6] = ["1", "t", "T", "TRUE", "true", "True"];
 
-pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> GoingFact {
+pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> DeletionFact {
     let label = |key: &str| machine.metadata.labels.as_ref()?.get(key).map(String::as_str);
     let limit = hook_timeout(machine);
     let last = machine.status.as_ref().map(|status| &status.last_operation);
-    GoingFact {
+    DeletionFact {
         is_forced: label(labels::FORCE_DELETION).is_some_and(is_true),
         pre_drain_hooks: hooks(machine, annotations::PRE_DRAIN_HOOK),
         pre_terminate_hooks: hooks(machine, annotations::PRE_TERMINATE_HOOK),
@@ -27,13 +29,13 @@ pub(crate) fn facts(machine: &Machine, phase: Phase, operation: Option<Operation
         left_at: left_at(machine, phase, operation),
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
-        told: last_report(machine, ConditionKind::Drained),
+        told: last_report(machine, MachineConditionKind::Drained),
         order: None,
         usual_removal: None,
     }
 }
 
-/// The Machine's own limit for hooks, or what is wrong with it.
+/// Returns the Machine's own limit for hooks, or why it is invalid.
 pub(crate) fn hook_timeout(machine: &Machine) -> Option<Result<SignedDuration, String>> {
     let key = annotations::DELETION_HOOK_TIMEOUT;
     let text = annotation(machine, key)?;
@@ -56,8 +58,8 @@ fn hooks(machine: &Machine, prefix: &str) -> Vec<String> {
     keys.filter(|key| key.strip_prefix(prefix).is_some_and(|name| !name.is_empty())).cloned().collect()
 }
 
-/// How far somebody had come, by the one text that is read: it tells that the removal of a VM has begun, which no object of
-/// a cluster does. Any text but a deletion's says nothing.
+/// Returns how far another controller had come, by the one description that is read: no object of a cluster shows that
+/// the deletion of a VM has begun. Descriptions of other operations do not count.
 fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> Option<DeletionStage> {
     let is_deletion = operation.is_some_and(|last| last.kind == OperationType::Delete);
     let description = machine.status.as_ref()?.last_operation.description.as_deref()?;
@@ -65,12 +67,12 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
 }
 
 /// What a condition says that tells of a drain.
-pub(crate) fn last_report(machine: &Machine, kind: ConditionKind) -> Option<ToldFact> {
+pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Option<ReportedCondition> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
     let condition = own.conditions.iter().find(|condition| condition.type_ == kind)?;
-    let at = own.drain.as_ref().and_then(|drain| drain.told_at.as_ref());
-    Some(ToldFact {
+    let at = own.drain.as_ref().and_then(|drain| drain.reported_at.as_ref());
+    Some(ReportedCondition {
         reason: condition.reason.clone(),
         message: condition.message.clone(),
         at: at.map(|time| time.0),
@@ -79,13 +81,16 @@ pub(crate) fn last_report(machine: &Machine, kind: ConditionKind) -> Option<Told
 }
 
 /// What speaks of a Node whose pods cannot end by themselves.
-pub(crate) fn health_problem(conditions: &[NodeCondition]) -> Ailment {
-    let since = |kind: &str, healthy: Status| -> Option<Timestamp> {
+pub(crate) fn health_problem(conditions: &[NodeCondition]) -> HealthProblem {
+    let since = |kind: &str, healthy: ConditionStatus| -> Option<Timestamp> {
         let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
-        let is_problem = Status::parse(&condition.status) != healthy;
+        let is_problem = ConditionStatus::parse(&condition.status) != healthy;
         condition.last_transition_time.as_ref().filter(|_| is_problem).map(|time| time.0)
     };
-    Ailment { not_ready_since: since(READY, Status::True), read_only_since: since(READ_ONLY, Status::False) }
+    HealthProblem {
+        not_ready_since: since(READY, ConditionStatus::True),
+        read_only_since: since(READ_ONLY, ConditionStatus::False),
+    }
 }
 
 #[cfg(test)]
@@ -102,7 +107,7 @@ mod tests {
         .unwrap()
     }
 
-    fn of(machine: &Machine) -> GoingFact {
+    fn of(machine: &Machine) -> DeletionFact {
         let (kind, state) = (OperationType::Delete, machinist_core::value::phase::OperationState::Processing);
         facts(machine, Phase::Terminating, Some(OperationFact { kind, state }))
     }
@@ -169,8 +174,8 @@ mod tests {
         let since: Option<Timestamp> = "2026-01-01T00:00:00Z".parse().ok();
         let unhealthy =
             health_problem(&[condition("Ready", "Unknown"), condition("ReadonlyFilesystem", "True")]);
-        assert_eq!(unhealthy, Ailment { not_ready_since: since, read_only_since: since });
+        assert_eq!(unhealthy, HealthProblem { not_ready_since: since, read_only_since: since });
         let healthy = health_problem(&[condition("Ready", "True"), condition("ReadonlyFilesystem", "False")]);
-        assert_eq!((healthy, health_problem(&[])), (Ailment::default(), Ailment::default()));
+        assert_eq!((healthy, health_problem(&[])), (HealthProblem::default(), HealthProblem::default()));
     }
 }

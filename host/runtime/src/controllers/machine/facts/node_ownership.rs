@@ -1,4 +1,4 @@
-//! Which Node is the Machine's, and who else claims it or its VM.
+//! The Node of a Machine, and the other Machines that name it or its VM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::machine::ownership::conflict::{
-    Claimant, NodeClaim, Rivals, Taken, Whose, is_anothers, whose,
+    NamingMachine, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, whose,
 };
-use machinist_core::machine::{ConditionKind, MachineFact, NodePresence, TargetFact};
+use machinist_core::machine::{MachineConditionKind, MachineFact, NodePresence, TargetFact};
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
 use machinist_core::value::phase::{OperationType, Phase};
-use machinist_core::value::same_vm::Vms;
+use machinist_core::value::same_vm::SameVm;
 
 use crate::cache::fields::{node_name_of, operation_of, phase_of};
 use crate::cache::node_index::mark_of;
@@ -24,7 +24,7 @@ use super::observe::{node_fact, reports_problem};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedNodes(pub(crate) BTreeMap<NodeName, Vec<ObjectKey>>);
 
-/// The Node that a Machine's label names, for its owners: only if it is the Machine's, by the rule that holds for the
+/// Returns the Node that a Machine's label names, for its owners: only if it is the Machine's, by the rule for the
 /// Machine itself.
 pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<Arc<Node>> {
     let name = node_name_of(machine)?;
@@ -36,20 +36,20 @@ pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Mac
     );
     let others = shared.0.get(&name).into_iter().flatten().filter(|other| **other != key);
     let claimants = others.filter_map(|other| claimant(tenant, other)).collect();
-    let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+    let claim = NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
     let all = with_hidden(tenant, (&key, Some(&name)), &node, claimants);
     match whose(&claim, &claimant_of(&key, machine), &all) {
-        Whose::Own(_) => Some(node),
-        Whose::Foreign(_) | Whose::Contested(_) => None,
+        NodeOwner::Own(_) => Some(node),
+        NodeOwner::Foreign(_) | NodeOwner::Contested(_) => None,
     }
 }
 
-/// What a Machine claims, and whether it is its own.
+/// The Node of a Machine, if it is its own, and the Machines that compete for it.
 pub(crate) struct NodeMatch {
     pub(crate) target: TargetFact,
     /// The Node, when it is the Machine's.
     pub(crate) node: Option<Arc<Node>>,
-    pub(crate) rivals: Rivals,
+    pub(crate) rivals: OwnershipConflict,
 }
 
 /// `others`: Machines that name the same Node or store the same provider id.
@@ -59,7 +59,7 @@ pub(crate) fn of(
     fact: &MachineFact,
     others: &[ObjectKey],
 ) -> NodeMatch {
-    let claimants: Vec<Claimant> = others.iter().filter_map(|key| claimant(tenant, key)).collect();
+    let claimants: Vec<NamingMachine> = others.iter().filter_map(|key| claimant(tenant, key)).collect();
     let rivals = conflicts_over_vm(machine, fact, &claimants);
     let Some(nodes) = tenant.nodes.as_ref() else {
         return NodeMatch { target: TargetFact::None, node: None, rivals };
@@ -68,38 +68,40 @@ pub(crate) fn of(
     let named = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
     let candidate = named.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants.clone()));
     let candidate = match candidate {
-        Some(candidate) if matches!(candidate.whose, Whose::Own(_)) => Some(candidate),
+        Some(candidate) if matches!(candidate.whose, NodeOwner::Own(_)) => Some(candidate),
         // Its Node may have registered under another name than the driver said.
         candidate => {
             let other = unnamed(tenant, machine, fact);
             let other = other.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants));
-            other.filter(|other| candidate.is_none() || matches!(other.whose, Whose::Own(_))).or(candidate)
+            other
+                .filter(|other| candidate.is_none() || matches!(other.whose, NodeOwner::Own(_)))
+                .or(candidate)
         }
     };
     let Some(NodeCandidate { node, whose, taken }) = candidate else {
         return NodeMatch { target: TargetFact::Cluster(NodePresence::Absent), node: None, rivals };
     };
-    let rivals = Rivals { has_taken_name: taken, ..rivals };
+    let rivals = OwnershipConflict { has_taken_name: taken, ..rivals };
     match whose {
-        Whose::Foreign(vm) => {
+        NodeOwner::Foreign(vm) => {
             NodeMatch { target: TargetFact::Cluster(NodePresence::Foreign(vm)), node: None, rivals }
         }
-        Whose::Contested(others) => {
+        NodeOwner::Contested(others) => {
             NodeMatch { target: TargetFact::Cluster(NodePresence::Contested(others)), node: None, rivals }
         }
-        Whose::Own(others) => NodeMatch {
+        NodeOwner::Own(others) => NodeMatch {
             target: TargetFact::Cluster(NodePresence::Present(node_fact(&node))),
             node: Some(node),
-            rivals: Rivals { of_node: others, ..rivals },
+            rivals: OwnershipConflict { of_node: others, ..rivals },
         },
     }
 }
 
-/// A Node that a Machine may have, and what is to be thought of that.
+/// A Node that may be a Machine's, and its owner.
 struct NodeCandidate {
     node: Arc<Node>,
-    whose: Whose,
-    taken: Option<Taken>,
+    whose: NodeOwner,
+    taken: Option<NodeNameHolder>,
 }
 
 impl NodeCandidate {
@@ -107,51 +109,56 @@ impl NodeCandidate {
         tenant: &TenantState,
         fact: &MachineFact,
         node: Arc<Node>,
-        own: &Claimant,
-        claimants: Vec<Claimant>,
+        own: &NamingMachine,
+        claimants: Vec<NamingMachine>,
     ) -> Self {
-        let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+        let claim =
+            NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
         let all = with_hidden(tenant, (&fact.key, fact.node_name.as_ref()), &node, claimants);
-        let leaves = |other: &Claimant| {
-            let is_of_vm = Vms::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == Vms::Same;
+        let leaves = |other: &NamingMachine| {
+            let is_of_vm = SameVm::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == SameVm::Same;
             other.is_deleting && (is_of_vm || claim.mark.as_deref() == Some(other.key.name.as_str()))
         };
         let is_leaving = node.metadata.deletion_timestamp.is_some() || all.iter().any(leaves);
         let taken = is_anothers(&claim, own, &all).then_some(if is_leaving {
-            Taken::Leaving
+            NodeNameHolder::Leaving
         } else {
-            Taken::Staying
+            NodeNameHolder::Staying
         });
         Self { whose: whose(&claim, own, &all), node, taken }
     }
 }
 
-fn conflicts_over_vm(machine: &Machine, fact: &MachineFact, claimants: &[Claimant]) -> Rivals {
+fn conflicts_over_vm(
+    machine: &Machine,
+    fact: &MachineFact,
+    claimants: &[NamingMachine],
+) -> OwnershipConflict {
     let of_vm = |is_deleting: bool| {
-        let is_it = |claimant: &&Claimant| {
-            Vms::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == Vms::Same
+        let is_it = |claimant: &&NamingMachine| {
+            SameVm::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
                 && claimant.is_deleting == is_deleting
         };
         claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
     };
-    Rivals {
+    OwnershipConflict {
         living_on_vm: of_vm(false),
         leaving_vm: of_vm(true),
         of_node: Vec::new(),
         has_taken_name: None,
-        is_told: reports_problem(machine, ConditionKind::Contested),
+        is_told: reports_problem(machine, MachineConditionKind::Contested),
     }
 }
 
-/// The Node of a Machine whose label leads to none: it is known by the VM, or, for one that has lost its label, by the mark that it
-/// carries.
+/// Finds the Node of a Machine whose label leads to none: by the VM, or, for a Machine that has lost its label, by the
+/// Node's label with the Machine's name.
 fn unnamed(tenant: &TenantState, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node>> {
     let nodes = tenant.nodes.as_ref()?;
     let get = |name: &String| nodes.get(&ObjectKey::new("", name.as_str()));
     if let Some(own) = &fact.provider_id {
         let candidates: Vec<Arc<Node>> = tenant.node_index.of_vm(own).iter().filter_map(get).collect();
         let has_same_id = |node: &&Arc<Node>| provider_id(node).as_ref() == Some(own);
-        let is_its_vm = |node: &&Arc<Node>| Vms::of(provider_id(node).as_ref(), Some(own)) == Vms::Same;
+        let is_its_vm = |node: &&Arc<Node>| SameVm::of(provider_id(node).as_ref(), Some(own)) == SameVm::Same;
         let of_vm = candidates.iter().find(has_same_id).or_else(|| candidates.iter().find(is_its_vm));
         if let Some(node) = of_vm {
             return Some(node.clone());
@@ -166,14 +173,14 @@ fn unnamed(tenant: &TenantState, machine: &Machine, fact: &MachineFact) -> Optio
     tenant.node_index.marked(own_name).iter().filter_map(get).find(marked)
 }
 
-/// With the Machine that has marked the Node, whose label may be gone, and for a Machine without a label with those that name the
-/// Node which was found for it.
+/// Adds the Machine that has labelled the Node, although its own label may be gone, and for a Machine without a label
+/// those that name the Node found for it.
 fn with_hidden(
     tenant: &TenantState,
     (own, node_name): (&ObjectKey, Option<&NodeName>),
     node: &Node,
-    claimants: Vec<Claimant>,
-) -> Vec<Claimant> {
+    claimants: Vec<NamingMachine>,
+) -> Vec<NamingMachine> {
     let name = node.metadata.name.as_deref();
     let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
     let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
@@ -196,13 +203,13 @@ fn with_hidden(
     all
 }
 
-fn claimant(tenant: &TenantState, key: &ObjectKey) -> Option<Claimant> {
+fn claimant(tenant: &TenantState, key: &ObjectKey) -> Option<NamingMachine> {
     tenant.machines.get(key).map(|machine| claimant_of(key, &machine))
 }
 
-fn claimant_of(key: &ObjectKey, machine: &Machine) -> Claimant {
+fn claimant_of(key: &ObjectKey, machine: &Machine) -> NamingMachine {
     let meta = &machine.metadata;
-    Claimant {
+    NamingMachine {
         key: key.clone(),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         provider_id: machine.provider_id().map(ProviderId::new),
@@ -216,7 +223,8 @@ fn provider_id(node: &Node) -> Option<ProviderId> {
     id.filter(|id| !id.is_empty()).map(ProviderId::new)
 }
 
-/// A Node of its name was its own: it runs, or has run. What is being deleted does not tell.
+/// Returns whether a Node of its name was its own: it runs, or has run. A Machine that is being deleted does not show
+/// it.
 fn has_joined(machine: &Machine) -> bool {
     let last = machine.status.as_ref().and_then(|status| operation_of(&status.last_operation));
     match phase_of(machine) {

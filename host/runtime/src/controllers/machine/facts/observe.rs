@@ -1,4 +1,4 @@
-//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+//! From cached API objects to the facts of one reconcile. Synchronous: nothing is awaited here.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::machine::node::sync::{NodeMeta, TaintFact};
 use machinist_core::machine::ownership::mark::Marks;
 use machinist_core::machine::{
-    ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact,
+    ClassFact, DriverFact, MachineConditionKind, MachineFact, MachineSettings, MachineView, NodeFact,
 };
 use machinist_core::scheduling::clock_skew;
-use machinist_core::scheduling::looks::Told;
+use machinist_core::scheduling::looks::ReportedVm;
 use machinist_core::value::duration;
 use machinist_core::value::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
 
@@ -37,16 +37,16 @@ use super::{deletion, preservation, problems};
 use crate::controllers::machine::drain_status;
 use crate::controllers::machine::reconcile::RetryFacts;
 
-/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+/// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
+/// again.
 pub(crate) struct ObservedMachine {
     pub(crate) view: MachineView,
     pub(crate) machine: Arc<Machine>,
     pub(crate) class: Option<Arc<MachineClass>>,
     pub(crate) choice: DriverChoice,
-    /// The class's Secrets.
     pub(crate) secrets: ClassSecrets,
     pub(crate) node: Option<Arc<Node>>,
-    /// What its policies have to be asked.
+    /// The question to its policies, if one is due.
     pub(crate) policy_query: Option<PolicyQuery>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn observe(
     let name = name.as_ref().or(fact.node_name.as_ref());
     let memory = match own {
         Some(own) => drain_status::memory(own),
-        // Where CRDs drop what is ours, this process is all that remembers.
+        // Where CRDs drop `status.machinist`, only this process remembers.
         None => tenant.drains.as_ref().map(|drains| drains.in_process_memory(key)).unwrap_or_default(),
     };
     let drain = drain::facts(tenant.drains.as_deref(), name, node.as_deref(), memory, now);
@@ -165,7 +165,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: problems::invalid(machine),
         slips: problems::all(machine),
-        has_told_slips: reports_problem(machine, ConditionKind::Valid),
+        has_told_slips: reports_problem(machine, MachineConditionKind::Valid),
         ailment: deletion::health_problem(conditions),
         going: deletion::facts(machine, phase, operation),
         keeping: preservation::facts(machine),
@@ -178,24 +178,24 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
 }
 
 /// What the Machine's status says of its VM's being there.
-fn vm_presence(machine: &Machine) -> Told {
+fn vm_presence(machine: &Machine) -> ReportedVm {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let kind = ConditionKind::VmPresent.as_str();
+    let kind = MachineConditionKind::VmPresent.as_str();
     let condition = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == kind));
-    Told::of(condition.map(|condition| condition.reason.as_str()))
+    ReportedVm::of(condition.map(|condition| condition.reason.as_str()))
 }
 
 /// The Machine's status has this condition of ours, and it says that something is not as it should be.
-pub(crate) fn reports_problem(machine: &Machine, kind: ConditionKind) -> bool {
+pub(crate) fn reports_problem(machine: &Machine, kind: MachineConditionKind) -> bool {
     let bad = match kind {
-        ConditionKind::Contested => "True",
-        ConditionKind::Valid
-        | ConditionKind::Healthy
-        | ConditionKind::Drained
-        | ConditionKind::InPlaceUpdated
-        | ConditionKind::Preserved
-        | ConditionKind::PolicyObserved
-        | ConditionKind::VmPresent => "False",
+        MachineConditionKind::Contested => "True",
+        MachineConditionKind::Valid
+        | MachineConditionKind::Healthy
+        | MachineConditionKind::Drained
+        | MachineConditionKind::InPlaceUpdated
+        | MachineConditionKind::Preserved
+        | MachineConditionKind::PolicyObserved
+        | MachineConditionKind::VmPresent => "False",
     };
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let is_it = |condition: &Condition| condition.type_ == kind.as_str() && condition.status == bad;
@@ -231,7 +231,7 @@ pub(crate) fn class_fact(
     choice: &DriverChoice,
 ) -> ClassFact {
     let name = ClassName::new(key.name.as_str());
-    // An older copy may still serve deletions. No VM is made by it.
+    // An older copy may still serve deletions. No VM is created from it.
     if tenant.classes.is_unreadable(key) {
         let message = "it cannot be decoded, and the log says why: correct it".into();
         return ClassFact::Invalid { name, message };
@@ -305,18 +305,18 @@ fn condition_facts(conditions: &[k8s_openapi::api::core::v1::NodeCondition]) -> 
         .iter()
         .map(|condition| NodeConditionFact {
             kind: condition.type_.clone(),
-            status: health::Status::parse(&condition.status),
+            status: health::ConditionStatus::parse(&condition.status),
         })
         .collect()
 }
 
-/// The annotation is JSON of a nodeTemplate, as others write it too. What cannot be read counts as never applied.
+/// The annotation is JSON of a nodeTemplate, as others write it too. An invalid value counts as never applied.
 fn last_applied(text: &str) -> Option<NodeMeta> {
     serde_json::from_str::<NodeTemplate>(text).ok().as_ref().map(node_meta)
 }
 
-/// Annotation over spec over flag. What cannot be parsed, or is negative, is reported by `invalid` and counts as unset here: a
-/// slip of the pen must not be a time-out that is over.
+/// Annotation over spec over flag. An invalid or negative value is reported by `invalid` and counts as unset here: a
+/// typo must not be a time-out that is over.
 fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
     let parsed = |text: Option<&str>| {
         text.and_then(|text| duration::parse(text).ok()).filter(|time| *time >= SignedDuration::ZERO)
@@ -355,7 +355,7 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
     }
 }
 
-/// The time-outs that hold for a Machine.
+/// Returns the time-outs of a Machine.
 pub(crate) fn timeouts(flags: &Settings, machine: &Machine) -> Timeouts {
     let settings = settings(flags, machine);
     Timeouts {

@@ -1,11 +1,13 @@
-//! Facts about what a Machine and its Node are to carry: preservation, updates in place, capacity, limits.
+//! Facts about preservation, in-place updates, capacity and limits.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::virtual_capacity::Quantities;
 use machinist_core::machine::node::health;
-use machinist_core::machine::{ConditionKind, KeepingFact, Names, NodeConditionText, preserve};
-use machinist_core::safety::meltdown::Limit;
+use machinist_core::machine::{
+    MachineConditionKind, MachineNames, NodeConditionText, PreservationFact, preserve,
+};
+use machinist_core::safety::meltdown::ReplacementLimit;
 
 use crate::client::field_manager::TOKEN_UNTIL;
 use crate::context::settings::Settings;
@@ -13,7 +15,7 @@ use crate::context::settings::Settings;
 use super::deletion::last_report;
 
 /// The names that decisions are about.
-pub(crate) static NAMES: Names = Names {
+pub(crate) static NAMES: MachineNames = MachineNames {
     cluster_mark: names::annotations::CLUSTER_MARK,
     node: names::labels::NODE,
     join_duration: names::annotations::JOIN_DURATION,
@@ -30,11 +32,11 @@ pub(crate) static NAMES: Names = Names {
 };
 
 /// What is said on a Machine about its preservation.
-pub(crate) fn facts(machine: &Machine) -> KeepingFact {
+pub(crate) fn facts(machine: &Machine) -> PreservationFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
     let label = machine.metadata.labels.as_ref().and_then(|all| all.get(names::labels::FORCE_DRAIN));
-    KeepingFact {
+    PreservationFact {
         wish: annotation(machine, names::annotations::PRESERVE).map(str::to_owned),
         node_wish_heeded: annotation(machine, names::annotations::LAST_APPLIED_NODE_PRESERVE)
             .map(str::to_owned),
@@ -47,8 +49,8 @@ pub(crate) fn facts(machine: &Machine) -> KeepingFact {
             })
         }),
         forces_drain: label.is_some_and(|value| value == names::labels::TRUE),
-        told_of_update: last_report(machine, ConditionKind::InPlaceUpdated),
-        told_of_preservation: last_report(machine, ConditionKind::Preserved),
+        told_of_update: last_report(machine, MachineConditionKind::InPlaceUpdated),
+        told_of_preservation: last_report(machine, MachineConditionKind::Preserved),
     }
 }
 
@@ -58,9 +60,11 @@ pub(crate) fn annotation<'a>(machine: &'a Machine, name: &str) -> Option<&'a str
 }
 
 /// The Machine's own limit of replacements over the flag's, and why its own is not heeded.
-pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (Limit, Option<String>) {
-    let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(Limit::ONE);
-    match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS).map(str::parse::<Limit>) {
+pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (ReplacementLimit, Option<String>) {
+    let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(ReplacementLimit::ONE);
+    match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS)
+        .map(str::parse::<ReplacementLimit>)
+    {
         None => (flag(), None),
         Some(Ok(limit)) => (limit, None),
         Some(Err(error)) => (flag(), Some(error.to_string())),
@@ -74,14 +78,13 @@ pub(crate) fn virtual_capacity(class: Option<&MachineClass>) -> Quantities {
     wanted.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()
 }
 
-/// What was applied of virtual capacity. What cannot be read counts as never applied.
+/// Returns the virtual capacity that was applied last. An invalid value counts as never applied.
 pub(crate) fn last_applied_capacity(node: &Node) -> Option<Quantities> {
     let annotations = node.metadata.annotations.as_ref()?;
     let text = annotations.get(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY)?;
     serde_json::from_str(text).ok()
 }
 
-/// The Node's capacity.
 pub(crate) fn capacity(node: &Node) -> Quantities {
     let capacity = node.status.as_ref().and_then(|status| status.capacity.as_ref());
     capacity.into_iter().flatten().map(|(name, quantity)| (name.clone(), quantity.0.clone())).collect()
@@ -91,7 +94,7 @@ pub(crate) fn capacity(node: &Node) -> Quantities {
 pub(crate) fn condition_text(conditions: &[NodeCondition], kind: &str) -> Option<NodeConditionText> {
     let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
     Some(NodeConditionText {
-        status: health::Status::parse(&condition.status),
+        status: health::ConditionStatus::parse(&condition.status),
         reason: condition.reason.clone().unwrap_or_default(),
         message: condition.message.clone().unwrap_or_default(),
         since: condition.last_transition_time.as_ref().map(|time| time.0),
@@ -129,9 +132,11 @@ mod tests {
             machine.metadata.annotations = text.map(|text| [(name, text.to_owned())].into());
             replacement_limit(&flags, &machine)
         };
-        assert_eq!(with(None), (Limit::Machines(2), None));
-        assert_eq!(with(Some("20%")), (Limit::Percent(20), None));
+        assert_eq!(with(None), (ReplacementLimit::Machines(2), None));
+        assert_eq!(with(Some("20%")), (ReplacementLimit::Percent(20), None));
         let (limit, why) = with(Some("many"));
-        assert!(limit == Limit::Machines(2) && why.is_some_and(|why| why.contains("neither a number")));
+        assert!(
+            limit == ReplacementLimit::Machines(2) && why.is_some_and(|why| why.contains("neither a number"))
+        );
     }
 }

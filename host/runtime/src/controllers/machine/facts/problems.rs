@@ -1,10 +1,10 @@
-//! What in the settings of a Machine cannot be understood.
+//! Invalid settings of a Machine.
 
 use jiff::SignedDuration;
 use machinist_api::{Machine, names};
 use machinist_core::value::duration;
 
-/// What keeps a Machine from being made, since it may be meant otherwise than it would be taken.
+/// Returns the problem that blocks the creation of a Machine, since the setting may mean something else.
 pub(crate) fn invalid(machine: &Machine) -> Option<String> {
     // Classes are found by their name alone, whatever kind is written: there is one kind of class.
     if machine.spec.class.kind.as_deref().unwrap_or_default().is_empty() {
