@@ -11,13 +11,15 @@
 //! | [`registry`] | which version serves which provider: the catalog, quarantine, canaries, shadows, status |
 //! | [`calls`] | one call from its queue to its end: instance, limits, threads, logs |
 //! | [`grants`] | what an operator allows a plugin |
-//! | [`egress`] | the only way out: requests, authentication, connections, pace |
+//! | [`auth`] | the schemes by which the host authenticates requests |
+//! | [`egress`] | the only way out: requests, credentials, connections, pace |
 //! | [`vault`] | the secrets of a call, and the search for them in all that comes back |
 //! | `budget` | the memory that all plugins may hold together |
 //! | `health_policy` | components that judge the health of Machines |
 //! | [`recording`] | calls recorded and replayed |
 //! | `metrics` | metrics of plugins, calls and the compiler |
 
+pub mod auth;
 mod budget;
 pub mod calls;
 pub mod egress;

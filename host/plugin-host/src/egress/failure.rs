@@ -4,6 +4,7 @@ use std::io;
 
 use wasmtime_wasi_http::Error as WasiError;
 
+use crate::auth::AuthReason;
 use crate::grants::{AddressClass, Denial};
 
 /// Why the host did not send a request: a closed set.
@@ -33,35 +34,6 @@ pub enum Reason {
     Memory,
     /// The host does not sign it.
     Auth(AuthReason),
-}
-
-/// Why the host did not sign a request: a closed set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AuthReason {
-    /// The mark cannot be read, or there are two.
-    Mark,
-    /// The scheme is unknown or not granted.
-    Scheme,
-    /// The service is not granted.
-    Service,
-    /// The region is not granted.
-    Region,
-    /// A scope is not granted.
-    Scope,
-    /// The host is not granted for signing.
-    Host,
-    /// A header that belongs to the host under this scheme, or one that cannot be signed.
-    Header,
-    /// The Secret has no credentials, or blank or malformed ones.
-    Keys,
-    /// The Secret asks for web identity and the grants do not offer it.
-    WebIdentity,
-    /// The Secret asks for a role that the grants do not name.
-    Role,
-    /// The egress rules do not allow the credential service.
-    Sts,
-    /// The egress rules do not allow the token service.
-    TokenUrl,
 }
 
 impl Reason {
@@ -96,20 +68,7 @@ impl Reason {
             Self::RequestSize => "request-size",
             Self::RequestCount => "request-count",
             Self::Memory => "memory-budget",
-            Self::Auth(reason) => match reason {
-                AuthReason::Mark => "auth-mark",
-                AuthReason::Scheme => "auth-scheme",
-                AuthReason::Service => "auth-service",
-                AuthReason::Region => "auth-region",
-                AuthReason::Scope => "auth-scope",
-                AuthReason::Host => "auth-host",
-                AuthReason::Header => "auth-header",
-                AuthReason::Keys => "auth-keys",
-                AuthReason::WebIdentity => "auth-web-identity",
-                AuthReason::Role => "auth-role",
-                AuthReason::Sts => "auth-sts",
-                AuthReason::TokenUrl => "auth-token-url",
-            },
+            Self::Auth(reason) => reason.name(),
         }
     }
 
@@ -140,24 +99,7 @@ impl Reason {
                 "plugins hold all memory that they share: raise the memory limit of the pod or --plugin-memory, or \
                  lower limits.calls_in_flight"
             }
-            Self::Auth(reason) => match reason {
-                AuthReason::Mark => "the mark machinist-auth cannot be read",
-                AuthReason::Scheme => "the scheme is not granted under auth",
-                AuthReason::Service => "the service is not granted under auth",
-                AuthReason::Region => "the region is not granted under auth",
-                AuthReason::Scope => "a scope is not granted under auth",
-                AuthReason::Host => "the host is not granted under auth",
-                AuthReason::Header => "a header belongs to the host under this scheme, or cannot be signed",
-                AuthReason::Keys => {
-                    "the Secret has no credentials for this scheme, or blank or malformed ones"
-                }
-                AuthReason::WebIdentity => "the Secret asks for web identity, which auth does not grant",
-                AuthReason::Role => {
-                    "the Secret asks for a role that role-arns under web-identity does not name"
-                }
-                AuthReason::Sts => "the credential service is not granted under egress",
-                AuthReason::TokenUrl => "the token service is not granted under egress",
-            },
+            Self::Auth(reason) => reason.explanation(),
         }
     }
 }

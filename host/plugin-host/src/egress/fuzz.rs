@@ -12,8 +12,6 @@ use super::throttle::{clock_skew_seconds, codes, retry_after};
 use crate::grants::{Grants, RequestTarget, Verdict};
 use crate::vault::Vault;
 
-pub(crate) use super::auth::read_answer as token_answer;
-
 /// Returns the request that is sent for one without a mark.
 pub(crate) fn sent(
     request: Request<Bytes>,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::Inner;
-use super::auth::Kept;
+use super::credentials::CachedCredential;
 use super::metrics::PluginMetrics;
 use super::throttle::{self, Account, Answer, HEAD_BYTES};
 
@@ -19,8 +19,8 @@ pub(super) struct Asked {
     pub(super) metrics: PluginMetrics,
     pub(super) account: Account,
     pub(super) sent_at: Instant,
-    /// What a credential service gave, and it was authenticated with.
-    pub(super) kept: Option<Kept>,
+    /// The credential of the request, if a token service gave it.
+    pub(super) cached: Option<CachedCredential>,
 }
 
 impl Asked {
@@ -30,9 +30,9 @@ impl Asked {
             self.answered(Answer::Granted);
             return None;
         }
-        if let (StatusCode::UNAUTHORIZED, Some(kept)) = (status, &self.kept) {
+        if let (StatusCode::UNAUTHORIZED, Some(cached)) = (status, &self.cached) {
             info!("the cloud does not take a credential any more: the next request asks for another");
-            kept.forget(&self.egress.auth);
+            cached.forget(&self.egress.credentials);
         }
         let retry_after = throttle::retry_after(headers, now);
         let is_learned = throttle::is_slower(status, retry_after);
@@ -86,9 +86,9 @@ impl Listener {
             (false, false) if self.is_granted => asked.answered(Answer::Granted),
             (false, false) => {}
         }
-        if let (true, Some(kept)) = (codes.stale_keys, &asked.kept) {
+        if let (true, Some(cached)) = (codes.stale_keys, &asked.cached) {
             info!("the cloud does not take a credential any more: the next request asks for another");
-            kept.forget(&asked.egress.auth);
+            cached.forget(&asked.egress.credentials);
         }
     }
 }

@@ -7,9 +7,9 @@
 //! | normalise the target, match the grants | [`crate::grants`] |
 //! | drop headers that belong to the connection, collect the body | `message::outgoing` |
 //! | replace placeholders in granted places | `message::substitute` |
-//! | find keys for a request that is marked to be authenticated | `auth` |
+//! | find the credential of a marked request: in the Secret, in the cache, or at a token service | `credentials` |
 //! | wait for the turn of its cloud account | `throttle` |
-//! | sign exactly the bytes that are sent | [`sigv4`] |
+//! | sign exactly the bytes that are sent, or set a header | [`crate::auth`] |
 //! | resolve, check every address, connect, TLS | `connection::connect` |
 //! | timeouts, retry of a stale connection | `connection::deliver` |
 //! | learn pace and stale keys from the answer | `listen` |
@@ -24,8 +24,8 @@
 //!
 //! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
 
-mod auth;
 pub(crate) mod connection;
+mod credentials;
 mod failure;
 mod fuzz;
 mod listen;
@@ -50,17 +50,15 @@ use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::Grants;
 use crate::vault::Vault;
 
-pub use auth::sigv4;
 pub use connection::denied::DeniedNetworks;
 pub use connection::resolve::{Resolve, SystemResolver};
-pub use failure::{AuthReason, Failure, Reason};
+pub use failure::{Failure, Reason};
 pub use session::Session;
 
-pub(crate) use fuzz::{cloud_says, sent, token_answer};
-pub(crate) use message::outgoing::is_connection_header;
+pub(crate) use fuzz::{cloud_says, sent};
 
-use auth::Auth;
 use connection::pool::Pool;
+use credentials::CredentialCache;
 use metrics::Metrics;
 use throttle::Throttle;
 
@@ -133,7 +131,7 @@ pub struct Egress(Arc<Inner>);
 struct Inner {
     settings: EgressSettings,
     pool: Pool,
-    auth: Auth,
+    credentials: CredentialCache,
     throttle: Throttle,
     metrics: Metrics,
 }
@@ -143,8 +141,8 @@ impl Egress {
     pub fn new(settings: EgressSettings) -> Self {
         let metrics = Metrics::default();
         let pool = Pool::new(&settings, &metrics);
-        let (auth, throttle) = (Auth::default(), Throttle::default());
-        Self(Arc::new(Inner { settings, pool, auth, throttle, metrics }))
+        let (credentials, throttle) = (CredentialCache::default(), Throttle::default());
+        Self(Arc::new(Inner { settings, pool, credentials, throttle, metrics }))
     }
 
     /// The hooks of one call: no answer comes later than `deadline`.

@@ -14,9 +14,9 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::auth::{Credential, Found, MARK, Mark, NoKeys, sigv4};
 use super::connection::deliver::{Times, deliver};
-use super::failure::{AuthReason, Failure, Reason};
+use super::credentials::{CredentialError, FoundCredential};
+use super::failure::{Failure, Reason};
 use super::listen::Asked;
 use super::message::outgoing::{Outgoing, without_connection_headers};
 use super::message::response::{Terms, hand_back};
@@ -25,9 +25,10 @@ use super::message::synthetic::Synthetic;
 use super::metrics::{PluginMetrics, Wait};
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
+use crate::auth::{AuthGrant, Holder, MARK, Mark, Unauthenticated};
 use crate::budget::{Full, MemoryAccount, Taken};
 use crate::calls::scheduling::seat::Seat;
-use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
+use crate::grants::{EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
 use crate::vault::{PLACEHOLDER_PREFIX, Vault};
 
 /// Enough for the largest user data of any cloud in any encoding.
@@ -183,37 +184,42 @@ impl Call {
         }
         match self.on_the_way(filled, marked, rule, (options, memory)).await {
             Ok(response) => Ok(response),
-            Err(NoKeys::Answer(answer) | NoKeys::Held(answer)) => Ok(answer.hand_back(self.vault.scrubber())),
-            Err(NoKeys::Failure(failure)) => Err(failure),
+            Err(CredentialError::Answer(answer) | CredentialError::Throttled(answer)) => {
+                Ok(answer.hand_back(self.vault.scrubber()))
+            }
+            Err(CredentialError::Failure(failure)) => Err(failure),
         }
     }
 
-    /// What is left to do with a request that is complete: keys, turn, signature, sending. `Held` and `Answer` are answers
-    /// of the host's own.
+    /// Finishes a request that is complete: credential, turn, signature, sending. `Throttled` and `Answer` are answers of
+    /// the host itself.
     async fn on_the_way(
         &self,
         filled: Substituted,
         marked: Option<(Mark, &AuthGrant)>,
         rule: &EgressRule,
         (options, memory): (Option<RequestOptions>, Taken),
-    ) -> Result<Response<WasiBody>, NoKeys> {
+    ) -> Result<Response<WasiBody>, CredentialError> {
         let Substituted { mut outgoing, used } = filled;
         let signer = match &marked {
-            Some((mark, grant)) => Some((mark, self.find_keys(mark, grant).await?)),
+            Some((mark, grant)) => Some((mark, self.find_credential(mark, grant).await?)),
             None => None,
         };
         let who = match &signer {
             Some((_, found)) => found.who(),
-            None => self.vault.digest(&used).map_or_else(|| Who::Plugin(self.plugin.clone()), Who::Holder),
+            None => match self.vault.digest(&used) {
+                Some(digest) => Who::Holder(Holder::Digest(digest)),
+                None => Who::Plugin(self.plugin.clone()),
+            },
         };
         let account = Account::new(who, &outgoing.target);
-        self.turn(&account, outgoing.target.host()).await.map_err(NoKeys::Held)?;
+        self.turn(&account, outgoing.target.host()).await.map_err(CredentialError::Throttled)?;
         // Signed when it is sent: a signature grows old while it waits.
         let now = (self.egress.settings.clock)();
         if let Some((mark, found)) = &signer {
             self.authenticate(&mut outgoing, mark, found, now)?;
         }
-        let kept = signer.as_ref().and_then(|(_, found)| found.to_forget());
+        let cached = signer.as_ref().and_then(|(_, found)| found.cached());
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
         let (times, sent_at) = (Times::new(options, &self.egress.settings, self.deadline), Instant::now());
         self.metrics.sent(outgoing.body.len());
@@ -221,7 +227,7 @@ impl Call {
         let response = deliver(&client, &outgoing, times).await?;
         let (status, now) = (response.status(), (self.egress.settings.clock)());
         let asked =
-            Asked { egress: self.egress.clone(), metrics: self.metrics.clone(), account, sent_at, kept };
+            Asked { egress: self.egress.clone(), metrics: self.metrics.clone(), account, sent_at, cached };
         let is_refusal = status.is_client_error() || status.is_server_error();
         let skew =
             if is_refusal && signer.is_some() { clock_skew_seconds(response.headers(), now) } else { None };
@@ -269,26 +275,18 @@ impl Call {
         &self,
         outgoing: &mut Outgoing,
         mark: &Mark,
-        found: &Found,
+        found: &FoundCredential,
         now: Timestamp,
     ) -> Result<(), Failure> {
         let Outgoing { target, headers, body } = outgoing;
-        match (found.credential(), &mark.0) {
-            (Credential::Keys(keys), AuthWish::AwsSigV4 { service, region }) => {
-                let scope = sigv4::Scope { service, region };
-                let signature = sigv4::sign(target, headers, body, keys, scope, now)
-                    .map_err(|_| Failure::Refused(Reason::Auth(AuthReason::Header)))?;
-                self.vault.hide_signature(signature.hex());
-                signature.apply(headers);
-                Ok(())
-            }
-            (Credential::Header(header), _) => {
-                header.apply(headers);
-                Ok(())
-            }
-            // Only this scheme has keys.
-            (Credential::Keys(_), _) => Err(Failure::Refused(Reason::Auth(AuthReason::Scheme))),
+        let request = Unauthenticated { target, headers, body };
+        let signature = mark
+            .authenticate(found.credential(), request, now)
+            .map_err(|reason| Failure::Refused(Reason::Auth(reason)))?;
+        if let Some(signature) = signature {
+            self.vault.hide_signature(&signature);
         }
+        Ok(())
     }
 
     /// Refused ones count too, or a component could probe for ever.

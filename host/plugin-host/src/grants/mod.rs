@@ -1,27 +1,30 @@
 //! Grants: which hosts a plugin may reach, where its secrets may be sent, which requests the host may sign for it, and
 //! its limits.
 //!
+//! The lines of `auth` are in [`crate::auth`].
+//!
 //! Text is parsed once into checked types. Matching is a pure function of the grants and a normalised target.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `raw`, `raw_auth` | parse `grants.yaml` |
+//! | `raw` | parses `grants.yaml` |
 //! | `target` | the host, path and address of a request, in one spelling |
 //! | `form` | conditions on fields of a request |
 //! | `secret` | where a secret may be sent |
-//! | `auth` | which requests the host may authenticate, with which keys |
 //! | `shadow` | what a shadow may read |
 //! | `limits` | limits that an operator may set |
 //! | `override_header` | headers that would show the server another request |
+//! | `connection_header` | headers of a connection, which the host writes |
+//! | `pattern` | patterns of names and of scopes |
 //! | `ceiling` | whether grants stay below an upper bound |
 
-mod auth;
 mod ceiling;
+mod connection_header;
 pub(crate) mod form;
 mod limits;
 mod override_header;
+pub(crate) mod pattern;
 mod raw;
-mod raw_auth;
 mod secret;
 mod shadow;
 mod target;
@@ -33,11 +36,8 @@ use http::{HeaderMap, HeaderName, Method};
 use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
-pub use auth::{
-    AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,
-    ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
-    NamePattern, RolePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
-};
+use crate::auth::{AuthGrant, AuthReason, Mark, choose};
+
 pub use form::FormCondition;
 pub use limits::RawLimits;
 pub use secret::{GrantedPlace, JsonPointer, Place, SecretGrant, SecretKey};
@@ -49,8 +49,10 @@ pub use target::path::PathPattern;
 pub use target::regions::{REGION, is_region_name, regions_of};
 pub use target::{METHODS, RequestTarget, Scheme, TargetError};
 
-pub(crate) use auth::{is_name, is_normal_path, is_scope};
+pub(crate) use connection_header::is_connection_header;
 pub(crate) use override_header::{is_override, is_range};
+pub(crate) use pattern::{NamePattern, is_name, is_scope};
+pub(crate) use target::regions::Regions;
 
 /// Grants beyond this size are no grants that a person reviewed.
 const TEXT_LIMIT_BYTES: usize = 256 * 1024;
@@ -287,9 +289,9 @@ impl Grants {
         &self.auth
     }
 
-    /// The grant under which such a request is authenticated.
-    pub fn signs(&self, wanted: &AuthWanted<'_>) -> Result<&AuthGrant, AuthDenial> {
-        auth::choose(&self.auth, wanted)
+    /// Returns the grant under which the host authenticates a request to `host` with this mark.
+    pub(crate) fn authenticates(&self, mark: &Mark, host: &Host) -> Result<&AuthGrant, AuthReason> {
+        choose(&self.auth, mark, host)
     }
 
     /// What a version that is on trial as a shadow may read beside its recording.

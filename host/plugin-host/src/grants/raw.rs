@@ -7,17 +7,19 @@ use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
+use serde_yaml_ng::Mapping;
 use sha2::{Digest, Sha256};
 
+use super::connection_header::is_connection_header;
 use super::override_header::is_override;
-use super::raw_auth::{self, RawAuthGrant};
+use super::secret::check_host_keys;
 use super::shadow::{RawShadowRead, shadow_read};
 use super::target::regions::Regions;
 use super::{
     AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
     JsonPointer, METHODS, PathPattern, Place, RawLimits, Scheme, SecretGrant, SecretKey,
 };
-use crate::egress::is_connection_header;
+use crate::auth::AuthGrant;
 use crate::vault::PLACEHOLDER_PREFIX;
 
 #[derive(Default, Deserialize)]
@@ -26,7 +28,7 @@ struct RawGrants {
     egress: Vec<RawEgressRule>,
     secrets: Vec<RawSecretGrant>,
     reveal: Vec<String>,
-    auth: Vec<RawAuthGrant>,
+    auth: Vec<Mapping>,
     #[serde(rename = "shadow-reads")]
     shadow_reads: Vec<RawShadowRead>,
     providers: Option<Vec<String>>,
@@ -109,8 +111,8 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
     let egress = each(raw.egress, "egress", |raw, at| rules(&raw, &regions, at))?;
     let egress = egress.into_iter().flatten().collect();
     let secrets = each(raw.secrets, "secrets", |raw, at| secret(raw, &regions, at))?;
-    let auth = each(raw.auth, "auth", |raw, at| raw_auth::grant(raw, &regions, at))?;
-    raw_auth::check(&auth, &secrets, &raw.reveal)?;
+    let auth = each(raw.auth, "auth", |raw, at| AuthGrant::parse(raw, &regions, at))?;
+    check_host_keys(&auth, &secrets, &raw.reveal)?;
     raw.limits.check()?;
     Ok(Grants {
         egress,

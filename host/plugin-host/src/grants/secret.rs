@@ -4,7 +4,9 @@ use std::fmt;
 
 use http::HeaderName;
 
+use super::Error;
 use super::target::host::{Host, HostPattern};
+use crate::auth::AuthGrant;
 
 /// Names a secret of a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,4 +135,37 @@ fn segment(text: &str) -> Option<String> {
         }
     }
     Some(decoded)
+}
+
+/// Checks that keys which the host authenticates with have no placeholder and are not revealed: such grants would
+/// contradict themselves.
+pub(super) fn check_host_keys(
+    auth: &[AuthGrant],
+    secrets: &[SecretGrant],
+    reveal: &[String],
+) -> Result<(), Error> {
+    for (index, grant) in auth.iter().enumerate() {
+        for used in grant.used_keys() {
+            let key = SecretKey::named(used);
+            if key == SecretKey::UserData {
+                return Err(Error::invalid(
+                    format!("auth[{index}].keys"),
+                    format!("{used} is no credential"),
+                ));
+            }
+            let contradicts = |place: String, what: &str| {
+                let problem = format!(
+                    "auth[{index}] signs with {used:?}, and such a key {what}: take it out of one of both"
+                );
+                Error::invalid(place, problem)
+            };
+            if let Some(at) = secrets.iter().position(|secret| *secret.key() == key) {
+                return Err(contradicts(format!("secrets[{at}].key"), "has no placeholder"));
+            }
+            if let Some(at) = reveal.iter().position(|revealed| revealed == used) {
+                return Err(contradicts(format!("reveal[{at}]"), "is never revealed"));
+            }
+        }
+    }
+    Ok(())
 }

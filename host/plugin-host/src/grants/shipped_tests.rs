@@ -61,9 +61,8 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
         matches!(grants.allows_whole(&target, &headers, asked.body.text.as_bytes()), Verdict::Allowed(_));
     let mark = asked.headers.iter().find(|(name, _)| name == "machinist-auth");
     let is_signed = mark.is_none_or(|(_, mark)| {
-        let region = mark.split("region=").nth(1).unwrap();
-        let wish = AuthWish::AwsSigV4 { service: "ec2".to_owned(), region: region.to_owned() };
-        grants.signs(&AuthWanted { wish: &wish, host: target.host() }).is_ok()
+        let mark = Mark::parse(mark).unwrap();
+        grants.authenticates(&mark, target.host()).is_ok()
     });
     allowed && is_signed && is_filled(grants, &headers, target.host(), &asked.body.text)
 }

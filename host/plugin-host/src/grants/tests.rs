@@ -1,4 +1,5 @@
 use super::*;
+use crate::auth::sigv4::SigningScope;
 use proptest::prelude::*;
 
 fn grants(text: &str) -> Grants {
@@ -312,11 +313,9 @@ auth:
       token-files: [/var/run/secrets/, /run/tokens]
 ";
 
-fn signs(scheme_grants: &Grants, service: &str, region: &str, host: &str) -> Result<(), AuthDenial> {
-    let host = Host::parse(host).unwrap();
-    let wish = AuthWish::AwsSigV4 { service: service.to_owned(), region: region.to_owned() };
-    let wanted = AuthWanted { wish: &wish, host: &host };
-    scheme_grants.signs(&wanted).map(|_| ())
+fn signs(grants: &Grants, service: &str, region: &str, host: &str) -> Result<(), AuthReason> {
+    let scope = SigningScope { service: service.to_owned(), region: region.to_owned() };
+    grants.authenticates(&Mark::AwsSigV4(scope), &Host::parse(host).unwrap()).map(|_| ())
 }
 
 #[test]
@@ -324,33 +323,13 @@ fn what_is_signed_is_named_by_scheme_service_region_and_host() {
     let some = grants(AUTH);
     assert_eq!(signs(&some, "ec2", "eu-west-1", "ec2.eu-west-1.example.com"), Ok(()));
     assert_eq!(signs(&some, "ec2", "us-east-1", "127.0.0.1"), Ok(()));
-    assert_eq!(signs(&some, "iam", "eu-west-1", "127.0.0.1"), Err(AuthDenial::Service));
-    assert_eq!(signs(&some, "ec2", "us-east-11", "127.0.0.1"), Err(AuthDenial::Region));
-    assert_eq!(signs(&some, "ec2", "xeu-west-1", "127.0.0.1"), Err(AuthDenial::Region));
-    assert_eq!(signs(&some, "ec2", "eu-west-1", "evil.com"), Err(AuthDenial::Host));
+    assert_eq!(signs(&some, "iam", "eu-west-1", "127.0.0.1"), Err(AuthReason::Service));
+    assert_eq!(signs(&some, "ec2", "us-east-11", "127.0.0.1"), Err(AuthReason::Region));
+    assert_eq!(signs(&some, "ec2", "xeu-west-1", "127.0.0.1"), Err(AuthReason::Region));
+    assert_eq!(signs(&some, "ec2", "eu-west-1", "evil.com"), Err(AuthReason::Host));
     let all = grants("auth: [{ scheme: aws-sigv4, services: [ec2] }]");
     assert_eq!(signs(&all, "ec2", "anywhere-9", "evil.com"), Ok(()), "the egress rules judge the host");
-    assert_eq!(signs(&grants("egress: []"), "ec2", "eu-west-1", "127.0.0.1"), Err(AuthDenial::Scheme));
-}
-
-#[test]
-fn defaults_are_the_keys_that_are_known_from_mcm() {
-    let some = grants(AUTH);
-    let AuthWay::AwsSigV4(grant) = some.auth()[0].way() else { panic!("another scheme") };
-    assert_eq!(grant.keys().access_key_id, ["providerAccessKeyId", "accessKeyID"]);
-    assert_eq!(grant.keys().secret_access_key, ["providerSecretAccessKey", "secretAccessKey"]);
-    assert_eq!(grant.keys().session_token, ["providerSessionToken", "sessionToken"]);
-    let web = grant.web_identity().unwrap();
-    assert_eq!((web.token_file_key(), web.role_arn_key()), ("workloadIdentityTokenFile", "roleARN"));
-    assert_eq!(
-        web.sts().target("eu-west-1").unwrap().to_string(),
-        "POST https://sts.eu-west-1.amazonaws.com:443/"
-    );
-    let covers =
-        |path: &str| web.token_files().iter().any(|prefix| prefix.covers(std::path::Path::new(path)));
-    assert!(covers("/var/run/secrets/aws/token") && covers("/run/tokens/a"));
-    assert!(!covers("/var/run/secrets") && !covers("/var/run/secretsx/a") && !covers("/run/tokensx"));
-    assert_eq!(signs(&some, "ec2", "eu-", "127.0.0.1"), Ok(()));
+    assert_eq!(signs(&grants("egress: []"), "ec2", "eu-west-1", "127.0.0.1"), Err(AuthReason::Scheme));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use machinist_plugin_host::egress::sigv4::{self, Keys, Scope};
+use machinist_plugin_host::auth::sigv4::{self, Keys, Scope};
 use machinist_plugin_host::grants::RequestTarget;
 
 use super::Cloud;

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use machinist_plugin_host::calls::limits::Limits;
 use machinist_plugin_host::grants::{
-    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern, Place,
-    SecretGrant,
+    AddressClass, EgressRule, GrantedPlace, Grants, PathPattern, Place, SecretGrant,
 };
 use machinist_plugin_host::loading::verify::Contract;
 use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
@@ -255,7 +254,7 @@ fn policy(about: &PolicyAbout, terms: &Terms) -> Policy {
 fn granted(grants: &Grants) -> Granted {
     Granted {
         egress: grants.egress().iter().map(egress).collect(),
-        auth: grants.auth().iter().map(auth).collect(),
+        auth: grants.auth().iter().map(ToString::to_string).collect(),
         secrets: grants.secrets().iter().map(secret).collect(),
         shadow_reads: grants.shadow_reads().iter().map(ToString::to_string).collect(),
         reveal: grants.revealed().iter().map(ToString::to_string).collect(),
@@ -298,36 +297,6 @@ fn egress(rule: &EgressRule) -> String {
     let addresses: Vec<_> = addresses.map(AddressClass::name).collect();
     let _ = write!(text, "; addresses {}", addresses.join(", "));
     text
-}
-
-fn auth(grant: &AuthGrant) -> String {
-    let mut text = match grant.way() {
-        AuthWay::AwsSigV4(way) => {
-            let mut text = format!("for {}; regions {}", way.services().join(", "), joined(way.regions()));
-            if let Some(identity) = way.web_identity() {
-                let _ = write!(text, "; web identity by {}", identity.sts());
-                let roles = identity.roles();
-                let roles = if roles.is_empty() { "none".to_owned() } else { joined(roles) };
-                let _ = write!(text, "; roles {roles}");
-            }
-            text
-        }
-        AuthWay::Bearer(way) => format!("in header {}", way.header()),
-        AuthWay::Basic(_) => "in header authorization".to_owned(),
-        AuthWay::ClientCredentials(way) => format!("by {}; {}", way.token_url(), scopes(way.scopes())),
-        AuthWay::JwtBearer(way) => format!("by {}; {}", way.token_url(), scopes(way.scopes())),
-        AuthWay::Keystone(way) => {
-            way.url().map_or("by the URL in the Secret".to_owned(), |url| format!("by {url}"))
-        }
-    };
-    if !grant.hosts().is_empty() {
-        let _ = write!(text, "; hosts {}", joined(grant.hosts()));
-    }
-    format!("{} {text}", grant.scheme().name())
-}
-
-fn scopes(patterns: &[NamePattern]) -> String {
-    if patterns.is_empty() { "no scopes".to_owned() } else { format!("scopes {}", joined(patterns)) }
 }
 
 fn secret(grant: &SecretGrant) -> String {

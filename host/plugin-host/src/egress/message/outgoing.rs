@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 
 use crate::egress::failure::{Failure, Reason};
-use crate::grants::RequestTarget;
+use crate::grants::{RequestTarget, is_connection_header};
 
 /// A request before it is sent.
 #[derive(Clone, Debug)]
@@ -33,24 +33,7 @@ impl Outgoing {
     }
 }
 
-/// Headers that describe a connection and not a request: the host writes its own.
-pub(crate) fn is_connection_header(name: &HeaderName) -> bool {
-    const NAMES: [&str; 10] = [
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    NAMES.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
-}
-
-/// Drops them, and those that the `Connection` header names besides.
+/// Drops the headers of the connection, and those that the header `connection` names.
 pub(crate) fn without_connection_headers(mut headers: HeaderMap) -> HeaderMap {
     let named: Vec<HeaderName> = headers
         .get_all(http::header::CONNECTION)

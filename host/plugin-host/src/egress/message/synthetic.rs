@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use wasmtime_wasi_http::WasiBody;
 
 use super::response::scrubbed;
-use crate::egress::auth::MARK;
+use crate::auth::MARK;
 use crate::grants::Host;
 use crate::vault::Scrubber;
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 use machinist_core::value::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
+use crate::auth::Holder;
 use crate::calls::scheduling::seat::Seat;
 use crate::calls::scheduling::turnstile::{Pass, Rank, Turnstile};
 use crate::calls::scheduling::urgency::Urgency;
@@ -43,11 +44,7 @@ pub(super) struct Account {
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Who {
-    /// The holder of this role.
-    Role(String),
-    /// The holder of these credentials; a digest over names and secrets. A client that knows a name alone asks as
-    /// somebody else, and slows nobody down.
-    Holder([u8; 32]),
+    Holder(Holder),
     /// Nobody in particular. Plugins do not slow down each other without sharing credentials.
     Plugin(PluginName),
 }

@@ -2,13 +2,12 @@
 //!
 //! One rule of the ceiling alone must allow a rule of the grants. Limits are not compared: the host has its own. Shadow
 //! reads are not compared either: a version that serves could make the same reads.
+//! Lines of `auth` are compared by their schemes, in [`crate::auth`].
 //!
-//! | module | what it compares |
+//! | module | compares |
 //! | --- | --- |
 //! | `egress` | egress rules |
-//! | `auth` | ways of authenticating |
 
-mod auth;
 mod egress;
 
 #[cfg(test)]
@@ -19,6 +18,7 @@ use std::collections::BTreeSet;
 use machinist_core::value::id::ProviderName;
 
 use super::{EgressRule, GrantedPlace, Grants, HostPattern, Place, SecretGrant};
+use crate::auth::AuthGrant;
 
 /// So many are named: who wrote the grants looks at all of them anyway.
 const MOST_NAMED: usize = 8;
@@ -29,7 +29,7 @@ impl Grants {
         let egress = each("egress", &self.egress, |rule| egress::beyond(rule, &ceiling.egress));
         let secrets = each("secrets", &self.secrets, |grant| self.secret_beyond(grant, ceiling));
         let auth = each("auth", &self.auth, |grant| {
-            auth::beyond(grant, &hosts_of(&grant.hosts, &self.egress), &ceiling.auth)
+            auth_beyond(grant, &hosts_of(grant.hosts(), &self.egress), &ceiling.auth)
         });
         let reveal = self.reveal.difference(&ceiling.reveal).map(|key| format!("reveal: {key}"));
         let foreign = self.roots.iter().filter(|root| !ceiling.roots.contains(root)).count();
@@ -56,6 +56,20 @@ impl Grants {
         }
         None
     }
+}
+
+/// Returns the part that even the nearest grant of the ceiling does not allow. `None`: some grant allows all of it.
+fn auth_beyond(grant: &AuthGrant, hosts: &[&HostPattern], ceiling: &[AuthGrant]) -> Option<String> {
+    let scheme = grant.scheme();
+    let mut nearest = format!("it grants no {scheme}");
+    for wide in ceiling.iter().filter(|wide| wide.scheme() == scheme) {
+        match grant.beyond(wide) {
+            Some(problem) => nearest = format!("it grants {scheme} {problem}"),
+            None if are_within(hosts, wide.hosts()) => return None,
+            None => nearest = format!("it grants {scheme} for other hosts only"),
+        }
+    }
+    Some(nearest)
 }
 
 /// Of a list with places such as `egress[0]`.

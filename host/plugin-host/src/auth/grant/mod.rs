@@ -1,0 +1,124 @@
+//! A line of `auth` in the grants.
+//!
+//! | module | has |
+//! | --- | --- |
+//! | `keys` | keys of the Secret, as grants name them |
+//! | `ceiling` | parts of a grant that a ceiling does not allow |
+
+pub(super) mod ceiling;
+pub(super) mod keys;
+
+use std::fmt::{self, Display};
+
+use http::HeaderMap;
+use machinist_core::value::id::PluginName;
+use serde_yaml_ng::{Mapping, Value};
+
+use super::credential::secret::SecretReader;
+use super::scheme::{Mark, SCHEMES, SchemeGrant};
+use super::{AuthReason, CredentialSource, SchemeError};
+use crate::grants::{Error, Host, HostPattern, Regions};
+use crate::vault::Vault;
+
+/// Lets the host authenticate requests of one scheme. `Display` says for people what it grants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthGrant {
+    /// Empty: all hosts that the egress rules grant.
+    hosts: Vec<HostPattern>,
+    scheme: SchemeGrant,
+}
+
+impl AuthGrant {
+    /// Parses a line. Its fields depend on its scheme.
+    pub(crate) fn parse(mut raw: Mapping, regions: &Regions, at: &str) -> Result<Self, Error> {
+        let known = || SCHEMES.join(", ");
+        let parse = match raw.remove("scheme") {
+            Some(Value::String(name)) => SchemeGrant::parser(&name).ok_or_else(|| {
+                Error::invalid(format!("{at}.scheme"), format!("{name:?} is none of {}", known()))
+            })?,
+            _ => return Err(Error::invalid(format!("{at}.scheme"), format!("must be one of {}", known()))),
+        };
+        let hosts = match raw.remove("hosts") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(raw) => hosts(raw, regions, &format!("{at}.hosts"))?,
+        };
+        Ok(Self { hosts, scheme: parse(Value::Mapping(raw), regions, at)? })
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        self.scheme.name()
+    }
+
+    /// Returns the hosts of the line; empty means all that the egress rules grant.
+    pub(crate) fn hosts(&self) -> &[HostPattern] {
+        &self.hosts
+    }
+
+    /// The keys of the Secret that the host alone may use.
+    pub(crate) fn used_keys(&self) -> Vec<&String> {
+        self.scheme.used_keys()
+    }
+
+    /// Returns the part, hosts aside, that this grant of a ceiling does not allow.
+    pub(crate) fn beyond(&self, ceiling: &Self) -> Option<String> {
+        self.scheme.beyond(&ceiling.scheme)
+    }
+
+    /// Whether the request brings a header that the host sets.
+    pub(crate) fn owns_header_of(&self, headers: &HeaderMap) -> bool {
+        self.scheme.headers().iter().any(|name| headers.contains_key(name))
+    }
+
+    /// Reads the Secret, and says where the credential of a request with this mark comes from.
+    pub(crate) fn source(
+        &self,
+        mark: &Mark,
+        vault: &Vault,
+        plugin: &PluginName,
+    ) -> Result<CredentialSource, SchemeError> {
+        self.scheme.source(mark, SecretReader::new(vault), plugin)
+    }
+
+    fn denial(&self, mark: &Mark, host: &Host) -> Option<AuthReason> {
+        let is_host = || self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(host));
+        self.scheme.denial(mark).or_else(|| (!is_host()).then_some(AuthReason::Host))
+    }
+}
+
+impl Display for AuthGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.scheme(), self.scheme.summary())?;
+        if self.hosts.is_empty() { Ok(()) } else { write!(f, "; hosts {}", joined(&self.hosts)) }
+    }
+}
+
+/// Returns the first grant that allows a request, else the reason of the grant that came nearest.
+pub(crate) fn choose<'a>(
+    grants: &'a [AuthGrant],
+    mark: &Mark,
+    host: &Host,
+) -> Result<&'a AuthGrant, AuthReason> {
+    let mut nearest = AuthReason::Scheme;
+    for grant in grants {
+        match grant.denial(mark, host) {
+            None => return Ok(grant),
+            Some(denial) => nearest = nearest.max(denial),
+        }
+    }
+    Err(nearest)
+}
+
+fn hosts(raw: Value, regions: &Regions, at: &str) -> Result<Vec<HostPattern>, Error> {
+    let raw: Vec<String> =
+        serde_yaml_ng::from_value(raw).map_err(|error| Error::invalid(at, error.to_string()))?;
+    let hosts = regions.fill(raw, at)?;
+    if hosts.is_empty() {
+        return Err(Error::invalid(at, "names no host: leave it out for all granted ones"));
+    }
+    hosts.iter().map(|text| HostPattern::parse(text).map_err(|problem| Error::invalid(at, problem))).collect()
+}
+
+/// A list as people read it.
+pub(super) fn joined(items: &[impl Display]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
