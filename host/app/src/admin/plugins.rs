@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use machinist_core::value::id::{PluginName, ProviderName};
 use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, RolloutReport};
+use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, ReleaseReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ fn plugin(report: &PluginReport) -> Value {
     })
 }
 
-fn trial(rollout: &RolloutReport) -> Value {
+fn trial(rollout: &ReleaseReport) -> Value {
     let figures = rollout.figures;
     json!({
         "standing": match &rollout.decision {

@@ -12,12 +12,13 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
-use machinist_plugin_host::registry::canary::Rollout;
+use machinist_plugin_host::registry::canary::Release;
 use machinist_plugin_host::registry::canary::decided::Decision;
 use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
 use machinist_plugin_host::sources::remote::Resolved;
 use machinist_plugin_host::{
-    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, RolloutReport, SourceId, Terms,
+    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, ReadyReport, ReleaseReport,
+    SourceId,
 };
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
@@ -205,7 +206,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
 }
 
 /// What the next start of the host reads back, and what people see of it.
-fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json::Value {
+fn rollout_status(rollout: &ReleaseReport, report: &PluginReport) -> serde_json::Value {
     let (decision, reason) = match &rollout.decision {
         None => ("on trial", None),
         Some(Decision::Promoted) => ("promoted", None),
@@ -221,7 +222,7 @@ fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json:
 }
 
 /// Which part of the calls a version on trial answers.
-fn part(rollout: &Rollout) -> String {
+fn part(rollout: &Release) -> String {
     let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     match (rollout.share > 0.0, rollout.classes.is_empty()) {
         (true, true) => format!("{}% of the Machines", rollout.share),
@@ -230,7 +231,7 @@ fn part(rollout: &Rollout) -> String {
     }
 }
 
-fn terms(terms: &Terms) -> serde_json::Value {
+fn terms(terms: &PolicyTerms) -> serde_json::Value {
     json!({
         "mode": terms.mode.as_str(),
         "appliesTo": {
@@ -241,7 +242,7 @@ fn terms(terms: &Terms) -> serde_json::Value {
     })
 }
 
-fn policy_message(held: &HeldReport, terms: &Terms, is_serving: bool, digest: &str) -> String {
+fn policy_message(held: &ReadyReport, terms: &PolicyTerms, is_serving: bool, digest: &str) -> String {
     let does = match (is_serving, terms.mode) {
         (true, Mode::Observe) => "observes",
         (true, Mode::Enforce) => "decides about",
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
 
     fn ready(code: CodeTier) -> PluginReport {
-        let held = HeldReport {
+        let held = ReadyReport {
             digest: Digest::of(b"component"),
             driver: "sim".to_owned(),
             version: "1.0.0".to_owned(),

@@ -13,7 +13,7 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// Set aside, and not held.
+    /// Bytes that are set aside and not used yet.
     fn unfilled_bytes(self) -> u64 {
         self.reserve_bytes.saturating_sub(self.held_bytes)
     }

@@ -9,7 +9,7 @@ use super::failure::{Failure, Reason};
 use super::message::outgoing::{Outgoing, without_connection_headers};
 use super::message::substitute::substitute;
 use super::throttle::{clock_skew_seconds, codes, retry_after};
-use crate::grants::{Grants, RequestTarget, Verdict};
+use crate::grants::{EgressDecision, Grants, RequestTarget};
 use crate::vault::Vault;
 
 pub(crate) use super::auth::read_answer as token_answer;
@@ -24,8 +24,8 @@ pub(crate) fn sent(
     let target =
         RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
     let judged = |verdict| match verdict {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+        EgressDecision::Allowed(_) => Ok(()),
+        EgressDecision::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
     };
     judged(grants.allows(&target))?;
     let outgoing = Outgoing { target, headers: without_connection_headers(parts.headers), body };

@@ -1,5 +1,5 @@
-//! What a version that is on trial as a shadow may read of the cloud beside its recording. Nothing, where nothing is
-//! listed: which requests write is known to the cloud and its operator, and no method says it.
+//! The requests that a shadow may send to the cloud beside its recording. An absent list allows none: only the cloud
+//! and its operator know which requests write; the method does not tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

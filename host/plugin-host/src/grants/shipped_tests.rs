@@ -57,8 +57,10 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
         .filter(|(name, _)| !own.contains(&name.as_str()))
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
         .collect();
-    let allowed =
-        matches!(grants.allows_whole(&target, &headers, asked.body.text.as_bytes()), Verdict::Allowed(_));
+    let allowed = matches!(
+        grants.allows_whole(&target, &headers, asked.body.text.as_bytes()),
+        EgressDecision::Allowed(_)
+    );
     let mark = asked.headers.iter().find(|(name, _)| name == "machinist-auth");
     let is_signed = mark.is_none_or(|(_, mark)| {
         let region = mark.split("region=").nth(1).unwrap();
@@ -70,7 +72,7 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
 
 /// Whether each placeholder is all of a place, behind the prefix.
 fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> bool {
-    let granted = |place: &dyn Fn(&Place) -> bool, value: &str| {
+    let granted = |place: &dyn Fn(&RequestPlace) -> bool, value: &str| {
         let (before, _) = value.split_once(PLACEHOLDER_PREFIX).unwrap();
         let all = grants.secrets().iter().filter(|grant| grant.reaches(host)).flat_map(SecretGrant::places);
         all.into_iter().any(|granted| place(granted.place()) && granted.prefix() == before)
@@ -78,7 +80,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
     let in_headers = headers.iter().all(|(name, value)| {
         let value = value.to_str().unwrap();
         !value.contains(PLACEHOLDER_PREFIX)
-            || granted(&|place| matches!(place, Place::Header(header) if header == name), value)
+            || granted(&|place| matches!(place, RequestPlace::Header(header) if header == name), value)
     });
     let in_json = |value: &serde_json::Value| {
         value.as_object().unwrap().iter().all(|(key, value)| {
@@ -86,7 +88,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
             let text = value.as_str().unwrap_or_default();
             !text.contains(PLACEHOLDER_PREFIX)
                 || granted(
-                    &|place| matches!(place, Place::Json(json) if Some(json) == pointer.as_ref()),
+                    &|place| matches!(place, RequestPlace::Json(json) if Some(json) == pointer.as_ref()),
                     text,
                 )
         })
@@ -95,7 +97,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
         Ok(value) => in_json(&value),
         Err(_) => form::fields(body.as_bytes(), b"&").all(|(name, value)| {
             !value.contains(PLACEHOLDER_PREFIX)
-                || granted(&|place| matches!(place, Place::Form(field) if *field == name), &value)
+                || granted(&|place| matches!(place, RequestPlace::Form(field) if *field == name), &value)
         }),
     };
     in_headers && in_body
@@ -135,7 +137,7 @@ fn lessened(document: &Value) -> Vec<(String, Value)> {
     all
 }
 
-/// Something of the same form that nobody needs.
+/// Returns a value of the same form that no request needs.
 fn impossible(like: &Value) -> Value {
     let text = match like {
         Value::Mapping(entries) if entries.contains_key("exact") => "{ exact: /nowhere }",

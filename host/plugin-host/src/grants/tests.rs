@@ -12,8 +12,8 @@ fn target(text: &str) -> Result<RequestTarget, TargetError> {
 #[track_caller]
 fn verdict(grants: &Grants, method: &Method, url: &str) -> Result<(), Denial> {
     match grants.allows(&RequestTarget::parse(method, url).unwrap()) {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(denial) => Err(denial),
+        EgressDecision::Allowed(_) => Ok(()),
+        EgressDecision::Denied(denial) => Err(denial),
     }
 }
 
@@ -507,7 +507,7 @@ proptest! {
         let grants = grants("egress: [{ host: a.com, paths: [/v1/] }, { host: '*.b.com', paths: [/v1/] }]");
         let path = format!("/{}", parts.join("/"));
         let target = target(&format!("https://{host}{path}")).unwrap();
-        if matches!(grants.allows(&target), Verdict::Allowed(_)) {
+        if matches!(grants.allows(&target), EgressDecision::Allowed(_)) {
             let sent = target.uri().unwrap();
             prop_assert!(naive_allows(sent.host().unwrap(), sent.path()), "{host}{path} sent as {sent}");
         }

@@ -24,4 +24,4 @@ pub(crate) mod terms;
 
 pub use about::PolicyAbout;
 pub use limits::PolicyLimits;
-pub use terms::{Terms, TermsError};
+pub use terms::{PolicyTerms, PolicyTermsError};

@@ -27,7 +27,6 @@ impl Digest {
     }
 }
 
-/// Lower-case hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

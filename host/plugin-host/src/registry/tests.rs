@@ -4,7 +4,7 @@ use super::*;
 use crate::sources::age::VERSION_ANNOTATION;
 use crate::sources::configmap::RawConfigMap;
 
-/// Drives a registry by short words; generations are their digests' stand-ins.
+/// Drives a registry in short calls; texts take the place of generations.
 pub(super) struct World {
     pub(super) registry: Registry<&'static str>,
     pub(super) now: Timestamp,
@@ -42,7 +42,7 @@ impl World {
         providers: &[&str],
         generation: &'static str,
     ) -> bool {
-        self.load_as(source, declaration, providers, generation, Standing::Whole)
+        self.load_as(source, declaration, providers, generation, Eligibility::Whole)
     }
 
     fn load_as(
@@ -51,10 +51,10 @@ impl World {
         declaration: Declaration,
         providers: &[&str],
         generation: &'static str,
-        standing: Standing,
+        eligibility: Eligibility,
     ) -> bool {
         let providers: Vec<ProviderName> = providers.iter().map(|&name| name.into()).collect();
-        self.registry.loaded(&Self::id(source), declaration, providers, (generation, standing), self.now)
+        self.registry.loaded(&Self::id(source), declaration, providers, (generation, eligibility), self.now)
     }
 
     /// Loads a version of plugin `aws` that was signed with this counter.
@@ -63,11 +63,11 @@ impl World {
         source: &str,
         created: i64,
         counter: Option<u64>,
-        (generation, standing): (&'static str, Standing),
+        (generation, eligibility): (&'static str, Eligibility),
     ) {
         let declaration = self.declare("aws", source, created, generation);
         let offer = Offer { providers: vec!["aws".into()], counter };
-        self.registry.loaded(&Self::id(source), declaration, offer, (generation, standing), self.now);
+        self.registry.loaded(&Self::id(source), declaration, offer, (generation, eligibility), self.now);
     }
 
     pub(super) fn ready(
@@ -85,17 +85,17 @@ impl World {
     /// A version that is to be tried first.
     fn tried(&mut self, source: &str, created: i64, generation: &'static str) {
         let declaration = self.declare("sim", source, created, generation);
-        self.load_as(source, declaration, &["sim"], generation, Standing::Trial);
+        self.load_as(source, declaration, &["sim"], generation, Eligibility::Trial);
     }
 
-    /// What is on trial.
+    /// Returns the version on trial.
     fn trial(&self) -> Option<&'static str> {
         self.registry.trials().map(|(_, version)| version.generation).next()
     }
 
-    pub(super) fn stand(&mut self, source: &str, standing: Standing) {
+    pub(super) fn set_eligibility(&mut self, source: &str, eligibility: Eligibility) {
         let number = self.registry.sources[&Self::id(source)].held.as_ref().expect("held").number;
-        self.registry.stand(number, standing, self.now);
+        self.registry.set_eligibility(number, eligibility, self.now);
     }
 
     pub(super) fn reject(&mut self, source: &str, declaration: Declaration) {
@@ -262,8 +262,8 @@ fn a_source_that_changes_its_role_gives_up_what_it_held() {
     world.check(&[("zone", "older")]);
 }
 
-fn withdrawn() -> Standing {
-    Standing::Withdrawn { reason: "slow".to_owned() }
+fn withdrawn() -> Eligibility {
+    Eligibility::Withdrawn { reason: "slow".to_owned() }
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted()
         world.tried(source, 20, "v2");
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), Some("v2"), "in {source}");
-        world.stand(source, Standing::Whole);
+        world.set_eligibility(source, Eligibility::Whole);
         world.check(&[("sim", "v2")]);
         assert_eq!(world.trial(), None);
     }
@@ -286,7 +286,7 @@ fn what_is_withdrawn_answers_nothing_while_another_can() {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
         world.tried(source, 20, "v2");
-        world.stand(source, withdrawn());
+        world.set_eligibility(source, withdrawn());
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), None, "in {source}");
     }
@@ -299,7 +299,7 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
     world.ready("sim", "one", 10, &["sim"], "v2");
     let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
     assert!(world.registry.has_stand_in(number));
-    world.stand("one", withdrawn());
+    world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
     world.ready("sim", "one", 10, &["sim"], "v3");
     world.check(&[("sim", "v3")]);
@@ -313,7 +313,7 @@ fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
     assert_eq!(world.trial(), None);
     let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
     assert!(!world.registry.has_stand_in(number));
-    world.stand("one", withdrawn());
+    world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
 }
 
@@ -353,7 +353,7 @@ fn an_older_version_is_not_tried() {
 }
 
 impl World {
-    /// A driver whose ConfigMap says which version it is, and which was made at this second.
+    /// A driver whose ConfigMap has this version and this creation time in seconds.
     fn numbered(&mut self, source: &str, version: &str, created: i64) {
         let declaration = self.declare("sim", source, created, "content");
         self.grow(source, version, created);
@@ -400,7 +400,7 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
         providers: vec!["sim".into()],
         counter: None,
         generation: "v2",
-        standing: Standing::Whole,
+        eligibility: Eligibility::Whole,
     });
     assert!(world.registry.is_current(&World::id("two"), new));
     world.load("one", old, &["sim"], "v1");
@@ -411,7 +411,8 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
 fn what_serves_and_is_withdrawn_is_known_to_be() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
-    world.stand("one", withdrawn());
-    let standing: Vec<_> = world.registry.serving().map(|(_, version)| version.standing.clone()).collect();
-    assert_eq!(standing, [withdrawn()]);
+    world.set_eligibility("one", withdrawn());
+    let eligibility: Vec<_> =
+        world.registry.serving().map(|(_, version)| version.eligibility.clone()).collect();
+    assert_eq!(eligibility, [withdrawn()]);
 }

@@ -13,8 +13,8 @@ pub const VERSION_ANNOTATION: &str = "machinist.dev/plugin-version";
 /// The annotation that holds what the host says about a plugin.
 const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
-/// How old a source is. Nothing in it changes when objects are restored from a copy or made again from a manifest,
-/// but the time of creation, which counts last.
+/// The age of a source. Nothing in it changes when objects are restored from a copy or created again from a manifest,
+/// but the creation time, which counts last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Age {
     version: Option<Version>,
@@ -24,7 +24,7 @@ pub struct Age {
 
 /// The status that a host has written.
 #[derive(Deserialize)]
-struct Status {
+struct AgeStatus {
     #[serde(default)]
     serving: bool,
 }
@@ -33,7 +33,7 @@ impl Age {
     /// Reads the annotations of a ConfigMap.
     pub(crate) fn of(annotations: &BTreeMap<String, String>, created: Option<Timestamp>) -> Self {
         let status = annotations.get(STATUS_ANNOTATION);
-        let status: Option<Status> = status.and_then(|text| serde_json::from_str(text).ok());
+        let status: Option<AgeStatus> = status.and_then(|text| serde_json::from_str(text).ok());
         Self {
             version: annotations.get(VERSION_ANNOTATION).and_then(|text| text.trim().parse().ok()),
             has_served: status.is_some_and(|status| status.serving),

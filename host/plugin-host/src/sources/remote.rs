@@ -1,5 +1,5 @@
-//! Components in OCI registries. A tag is resolved once: what it stood for then is the version, until somebody asks for it
-//! anew. What it was resolved to stands in the status that the host writes onto the ConfigMap.
+//! Components in OCI registries. A tag is resolved once: the digest is the version, until a person asks for another
+//! resolution. The status that the host writes onto the ConfigMap has the digest.
 
 use machinist_artifacts::reference::ReferenceError;
 use machinist_artifacts::{ContentDigest, Reference};
@@ -12,7 +12,7 @@ use super::configmap::RawConfigMap;
 pub const OCI_KEY: &str = "oci";
 /// The key of `data` with the name of the Secret for the registry.
 pub const PULL_SECRET_KEY: &str = "oci-pull-secret";
-/// The annotation that asks for a tag to be resolved anew whenever its value changes.
+/// The annotation that asks for another resolution of a tag whenever its value changes.
 pub const RESOLVE_ANNOTATION: &str = "machinist.dev/resolve";
 /// The annotation with the status that the host writes.
 pub const STATUS_ANNOTATION: &str = "machinist.dev/status";
@@ -20,20 +20,18 @@ pub const STATUS_ANNOTATION: &str = "machinist.dev/status";
 /// An artifact, as a source names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// The artifact.
     pub reference: Reference,
     /// The Secret with the login, in the namespace of the source.
     pub pull_secret: Option<String>,
     /// Which asking for it this is.
     pub asked: String,
-    /// What it was resolved to by this asking.
+    /// The digest of this resolution.
     pub pin: Option<ContentDigest>,
 }
 
-/// What a reference was resolved to.
+/// The resolution of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The reference.
     pub reference: Reference,
     /// Which asking it was.
     pub asked: String,
@@ -44,9 +42,7 @@ pub struct Resolved {
 /// Where the bytes of a component are.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// With the declaration.
     Here(Packed),
-    /// In a registry.
     Remote(Remote),
 }
 
@@ -81,7 +77,7 @@ impl Remote {
         self.pin.or_else(|| resolved.filter(is_mine).map(|resolved| resolved.manifest))
     }
 
-    /// What is to be fetched: by digest where it was resolved.
+    /// Returns the reference to fetch: by digest if it was resolved.
     pub(crate) fn target(&self) -> Reference {
         self.pin.map_or_else(|| self.reference.clone(), |pin| self.reference.at(pin))
     }
@@ -101,7 +97,7 @@ impl Resolved {
         })
     }
 
-    /// What a status says. Whatever else stands there is passed over.
+    /// Reads a status. Other fields are ignored.
     pub fn of_status(status: &str) -> Option<Self> {
         let raw = serde_json::from_str::<RawStatus>(status).ok()?.resolved?;
         let (reference, manifest) = (raw.reference.parse().ok()?, raw.manifest.parse().ok()?);

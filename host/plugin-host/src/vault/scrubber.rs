@@ -10,12 +10,12 @@ use super::scrub::masked;
 /// A search is not worth less.
 const LEAST_BYTES: usize = 16 * 1024;
 
-/// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each
-/// search: a token that becomes known while an answer comes is taken out of the rest of that answer.
+/// Scrubs a stream. Bytes that may be the beginning of a value are held back until more is known. It asks the vault at
+/// each search: a token that becomes known during an answer is removed from the rest of that answer.
 pub struct Scrubber {
     vault: Vault,
     held: BytesMut,
-    /// As many bytes were held back when it was searched last.
+    /// The number of bytes that were held back at the last search.
     kept: usize,
 }
 
@@ -24,7 +24,7 @@ impl Scrubber {
         Self { vault, held: BytesMut::new(), kept: 0 }
     }
 
-    /// True when there is nothing to look for: what goes in comes out as it is.
+    /// True if there are no values to search for: bytes pass unchanged.
     pub fn is_idle(&self) -> bool {
         self.held.is_empty() && self.vault.is_idle()
     }
@@ -39,8 +39,8 @@ impl Scrubber {
         self.is_idle() && !self.vault.may_learn()
     }
 
-    /// Takes a piece, gives what is certain. Searches only when as much again has come as is held back, so that a
-    /// server that dribbles bytes costs no more than one that does not.
+    /// Takes a piece, returns the bytes that are certain. Searches only when as many bytes have come as are held back,
+    /// so that a server that sends single bytes costs no more than others.
     pub fn push(&mut self, piece: Bytes) -> Bytes {
         if self.is_idle() {
             return piece;
@@ -62,7 +62,7 @@ impl Scrubber {
         if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
     }
 
-    /// Gives what was held back; the stream is over.
+    /// Returns the bytes that were held back; the stream is over.
     pub fn finish(&mut self) -> Bytes {
         let rest = self.held.split().freeze();
         if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! What may be dialled.
+//! The addresses that may be dialled.
 
 use machinist_plugin_host::egress::Reason;
 use machinist_plugin_host::grants::AddressClass;

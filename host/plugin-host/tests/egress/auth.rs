@@ -9,7 +9,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::{Encoding, Refusal};
+use machinist_plugin_host::vault::{PlaceholderEncoding, Refusal};
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::server::{Server, ok};
@@ -82,7 +82,8 @@ async fn what_is_signed_is_what_placeholders_became() {
     let host = host_at("2026-03-01T12:00:00Z");
     let call = call(&host, &server);
     let data = call.vault.user_data().unwrap();
-    let token = call.vault.placeholder(data, &[Encoding::Base64, Encoding::Form]).unwrap();
+    let token =
+        call.vault.placeholder(data, &[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]).unwrap();
     call.send(marked(&server, &format!("Action=RunInstances&UserData={token}&MinCount=1")), None)
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! What is in an instance's memory when its call is over.
+//! The memory of an instance at the end of its call.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
-use machinist_plugin_host::{MemoryWitness, WitnessedCall};
+use machinist_plugin_host::{InspectedCall, MemoryInspector};
 
 use crate::world::{Map, World, class, request, settings};
 
@@ -23,8 +23,8 @@ struct Scan {
     seen: Mutex<Vec<(Operation, usize)>>,
 }
 
-impl MemoryWitness for Scan {
-    fn call_ended(&self, call: &WitnessedCall<'_>) {
+impl MemoryInspector for Scan {
+    fn call_ended(&self, call: &InspectedCall<'_>) {
         let bytes = call.memories().map(<[u8]>::len).sum();
         self.seen.lock().unwrap().push((call.operation, bytes));
         for (name, needle) in &self.needles {
@@ -57,7 +57,7 @@ impl Scan {
 
     fn world(self: &Arc<Self>) -> World {
         let mut settings = settings();
-        settings.memory_witness = Some(self.clone());
+        settings.memory_inspector = Some(self.clone());
         World::with(settings)
     }
 }
@@ -201,7 +201,7 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
 const CLIENT_SECRET: &str = "canary~client/secret-0a1b2c3d4e5f";
 const LIVE: &str = "ya29.canary0AfH6SMBx7Qk2Zt9Lw";
 
-/// A cloud that keeps what it gets, gives tokens, and shows all of it to whoever asks, in several spellings.
+/// A cloud that keeps all values, gives tokens, and shows all of them to every client, in several spellings.
 fn gossip() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -263,7 +263,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let scan = Scan::for_values(&canaries);
     let folder = tempfile::tempdir().expect("a folder");
     let mut host_settings = settings();
-    host_settings.memory_witness = Some(scan.clone());
+    host_settings.memory_inspector = Some(scan.clone());
     let record = machinist_plugin_host::recording::RecordSettings {
         folder: folder.path().to_owned(),
         plugins: Default::default(),

@@ -390,7 +390,7 @@ async fn a_driver_and_a_policy_of_one_name_serve_side_by_side() {
     assert!(world.host.policies().is_empty());
 }
 
-/// The standing of the only policy, its mode, and what its source's warnings say.
+/// Returns the state of the only policy, its mode, and the warnings of its source.
 async fn broken(map: Map) -> (Mode, bool, String, String) {
     let world = World::new();
     let id = map.id();

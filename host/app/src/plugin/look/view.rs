@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use machinist_plugin_host::calls::limits::Limits;
 use machinist_plugin_host::grants::{
-    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern, Place,
-    SecretGrant,
+    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern,
+    RequestPlace, SecretGrant,
 };
 use machinist_plugin_host::loading::verify::Contract;
-use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
+use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, PolicyTerms, shown};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ impl View {
     pub(crate) fn of(
         inspected: &Inspected,
         grants: &Grants,
-        terms: Option<&Terms>,
+        terms: Option<&PolicyTerms>,
         warnings: Vec<String>,
     ) -> Self {
         let contract = if terms.is_some() { Contract::HealthPolicy } else { Contract::Driver };
@@ -232,7 +232,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
     }
 }
 
-fn policy(about: &PolicyAbout, terms: &Terms) -> Policy {
+fn policy(about: &PolicyAbout, terms: &PolicyTerms) -> Policy {
     let scope = &terms.scope;
     let names =
         |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
@@ -334,9 +334,9 @@ fn scopes(patterns: &[NamePattern]) -> String {
 fn secret(grant: &SecretGrant) -> String {
     let place = |granted: &GrantedPlace| {
         let place = match granted.place() {
-            Place::Header(name) => format!("header {name}"),
-            Place::Json(pointer) => format!("json {pointer}"),
-            Place::Form(field) => format!("form {field}"),
+            RequestPlace::Header(name) => format!("header {name}"),
+            RequestPlace::Json(pointer) => format!("json {pointer}"),
+            RequestPlace::Form(field) => format!("form {field}"),
         };
         if granted.prefix().is_empty() { place } else { format!("{place} behind {:?}", granted.prefix()) }
     };

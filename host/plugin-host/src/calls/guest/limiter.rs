@@ -5,7 +5,7 @@ use wasmtime::{ResourceLimiter, Result};
 use crate::budget::{Full, Taken};
 use crate::calls::limits::Limits;
 
-/// What a component asked for beyond its limit. Found by type in the error of the call.
+/// The limit that a component exceeded. Found by type in the error of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exceeded {
     #[error("more than {limit_bytes} bytes of memory")]
@@ -52,7 +52,7 @@ impl Limiter {
         used_bytes(self.memory_bytes, self.table_elements)
     }
 
-    /// The most that the call has held, since memories only grow.
+    /// The highest memory of the call, since memories only grow.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }

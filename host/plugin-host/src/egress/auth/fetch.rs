@@ -22,8 +22,8 @@ use crate::egress::message::outgoing::Outgoing;
 use crate::egress::message::synthetic::Synthetic;
 use crate::egress::metrics::KeysFrom;
 use crate::egress::session::Call;
-use crate::egress::throttle::{Account, Who};
-use crate::grants::Verdict;
+use crate::egress::throttle::{CloudAccount, Who};
+use crate::grants::EgressDecision;
 
 /// An answer with keys or a token has a few KiB.
 const ANSWER_LIMIT_BYTES: usize = 64 * 1024;
@@ -81,14 +81,14 @@ impl Call {
         read: impl FnOnce(&Heard) -> Result<Lease<Credential>, E>,
     ) -> Result<Lease<Credential>, NoKeys> {
         let Inquiry { outgoing, who, not_granted, field } = inquiry;
-        let Verdict::Allowed(rule) =
+        let EgressDecision::Allowed(rule) =
             self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body)
         else {
             return Err(Failure::Refused(Reason::Auth(not_granted)).into());
         };
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
         let host = outgoing.target.host().clone();
-        let account = Account::new(who, &outgoing.target);
+        let account = CloudAccount::new(who, &outgoing.target);
         self.turn(&account, &host).await.map_err(NoKeys::Held)?;
         let sent_at = Instant::now();
         self.metrics.sent(outgoing.body.len());

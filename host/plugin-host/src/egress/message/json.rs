@@ -1,4 +1,4 @@
-//! Where the strings of a JSON text stand, so that one can be changed and every other byte stays.
+//! Finds the strings of a JSON text, so that one can be changed while every other byte stays.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What comes back: limited, scrubbed, and never waited for beyond its time.
+//! Answers: limited in size and time, and scrubbed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::budget::Taken;
-use crate::calls::scheduling::cpu_time::Effort;
+use crate::calls::scheduling::cpu_time::CpuTime;
 use crate::egress::connection::deliver::body_failure;
 use crate::egress::failure::Failure;
 use crate::egress::listen::Listener;
@@ -25,14 +25,14 @@ use crate::vault::Scrubber;
 /// Later than any timer of the call, which is as exact as a millisecond.
 const BEHIND_THE_CALL: Duration = Duration::from_millis(20);
 
-/// What holds for one answer.
-pub(crate) struct Terms {
+/// The limits of one answer.
+pub(crate) struct ResponseLimits {
     pub(crate) scrubber: Scrubber,
     pub(crate) limit_bytes: u64,
     pub(crate) between_bytes: Duration,
     pub(crate) deadline: Instant,
     pub(crate) metrics: PluginMetrics,
-    /// Pays for what is held of the answer.
+    /// The memory for the bytes of the answer.
     pub(crate) memory: Taken,
     /// Hears the body as the server sent it.
     pub(crate) listener: Option<Listener>,
@@ -44,7 +44,7 @@ pub(crate) struct Terms {
 pub(crate) fn hand_back(
     response: Response<Incoming>,
     method: &Method,
-    terms: Terms,
+    terms: ResponseLimits,
 ) -> Result<Response<WasiBody>, Failure> {
     let (parts, body) = response.into_parts();
     let has_body = *method != Method::HEAD
@@ -108,11 +108,11 @@ struct GuestBody {
     /// `None` when it is over, one way or the other.
     incoming: Option<Incoming>,
     received_bytes: u64,
-    /// Of the budget, beside what is held of the body.
+    /// Bytes of the budget beside the body.
     base_bytes: u64,
     /// Armed while waiting for the next piece.
     pause: Option<Pin<Box<Sleep>>>,
-    terms: Terms,
+    terms: ResponseLimits,
 }
 
 impl GuestBody {
@@ -121,13 +121,13 @@ impl GuestBody {
         self.terms.memory.shrink_to(0);
         self.terms.metrics.body_failed(&failure);
         if matches!(failure, Failure::ResponseSize { .. }) {
-            Effort::current().note_excess();
+            CpuTime::current().note_excess();
         }
         tracing::debug!(error = %failure, "the body of an answer ended early");
         Poll::Ready(Some(Err(failure.into_wasi())))
     }
 
-    /// Takes memory for what is held back of the body and this much beside it.
+    /// Takes memory for the bytes of the body that are held back, and for these beside it.
     fn pay_for(&mut self, bytes: usize) -> Result<(), Failure> {
         let bytes = self.held_bytes(bytes);
         self.terms.memory.grow_to(bytes).map_err(|_full| Failure::ResponseMemory)
@@ -146,7 +146,7 @@ impl GuestBody {
     fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         let (between, deadline) = (self.terms.between_bytes, self.terms.deadline);
         let pause = self.pause.get_or_insert_with(|| {
-            // The end of the call is told before an answer that has no more time.
+            // The call's own deadline is reported before that of an answer.
             let last = deadline + BEHIND_THE_CALL;
             let until = Instant::now().checked_add(between).map_or(last, |until| until.min(last));
             Box::pin(tokio::time::sleep_until(until))

@@ -1,4 +1,4 @@
-//! The upper bound of grants: in files of the host, out of the hands of those who write plugins' ConfigMaps.
+//! The upper bound of grants: in files of the host, which writers of plugins' ConfigMaps cannot change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,25 +27,19 @@ pub enum CeilingError {
     Read {
         /// The file or folder.
         path: String,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
     /// A file holds no grants.
     #[error("{path} is wrong")]
     Grants {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         source: grants::Error,
     },
     /// A folder without a ceiling.
     #[error("{path} has no ceilings: files NAME.yaml are needed, each for the plugin of that name")]
-    Empty {
-        /// The folder.
-        path: String,
-    },
+    Empty { path: String },
 }
 
 /// Parts of grants that exceed a ceiling.
@@ -108,7 +102,7 @@ impl GrantsCeiling {
         Ok(Self(Ceiling::Named(named)))
     }
 
-    /// The ceiling of a driver whose grants stay below it.
+    /// Checks that the grants of a driver stay below its ceiling.
     pub(crate) fn check(&self, plugin: &PluginName, grants: &Grants) -> Result<&Grants, CeilingBreach> {
         let ceiling = self.of(plugin).ok_or_else(|| CeilingBreach::Unnamed { plugin: plugin.clone() })?;
         let beyond = grants.beyond(ceiling);

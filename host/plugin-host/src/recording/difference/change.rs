@@ -1,4 +1,4 @@
-//! What is otherwise in two values or texts, place by place.
+//! Differences between two values or texts, place by place.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,12 @@ const SHOWN_CHARACTERS: usize = 160;
 /// How much of what is the same is shown before what is not.
 const SAME_CHARACTERS: usize = 20;
 
-/// One place that is otherwise. What is absent is `None`.
+/// One place that differs. `None`: the value is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Where, such as `body.vm.name`.
     pub place: String,
-    /// In the recording.
     pub before: Option<String>,
-    /// In the replay.
     pub after: Option<String>,
 }
 

@@ -11,7 +11,7 @@ fn recording(requests: &[(&str, &str, &str)]) -> Recording {
         url: (*url).to_owned(),
         headers: vec![("accept".to_owned(), "text".to_owned())],
         body: Body::Text((*body).to_owned()),
-        outcome: Outcome::Answer {
+        outcome: ExchangeOutcome::Answer {
             status: u16::try_from(200 + number).expect("a status"),
             headers: Vec::new(),
             body: Body::Text(String::new()),
@@ -39,7 +39,7 @@ fn player(requests: &[(&str, &str, &str)], playing: Playing) -> Player {
 fn ask(player: &Player, method: &str, url: &str, body: &str) -> Option<u16> {
     let headers = [("accept".to_owned(), "text".to_owned())];
     let body = Some(Body::Text(body.to_owned()));
-    match player.answer(&Named::new(method, url, &headers, body, &Naming::default())) {
+    match player.answer(&Named::new(method, url, &headers, body, &PlaceholderNames::default())) {
         Played::Outcome(outcome) => outcome.ok().map(|response| response.status().as_u16()),
         Played::Silence | Played::Unknown => None,
     }

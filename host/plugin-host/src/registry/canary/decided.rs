@@ -1,4 +1,4 @@
-//! What was decided about a version before: by this host or another, which wrote it into the status of the ConfigMap, or by a person.
+//! Earlier decisions about versions: by a host, which wrote them into the status of the ConfigMap, or by a person.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +16,24 @@ const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
 /// A decision about a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// Which component.
+pub struct VersionDecision {
     pub digest: Digest,
     /// Which content of the source, settings and grants included, as its fingerprint is written; a person means any.
     pub content: Option<String>,
-    /// What was decided.
     pub decision: Decision,
 }
 
 /// The end of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It serves.
     Promoted,
     /// It answers no call, for this reason.
     Withdrawn(String),
 }
 
-/// What the host has written into the status. Fields that are not here are others' business.
+/// The status that the host has written. Other fields are ignored.
 #[derive(Deserialize)]
-struct Status {
+struct DecidedStatus {
     #[serde(default)]
     content: String,
     rollout: Option<Ended>,
@@ -50,8 +47,9 @@ struct Ended {
     reason: String,
 }
 
-impl Said {
-    /// What the annotations of a ConfigMap say. A person's word counts before the host's; what cannot be read says nothing.
+impl VersionDecision {
+    /// Reads the decisions in the annotations of a ConfigMap. A person's decision counts before the host's; an invalid
+    /// one is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
         let person = annotations.get(ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
         let host = annotations.get(STATUS_ANNOTATION).and_then(|text| Self::by_a_host(text));
@@ -74,7 +72,7 @@ impl Said {
     }
 
     fn by_a_host(text: &str) -> Option<Self> {
-        let Status { content, rollout } = serde_json::from_str(text).ok()?;
+        let DecidedStatus { content, rollout } = serde_json::from_str(text).ok()?;
         let Ended { digest, decision, reason } = rollout?;
         let decision = match decision.as_str() {
             "promoted" => Decision::Promoted,
@@ -99,7 +97,7 @@ mod tests {
 
     fn said(annotations: &[(&str, String)]) -> Vec<Decision> {
         let annotations = annotations.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        Said::of(&annotations).into_iter().map(|said| said.decision).collect()
+        VersionDecision::of(&annotations).into_iter().map(|said| said.decision).collect()
     }
 
     fn status(decision: &str) -> String {

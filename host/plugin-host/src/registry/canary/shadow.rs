@@ -1,12 +1,12 @@
-//! What a shadow would have done otherwise, as far as it was seen.
+//! The differences of a shadow's calls.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use super::Figures;
-use super::judge::{Cause, Verdict};
-use super::terms::Rollout;
+use super::judge::{Cause, TrialEnd};
+use super::terms::Release;
 use crate::recording::{Change, Difference};
 
 /// How a call of a shadow compares with the one that counted.
@@ -16,7 +16,7 @@ pub(crate) enum Shadowed {
     Same,
     /// It would have done otherwise.
     Differs(Vec<Difference>),
-    /// It made a read that nobody has answered, so that what it did afterwards says little.
+    /// It sent a read that had no answer, so that its later actions prove little.
     Unread(Vec<Difference>),
     /// It broke: a trap, a limit.
     Broke(String),
@@ -25,7 +25,6 @@ pub(crate) enum Shadowed {
 }
 
 impl Shadowed {
-    /// For metrics.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -40,7 +39,6 @@ impl Shadowed {
 /// All calls of a shadow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShadowReport {
-    /// By function.
     pub functions: BTreeMap<&'static str, ShadowCounts>,
     /// One example of each kind of difference, the latest. Kinds beyond [`MOST_KINDS`] are counted only.
     pub examples: Vec<Example>,
@@ -56,7 +54,6 @@ pub struct ShadowCounts {
     /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
     /// are compared with nothing.
     pub unread: u64,
-    /// Traps and limits.
     pub broken: u64,
     /// Not asked: no room, or the call that counted broke itself.
     pub left_out: u64,
@@ -65,25 +62,22 @@ pub struct ShadowCounts {
 /// A kind of difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// In which function.
     pub function: &'static str,
     /// About which Machine or class.
     pub subject: String,
-    /// What differs, without a secret: both sides have passed the vault.
+    /// The difference, without a secret: both sides have passed the vault.
     pub text: String,
     /// How often it was seen.
     pub seen: u64,
     kind: String,
 }
 
-/// As many as somebody reads.
+/// A number that people still read.
 pub const MOST_KINDS: usize = 20;
 
-/// Of one example.
 const MOST_CHARS: usize = 1_500;
 
 impl ShadowReport {
-    /// Over all functions.
     pub fn totals(&self) -> ShadowCounts {
         self.functions.values().fold(ShadowCounts::default(), |all, of| ShadowCounts {
             same: all.same + of.same,
@@ -135,35 +129,36 @@ impl ShadowReport {
         }
     }
 
-    /// What is worth telling anew: a new kind of difference, or twice as many calls as the last time.
-    pub(crate) fn gist(&self) -> (usize, u64, u64) {
+    /// The part of the report that is worth a new message: a new kind of difference, or twice as many calls as the last
+    /// time.
+    pub(crate) fn summary(&self) -> (usize, u64, u64) {
         let totals = self.totals();
         let calls = totals.same + totals.differs + totals.unread;
         (self.examples.len(), calls.next_power_of_two(), totals.broken)
     }
 }
 
-/// What follows from a shadow's calls at `now`.
+/// Decides about a shadow at `now`.
 pub(super) fn judge(
     report: &ShadowReport,
-    terms: &Rollout,
+    terms: &Release,
     began: Timestamp,
     now: Timestamp,
-) -> Option<Verdict> {
+) -> Option<TrialEnd> {
     let totals = report.totals();
     if totals.broken >= terms.broken_calls {
-        return Some(Verdict::Withdraw(Cause::Broken { calls: totals.broken }));
+        return Some(TrialEnd::Withdraw(Cause::Broken { calls: totals.broken }));
     }
     let compared = totals.same + totals.differs;
     let bound = terms.differing.unwrap_or_default();
     let differs_more = totals.differs as f64 > compared as f64 * bound / 100.0;
     if terms.differing.is_some() && compared >= terms.minimum_calls && differs_more {
-        return Some(Verdict::Withdraw(Cause::Differs { calls: totals.differs, compared }));
+        return Some(TrialEnd::Withdraw(Cause::Differs { calls: totals.differs, compared }));
     }
     let is_long_enough = now.duration_since(began) >= terms.promote_time;
     let is_good = totals.broken == 0 && !differs_more && compared >= terms.promote_calls;
     (terms.promotes_itself && is_long_enough && is_good)
-        .then(|| Verdict::Promote(Figures { calls: compared, ..Figures::default() }))
+        .then(|| TrialEnd::Promote(Figures { calls: compared, ..Figures::default() }))
 }
 
 /// The kind of an example, and its text.
@@ -172,7 +167,7 @@ fn told(differences: &[Difference]) -> (String, String) {
     (differences.iter().map(kind).collect(), texts.join("\n"))
 }
 
-/// What kind of difference it is, without what varies from Machine to Machine.
+/// Returns the kind of a difference, without the parts that vary between Machines.
 fn kind(difference: &Difference) -> String {
     let method = |title: &str| title.split_whitespace().next().unwrap_or_default().to_owned();
     let places =
@@ -228,10 +223,10 @@ mod tests {
     }
 
     fn verdict(report: &ShadowReport, terms: &str, minute: i64) -> String {
-        match judge(report, &Rollout::parse(terms).expect("terms"), at(0), at(minute)) {
+        match judge(report, &Release::parse(terms).expect("terms"), at(0), at(minute)) {
             None => "go on".to_owned(),
-            Some(Verdict::Promote(figures)) => format!("promote after {}", figures.calls),
-            Some(Verdict::Withdraw(cause)) => cause.to_string(),
+            Some(TrialEnd::Promote(figures)) => format!("promote after {}", figures.calls),
+            Some(TrialEnd::Withdraw(cause)) => cause.to_string(),
         }
     }
 
@@ -277,9 +272,9 @@ mod tests {
 
     #[test]
     fn news_are_new_kinds_and_twice_the_calls() {
-        let gists: std::collections::BTreeSet<_> =
-            (1..=1_000).map(|calls| seen(calls, 0, 0).gist()).collect();
-        assert_eq!(gists.len(), 11);
-        assert_ne!(seen(5, 0, 0).gist(), seen(4, 1, 0).gist());
+        let summaries: std::collections::BTreeSet<_> =
+            (1..=1_000).map(|calls| seen(calls, 0, 0).summary()).collect();
+        assert_eq!(summaries.len(), 11);
+        assert_ne!(seen(5, 0, 0).summary(), seen(4, 1, 0).summary());
     }
 }

@@ -1,22 +1,22 @@
-//! Which plugins are to be read, and which are gone: from what two looks have found. Pure.
+//! Decides which plugins are to be read, and which are gone, by two scans. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use super::look::Stamps;
 
-/// What is to be done.
+/// The consequence of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// It is there in a state that was not read yet.
     Read(String),
-    /// It was not there in two looks: between them somebody may have renamed it away and back.
+    /// It was absent in two scans: between them it may have been renamed away and back.
     Gone(String),
 }
 
-/// What earlier looks have found.
+/// The results of earlier scans.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownPlugins {
     plugins: BTreeMap<String, Plugin>,
     odd: BTreeSet<String>,
     /// Everything must be signed.
@@ -30,8 +30,8 @@ struct Plugin {
     is_missed: bool,
 }
 
-impl Known {
-    /// What follows from a look.
+impl KnownPlugins {
+    /// Returns the consequences of a scan.
     pub(super) fn next(&mut self, look: BTreeMap<String, Stamps>, now: SystemTime) -> Vec<Due> {
         let mut due = Vec::new();
         self.plugins.retain(|name, plugin| {
@@ -46,7 +46,7 @@ impl Known {
         for (name, stamps) in look {
             let is_same = self.is(&name, &stamps);
             let was_read = is_same && self.plugins.get(&name).is_some_and(|plugin| plugin.is_read);
-            // What two looks find alike is not being written.
+            // Two equal scans mean that it is not being written.
             let is_read = was_read || is_same || stamps.is_at_rest(now);
             if is_read && !was_read {
                 due.push(Due::Read(name.clone()));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn looks(looks: &[Option<Stamps>]) -> Vec<Vec<Due>> {
-        let mut known = Known::default();
+        let mut known = KnownPlugins::default();
         let look = |stamps: &Option<Stamps>| {
             let plugins = stamps.iter().map(|stamps| ("sim".to_owned(), stamps.clone())).collect();
             known.next(plugins, SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs()))
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_read_again() {
-        let mut known = Known::default();
+        let mut known = KnownPlugins::default();
         let look = || BTreeMap::from([("sim".to_owned(), file(9, 60, 60))]);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs());
         assert_eq!(known.next(look(), now), read());
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_name_without_meaning_is_told_of_once() {
-        let mut known = Known::default();
+        let mut known = KnownPlugins::default();
         let names = ["README".to_owned()];
         assert_eq!(known.odd(&names), names);
         assert_eq!(known.odd(&names), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! What lies in the directory, without reading it.
+//! Lists the directory without reading files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -15,7 +15,7 @@ const MOST_PLUGINS: usize = 1_000;
 /// More than this is not a plugin's folder. All that has a meaning are twelve names.
 const MOST_FILES: usize = 100;
 
-/// What writes it may pause for so long.
+/// A writer may pause for this long.
 const REST: Duration = Duration::from_secs(2);
 
 /// Made by file systems, for themselves.
@@ -34,10 +34,8 @@ pub(super) enum Error {
     TooMany { folder: PathBuf, most: usize },
 }
 
-/// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// By name.
     pub(super) plugins: BTreeMap<String, Stamps>,
     /// Names that are no plugin's.
     pub(super) odd: Vec<String>,
@@ -56,7 +54,7 @@ pub(super) enum Stamp {
         bytes: u64,
         /// Seconds and nanoseconds of the last write.
         modified: (i64, i64),
-        /// Of the last change, be it of the name or of who may read it.
+        /// The last change of the content, the name or the permissions.
         changed: (i64, i64),
     },
     /// It is no file.
@@ -66,8 +64,8 @@ pub(super) enum Stamp {
 }
 
 impl Stamps {
-    /// Nobody writes any of it at the moment, as far as one look can tell: a rename, or another change, came after the last write, or that
-    /// was long ago.
+    /// True if no file is being written, as far as one scan can tell: a rename, or another change, came after the last
+    /// write, or the last write was long ago.
     pub(super) fn is_at_rest(&self, now: SystemTime) -> bool {
         self.0.values().all(|stamp| stamp.is_at_rest(now))
     }
@@ -103,7 +101,7 @@ pub(super) fn look(root: &Path) -> Result<Look, Error> {
         let path = root.join(&name);
         let is_folder = fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir());
         match alone(&name) {
-            // A folder of such a name is told of when it is read.
+            // An invalid folder name is reported when the folder is read.
             Some((plugin, _)) if is_name(plugin) => {
                 let stamp = Stamp::of(fs::metadata(&path));
                 let plugin = plugin.to_owned();
@@ -135,7 +133,7 @@ pub(super) fn plugin(root: &Path, name: &str) -> Stamps {
     stamps
 }
 
-/// What follows the name of a file that is a whole plugin.
+/// Returns the suffix of a file that is a whole plugin.
 fn suffix(encoding: Encoding) -> Option<&'static str> {
     encoding.key().strip_prefix("plugin")
 }

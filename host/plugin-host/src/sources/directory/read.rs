@@ -34,7 +34,7 @@ const TEXTS: [&str; 10] = [
     BUNDLE_SIGNATURE,
 ];
 
-/// What is wrong with what lies there.
+/// A problem of a plugin in the directory.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error(transparent)]
@@ -113,7 +113,7 @@ pub(super) fn read(root: &Path, name: &str) -> Result<RawConfigMap, Error> {
     Ok(raw)
 }
 
-/// What the component is by its exports. What cannot be unpacked is refused later, by who unpacks it.
+/// Returns the contract that the component's exports belong to. A component that cannot be unpacked is refused later.
 fn contract(raw: &RawConfigMap) -> Contract {
     let packed = Encoding::ALL.into_iter().find_map(|encoding| {
         let bytes = raw.binary_data.get(encoding.key())?;
@@ -139,7 +139,7 @@ impl Files<'_> {
             } else if [INDEX_KEY, OCI_KEY].contains(&file.as_str()) {
                 return Err(Error::Elsewhere { path });
             } else {
-                // What it holds does not matter; that it is there is said.
+                // Only the existence of the file is reported, not its content.
                 raw.data.insert(file, String::new());
             }
         }

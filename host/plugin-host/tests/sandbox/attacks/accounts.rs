@@ -51,7 +51,7 @@ async fn one_throttled_account_does_not_stop_another_account_of_the_same_driver(
     for call in slow {
         let (answer, ended) = call.await.expect("ends");
         assert!(ended.duration_since(told) >= PAUSE - Duration::from_millis(100), "the account is honoured");
-        // Those whose turn comes after their deadline are told so; nothing of them was sent.
+        // Calls whose turn comes after their deadline are refused; they have sent no request.
         assert!(matches!(answer, Ok(_) | Err(CallError::Refused(_))), "{answer:?}");
     }
 }

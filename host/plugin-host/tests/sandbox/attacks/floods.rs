@@ -1,4 +1,4 @@
-//! What belongs to all is used up, and texts that break careless code.
+//! Floods of common resources, and texts that break careless code.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -78,7 +78,8 @@ async fn attack_log_flood() {
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
     assert_eq!(scene.world.metric(ended), 4, "each ended");
-    // What is kept for `plugin logs` has its bounds too, and says what was dropped and in which call it was logged.
+    // The lines for `plugin logs` are bounded, too; the result says how many were dropped, and in which call a line was
+    // logged.
     let kept = scene.world.host.logs(&"hostile".into(), 0).expect("has logged");
     let bytes: usize = kept.lines.iter().map(|line| line.message.len() + line.fields.len()).sum();
     assert!((1..=500).contains(&kept.lines.len()) && bytes <= 256 << 10, "{} lines", kept.lines.len());
@@ -141,7 +142,7 @@ const ODD: [&str; 14] = [
     "blanks",
 ];
 
-/// Neither a field of an answer nor a panic's message harms whoever reads it.
+/// Neither a field of an answer nor a panic's message harms its readers.
 #[tokio::test]
 async fn attack_odd_texts_in_every_field() {
     let scene = Scene::new().await;
@@ -177,7 +178,7 @@ async fn attack_odd_texts_in_every_field() {
     assert!(scene.world.metric(contract) >= 5 * 6, "{}", scene.world.metric(contract));
 }
 
-/// What people read comes cut and in one line; what is a name comes whole or not at all.
+/// Texts for people are cut and in one line; names are complete or refused.
 #[tokio::test]
 async fn attack_endless_and_forged_texts() {
     let scene = Scene::new().await;

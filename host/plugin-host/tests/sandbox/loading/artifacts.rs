@@ -86,7 +86,7 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
     );
     let other = World::cold(|_| {});
     assert_eq!(pin(&other.ready(told(map(&shop.reference("1")), &same)).await), first);
-    // Other settings are no reason to resolve it anew either.
+    // Other settings do not cause another resolution either.
     let settings = serde_json::json!({ "version": "1.0.1", "providers": ["plain"] }).to_string();
     let changed = world.ready(map(&shop.reference("1")).data("settings.json", &settings)).await;
     assert_eq!(pin(&changed), first);
@@ -256,7 +256,7 @@ async fn where_signatures_are_needed_an_artifact_needs_a_bundle_by_a_trusted_key
     );
     // Of other settings nothing is signed.
     assert!(world.rejected(changed("1.0.4")).await.contains("for another settings.json:"));
-    // What was kept is checked again by the keys of today.
+    // Kept documents are checked again by the current keys.
     let moved = trusting(&theirs, |_| {});
     assert_eq!(moved.ready(map(&reference)).await.bundle.map(|bundle| bundle.counter), Some(9));
     let nobody = trusting(&SigningKey::generate().unwrap(), |_| {});

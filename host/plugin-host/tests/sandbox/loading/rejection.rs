@@ -86,7 +86,7 @@ async fn an_unknown_import() {
 
 #[tokio::test]
 async fn a_function_that_a_known_interface_does_not_have() {
-    // Stands for a component made for a later patch version of an interface.
+    // As a component for a later patch version of an interface.
     let odd = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
     check(component(odd), "environmint").await;
 }

@@ -1,4 +1,4 @@
-//! A large component serves soon, with code that was made in haste; better code takes its place while it is called.
+//! A large component serves soon, with its first code; optimised code replaces it while calls run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ fn hasty(folder: &Path) -> HostSettings {
 fn scripted(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("compiler.sh");
     let real = compiler();
-    // The tenth byte of the input is the tier. What was read is put in front of the rest again.
+    // The tenth byte of the input is the tier. The bytes that were read are put in front of the rest again.
     let script = format!(
         "#!/bin/bash\nexport PATH=/bin:/usr/bin HERE={}\nhead=$(mktemp -p $HERE)\nhead -c 10 > $head\n\
          TIER=$(tail -c 1 $head | tr '\\000\\001\\002' bqo)\n\
@@ -130,7 +130,7 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     let hasty_tier = code(&World::with(settings).ready(map()).await).expect("is Ready");
     assert_eq!(kept(&cache), [hasty_tier.name()]);
 
-    // Who cannot compile has what was made in haste.
+    // A host that cannot compile has the first code only.
     let without = || HostSettings { compiler: "/bin/false".into(), ..hasty(&cache) };
     let world = World::with(without());
     let report = world.ready(map()).await;
@@ -138,7 +138,7 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     assert_eq!(world.version("plain").await, "1.0.0");
     assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 
-    // Who can goes on from there.
+    // A host that can compile continues from there.
     let world = World::with(hasty(&cache));
     let report = world.ready(map()).await;
     assert!(report.from_cache, "{report:?}");
@@ -239,7 +239,7 @@ async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
 async fn what_somebody_waits_for_does_not_wait_for_an_optimising_compiler() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = hasty(&folder.path().join("code"));
-    // It never ends by itself.
+    // It never ends.
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then while :; do :; done; fi; next");
     let world = World::with(settings);
     for version in ["1.0.0", "2.0.0", "3.0.0"] {

@@ -1,6 +1,6 @@
-//! What a replay shows: the same, or in what it is not.
+//! Results of a replay: equal, or the differences.
 
-use machinist_plugin_host::recording::{Body, Difference, End, Outcome, Recording, WireError};
+use machinist_plugin_host::recording::{Body, Difference, End, ExchangeOutcome, Recording, WireError};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};
@@ -86,7 +86,9 @@ async fn what_another_version_does_otherwise_is_told_by_its_place() {
 async fn an_answer_that_differs_reaches_the_driver() {
     let (recordings, _) = life().await;
     let mut status = of(&recordings, "GetMachineStatus").clone();
-    let Outcome::Answer { status: code, body, .. } = &mut status.http[0].outcome else { panic!("answered") };
+    let ExchangeOutcome::Answer { status: code, body, .. } = &mut status.http[0].outcome else {
+        panic!("answered")
+    };
     (*code, *body) = (500, Body::Text("out of order".to_owned()));
     let played = play("sim", &[status]).await.remove(0).expect("plays");
     let End::Answered { answer, .. } = played.recording.end else { panic!("{:?}", played.recording.end) };
@@ -122,7 +124,7 @@ async fn however_a_call_ends_it_ends_so_again() {
     assert!(matches!(ends[1], End::Limit { limit, .. } if limit == "cpu-time"), "{ends:?}");
     assert!(matches!(ends[2], End::Limit { limit, .. } if limit == "memory"), "{ends:?}");
     assert_eq!(recordings[3].log.len(), 20);
-    assert!(matches!(recordings[4].http[0].outcome, Outcome::Failed(_)), "{:?}", recordings[4].http);
+    assert!(matches!(recordings[4].http[0].outcome, ExchangeOutcome::Failed(_)), "{:?}", recordings[4].http);
     for (recording, played) in recordings.iter().zip(play("hostile", &recordings).await) {
         let played = played.expect("plays");
         assert_eq!(said(&played.differences), "", "{}", recording.question);
@@ -138,7 +140,7 @@ async fn a_request_that_the_host_refused_is_refused_again() {
     let plan = json!({ "do": "fetch", "url": "https://b.invalid/x", "method": "POST", "body": "b" });
     world.host.create(request("hostile", &plan.to_string())).await.expect("reports");
     let recordings = recorded(&world, folder.path()).await;
-    assert_eq!(recordings[0].http[0].outcome, Outcome::Failed(WireError::HttpRequestDenied));
+    assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Failed(WireError::HttpRequestDenied));
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     // Whether it learns of that while it writes the body or afterwards is a matter of moments, then and now.
     assert_eq!(played.recording.http[0].outcome, recordings[0].http[0].outcome);
@@ -161,8 +163,8 @@ async fn a_call_that_waited_for_its_cloud_until_the_end_is_cut_off_again_at_once
     let _cut_off = world.host.create(request("hostile", &plan.to_string())).await;
     let mut recordings = recorded(&world, folder.path()).await;
     assert!(matches!(&recordings[0].end, End::Limit { limit, .. } if limit == "deadline"), "{recordings:?}");
-    assert_eq!(recordings[0].http[0].outcome, Outcome::Unanswered);
-    // As long as a create may take: nobody waits for that.
+    assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Unanswered);
+    // The deadline of a create: no caller waits for that.
     recordings[0].limits.deadline_ms = 300_000;
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     assert!(matches!(&played.recording.end, End::Limit { limit, .. } if limit == "deadline"));

@@ -1,4 +1,4 @@
-//! Recordings that lie beside the drivers: each does what it did when they were made.
+//! Recordings beside the drivers: each driver still does the same.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn record_anew(folder: &Path, recordings: &[Recording]) {
     }
 }
 
-/// What a driver does otherwise than its recordings say, and how to record anew.
+/// Returns the differences between a driver and its recordings, and how to record again.
 async fn told(driver: &str) -> String {
     let all = folder::read_all(&beside(driver)).expect("recordings");
     let recordings: Vec<Recording> = all.iter().map(|(_, recording)| recording.clone()).collect();

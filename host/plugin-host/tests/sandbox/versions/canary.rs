@@ -97,7 +97,7 @@ async fn traps_withdraw_it_and_the_version_before_answers_all() {
         .data("rollout.yaml", "{mode: canary, share: 50%}");
     let report = on_trial(&world, hostile).await;
     for uid in 0..40 {
-        // Whoever is on the bad one meets a trap, until it is withdrawn.
+        // Machines of the bad version meet a trap, until it is withdrawn.
         let _answer = create(&world, uid, r#"{"do":"trap"}"#).await;
     }
     assert_eq!(answers(&world, 20).await, BTreeMap::from([("1.0.0".to_owned(), 20)]));
@@ -249,7 +249,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
             assert!(refusal.contains(part), "{part} is missing in {refusal}");
         }
     }
-    // What it has made goes on being looked at and deleted by it.
+    // It still queries and deletes its own VMs.
     let looked = world.host.get_status(pinned()).await;
     assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
     world.host.delete(pinned()).await.expect("it deletes");

@@ -1,4 +1,4 @@
-//! New versions that answer nobody: what they would have done is compared.
+//! Shadows: their calls are compared with those of the serving version.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -55,7 +55,7 @@ impl Sky {
         report
     }
 
-    /// Creates a VM for this Machine, looks at it, and deletes it.
+    /// Creates a VM for this Machine, queries it, and deletes it.
     async fn life(&self, uid: usize) {
         let ask = machine("sim", uid, SPEC);
         let created = self.world.host.create(ask.clone()).await;
@@ -77,7 +77,7 @@ fn machine(provider: &str, uid: usize, spec: &str) -> MachineRequest {
     request
 }
 
-/// What was seen of a shadow once this many calls were looked at.
+/// Returns the report of a shadow after this many calls.
 async fn seen(world: &World, source: &SourceId, calls: u64) -> ShadowReport {
     let since = Instant::now();
     loop {
@@ -172,8 +172,8 @@ fn cloud() -> (u16, Arc<Mutex<Vec<String>>>) {
     (port, asked)
 }
 
-/// A hostile shadow with these lines beside its egress rule, asked once for each method and path. What the cloud was
-/// asked, and what was seen of it.
+/// A hostile shadow with these lines beside its egress rule, called once for each method and path. Returns the requests
+/// to the cloud, and the report.
 async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, World) {
     let (world, (port, asked)) = (World::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;

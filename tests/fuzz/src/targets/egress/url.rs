@@ -2,7 +2,7 @@
 
 use http::Method;
 use machinist_plugin_host::fuzz::methods;
-use machinist_plugin_host::grants::{Grants, Host, RequestTarget, Verdict as Judged};
+use machinist_plugin_host::grants::{EgressDecision as Judged, Grants, Host, RequestTarget};
 
 use crate::mutate::Grammar;
 use crate::samples;

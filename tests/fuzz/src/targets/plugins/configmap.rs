@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use machinist_plugin_host::fuzz::{is_visible, reason};
 use machinist_plugin_host::loading::verify::{self, Contract};
-use machinist_plugin_host::registry::canary::decided::Said;
+use machinist_plugin_host::registry::canary::decided::VersionDecision;
 use machinist_plugin_host::sources::Content;
 use machinist_plugin_host::sources::configmap::RawConfigMap;
 use machinist_plugin_host::sources::parts::Part;
@@ -123,7 +123,7 @@ fn check(input: &[u8]) -> Verdict {
     promise(map.fingerprint() == map.clone().fingerprint(), || {
         "a fingerprint is not of its content".to_owned()
     })?;
-    let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
+    let _said = (VersionDecision::of(&map.annotations), Part::read(&map).is_ok());
     let _resolved = map.annotations.values().filter_map(|text| Resolved::of_status(text)).count();
     let declared = match map.declared() {
         Ok(declared) => declared,

@@ -1,7 +1,7 @@
 //! Grants.
 
 use http::Method;
-use machinist_plugin_host::grants::{Grants, RequestTarget, Verdict as Judged};
+use machinist_plugin_host::grants::{EgressDecision as Judged, Grants, RequestTarget};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;
