@@ -486,7 +486,7 @@ impl Metrics {
     }
 
     /// A call while a version is on trial.
-    pub(crate) fn tried(&self, plugin: &PluginName, side: TrialSide, outcome: CallOutcome) {
+    pub(crate) fn trial_call(&self, plugin: &PluginName, side: TrialSide, outcome: CallOutcome) {
         let version = match side {
             TrialSide::Stable => "stable",
             TrialSide::New => "new",

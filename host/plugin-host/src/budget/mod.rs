@@ -28,7 +28,7 @@ mod share;
 
 pub(crate) use purse::Purse;
 
-use share::Holding;
+use share::OwnerMemory;
 
 const MIB: u64 = 1 << 20;
 
@@ -51,7 +51,7 @@ enum MemoryOwner {
 }
 
 struct OwnerEntry {
-    held_bytes: u64,
+    taken_bytes: u64,
     /// Set aside for the compiler while it runs. The part of a plugin follows from how many there are.
     reserve_bytes: u64,
     accounts: usize,
@@ -62,12 +62,12 @@ struct OwnerEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "all plugins share {} MiB, of which this one holds {} MiB: raise the memory limit of the pod or --plugin-memory, or \
-     lower limits.calls_in_flight in the grants of the plugin that holds most", total_bytes / MIB, held_bytes / MIB
+     lower limits.calls_in_flight in the grants of the plugin that holds most", total_bytes / MIB, taken_bytes / MIB
 )]
 pub(crate) struct Full {
     pub(crate) total_bytes: u64,
     /// By the owner that asked.
-    pub(crate) held_bytes: u64,
+    pub(crate) taken_bytes: u64,
 }
 
 impl Budget {
@@ -101,7 +101,7 @@ impl Budget {
     fn open(&self, owner: MemoryOwner, shown: Gauge) -> MemoryAccount {
         let mut owners = self.owners();
         let entry = owners.entry(owner.clone()).or_insert(OwnerEntry {
-            held_bytes: 0,
+            taken_bytes: 0,
             reserve_bytes: 0,
             accounts: 0,
             shown,
@@ -192,20 +192,20 @@ impl MemoryAccount {
         let mut owners = budget.owners();
         let plugins = owners.keys().filter(|owner| matches!(owner, MemoryOwner::Plugin(_))).count();
         let plugin_reserve = share::plugin_reserve_bytes(total_bytes, plugins);
-        let holding = |(owner, entry): (&MemoryOwner, &OwnerEntry)| Holding {
-            held_bytes: entry.held_bytes,
+        let owner_memory = |(owner, entry): (&MemoryOwner, &OwnerEntry)| OwnerMemory {
+            taken_bytes: entry.taken_bytes,
             reserve_bytes: match owner {
                 MemoryOwner::Plugin(_) => plugin_reserve,
                 MemoryOwner::Compiler => entry.reserve_bytes,
             },
         };
-        let own = owners.get_key_value(owner).map(holding).unwrap_or_default();
-        let others = owners.iter().filter(|(other, _)| *other != owner).map(holding);
+        let own = owners.get_key_value(owner).map(owner_memory).unwrap_or_default();
+        let others = owners.iter().filter(|(other, _)| *other != owner).map(owner_memory);
         if !share::fits(total_bytes, own, others, more_bytes) {
-            return Err(Full { total_bytes, held_bytes: own.held_bytes });
+            return Err(Full { total_bytes, taken_bytes: own.taken_bytes });
         }
         if let Some(entry) = owners.get_mut(owner) {
-            entry.change(own.held_bytes.saturating_add(more_bytes));
+            entry.change(own.taken_bytes.saturating_add(more_bytes));
         }
         Ok(())
     }
@@ -215,16 +215,16 @@ impl MemoryAccount {
             return;
         }
         if let Some(entry) = self.0.budget.owners().get_mut(&self.0.owner) {
-            entry.change(entry.held_bytes.saturating_sub(bytes));
+            entry.change(entry.taken_bytes.saturating_sub(bytes));
         }
         self.0.budget.0.freed.notify_waiters();
     }
 }
 
 impl OwnerEntry {
-    fn change(&mut self, held_bytes: u64) {
-        self.held_bytes = held_bytes;
-        self.shown.set(i64::try_from(held_bytes).unwrap_or(i64::MAX));
+    fn change(&mut self, taken_bytes: u64) {
+        self.taken_bytes = taken_bytes;
+        self.shown.set(i64::try_from(taken_bytes).unwrap_or(i64::MAX));
     }
 }
 

@@ -266,7 +266,7 @@ impl HostState {
     fn note(&self, chosen: &Chosen, function: &'static str, took: Duration, error: Option<&CallError>) {
         let Some(Counted { candidate, side, lot }) = &chosen.trial else { return };
         let (Some(trial), Some(outcome)) = (&candidate.trial, CallOutcome::of(error, took)) else { return };
-        self.metrics.tried(&candidate.prepared.plugin, *side, outcome);
+        self.metrics.trial_call(&candidate.prepared.plugin, *side, outcome);
         if let Some(end) = trial.note((*side, lot), function, outcome, Timestamp::now()) {
             self.catalog.end_trial(candidate, &end);
         }
@@ -443,7 +443,7 @@ fn quarantine(generation: &Generation, class: Option<&str>) -> Option<String> {
     if let Some(until) = generation.quarantined_until(now) {
         return Some(format!("quarantined until {until}, since its calls broke one after the other"));
     }
-    let until = generation.held_until(class?, now)?;
+    let until = generation.class_quarantined_until(class?, now)?;
     let class = class.unwrap_or_default();
     Some(format!(
         "left alone for class {class} until {until}, since its calls for that class broke one after the other"

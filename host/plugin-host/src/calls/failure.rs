@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(limit(OutOfCpu), Some(Limit::CpuTime));
         assert_eq!(limit(Exceeded::Memory { limit_bytes: 1 }), Some(Limit::Memory));
         assert_eq!(limit(Exceeded::Tables { limit: 1 }), Some(Limit::Tables));
-        let full = Full { total_bytes: 2 << 20, held_bytes: 1 << 20 };
+        let full = Full { total_bytes: 2 << 20, taken_bytes: 1 << 20 };
         assert_eq!(limit(Exceeded::Budget(full)), Some(Limit::MemoryBudget));
         assert_eq!(limit(ResourceTableError::Full), Some(Limit::Handles));
         assert_eq!(limit(Trap::StackOverflow), Some(Limit::Stack));
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_trap_shows_what_the_component_printed() {
-        let verdict =
+        let failure =
             classify(&Trap::UnreachableCodeReached.into(), "panicked at lib.rs:1", &Limits::default());
-        let CallFailure::Broken(Breakage::Trap { detail }) = verdict else { panic!("{verdict:?}") };
+        let CallFailure::Broken(Breakage::Trap { detail }) = failure else { panic!("{failure:?}") };
         assert_eq!(
             detail,
             "wasm trap: wasm `unreachable` instruction executed; it printed: panicked at lib.rs:1"

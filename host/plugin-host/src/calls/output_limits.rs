@@ -174,11 +174,11 @@ mod tests {
     fn identifiers_are_whole_or_refused() {
         let id = |value: &str| identifier("a provider id", value.to_owned(), 10);
         assert_eq!(id("aws:///i-1"), Ok("aws:///i-1".to_owned()));
-        for (wrong, said) in [
+        for (wrong, expected) in [
             ("12345678901", "a provider id of 11 bytes, at most 10 are taken"),
             ("a\nb", "a provider id \"a\\\\nb\" has characters that nobody sees"),
         ] {
-            assert_eq!(id(wrong), Err(broken(said)));
+            assert_eq!(id(wrong), Err(broken(expected)));
         }
         assert_eq!(opaque("a state", "a\nb".to_owned(), 3), Ok("a\nb".to_owned()));
         assert!(opaque("a state", "abcd".to_owned(), 3).is_err() && few("things", vec![1, 2], 1).is_err());

@@ -23,7 +23,7 @@ pub(crate) fn sent(
     let (parts, body) = request.into_parts();
     let target =
         RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
-    let judged = |verdict| match verdict {
+    let judged = |decision| match decision {
         EgressDecision::Allowed(_) => Ok(()),
         EgressDecision::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
     };

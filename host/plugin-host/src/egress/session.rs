@@ -257,9 +257,9 @@ impl Call {
                 self.metrics.waited(Wait::Waited(time));
                 Ok(())
             }
-            Err(held) => {
-                self.metrics.waited(if held.is_crowded { Wait::Crowded } else { Wait::Late });
-                Err(Synthetic::held_back(host, held.retry_after))
+            Err(timeout) => {
+                self.metrics.waited(if timeout.is_crowded { Wait::Crowded } else { Wait::Late });
+                Err(Synthetic::throttled(host, timeout.retry_after))
             }
         }
     }

@@ -39,7 +39,7 @@ impl fmt::Display for FormCondition {
 }
 
 /// Whether all conditions hold, in every way in which servers read the fields of a request.
-pub(crate) fn hold(
+pub(crate) fn all_match(
     conditions: &[FormCondition],
     query: Option<&str>,
     headers: &HeaderMap,

@@ -156,7 +156,7 @@ impl EgressRule {
         let is_denied = |name: &HeaderName| is_override(name) && !self.headers.contains(name);
         self.stops_at(target)
             .or_else(|| headers.keys().any(is_denied).then_some(Denial::Header))
-            .or_else(|| (!form::hold(&self.form, target.query(), headers, body)).then_some(Denial::Form))
+            .or_else(|| (!form::all_match(&self.form, target.query(), headers, body)).then_some(Denial::Form))
     }
 }
 

@@ -10,7 +10,7 @@ fn target(text: &str) -> Result<RequestTarget, TargetError> {
 }
 
 #[track_caller]
-fn verdict(grants: &Grants, method: &Method, url: &str) -> Result<(), Denial> {
+fn decision(grants: &Grants, method: &Method, url: &str) -> Result<(), Denial> {
     match grants.allows(&RequestTarget::parse(method, url).unwrap()) {
         EgressDecision::Allowed(_) => Ok(()),
         EgressDecision::Denied(denial) => Err(denial),
@@ -60,9 +60,9 @@ fn yaml_and_json_say_the_same() {
 #[test]
 fn nothing_written_is_nothing_granted() {
     for text in ["", "{}", "egress: []", "# only a comment"] {
-        assert_eq!(verdict(&grants(text), &Method::GET, "https://example.com/"), Err(Denial::Host));
+        assert_eq!(decision(&grants(text), &Method::GET, "https://example.com/"), Err(Denial::Host));
     }
-    assert_eq!(verdict(&Grants::default(), &Method::GET, "https://example.com/"), Err(Denial::Host));
+    assert_eq!(decision(&Grants::default(), &Method::GET, "https://example.com/"), Err(Denial::Host));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_target_is_judged_by_the_rule_that_comes_nearest() {
         if url.contains("//.") {
             assert_eq!(target(url), Err(TargetError::Host), "{url}");
         } else {
-            assert_eq!(verdict(&grants, method, url), expected, "{url}");
+            assert_eq!(decision(&grants, method, url), expected, "{url}");
         }
     }
 }
@@ -195,7 +195,7 @@ fn a_path_prefix_cannot_be_escaped_in_any_reading() {
     ];
     for path in escapes {
         assert_eq!(
-            verdict(&grants, &Method::GET, &format!("https://a.com{path}")),
+            decision(&grants, &Method::GET, &format!("https://a.com{path}")),
             Err(Denial::Path),
             "{path}"
         );
@@ -203,7 +203,7 @@ fn a_path_prefix_cannot_be_escaped_in_any_reading() {
     for path in
         ["/v1/", "/v1/a%20b", "/v1/a/../b", "/v1/a/./b", "/v1/a;x=1/b", "/x/../v1/y", "/v1/a%2fb", "/v1/..."]
     {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://a.com{path}")), Ok(()), "{path}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://a.com{path}")), Ok(()), "{path}");
     }
 }
 
@@ -294,11 +294,11 @@ fn one_label_between_two_parts_can_be_any() {
     let grants = grants("egress: [{ host: ec2.*.example.com }]");
     assert_eq!(grants.egress()[0].host().to_string(), "ec2.*.example.com");
     for host in ["ec2.eu-west-1.example.com", "EC2.x.example.com."] {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Ok(()), "{host}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://{host}/")), Ok(()), "{host}");
     }
     for host in ["ec2.example.com", "ec2.a.b.example.com", "ec2.a.example.com.evil.net", "xec2.a.example.com"]
     {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Err(Denial::Host), "{host}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://{host}/")), Err(Denial::Host), "{host}");
     }
 }
 

@@ -186,7 +186,7 @@ impl Loader {
         let resolved = |manifest| tell(Progress::Resolved { manifest });
         let brought = self.fetcher.fetch(declared, resolved).await.map_err(Error::Fetch)?;
         let packed = brought.packed;
-        let KnownComponent { digest, size_bytes, names, mut bytes } = self.look(packed.clone()).await?;
+        let KnownComponent { digest, size_bytes, names, mut bytes } = self.identify(packed.clone()).await?;
         tell(Progress::Fetched { digest, size_bytes });
         // Before the work of compiling: what is wrong with the limits is known.
         let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
@@ -228,7 +228,7 @@ impl Loader {
     }
 
     /// Returns the declared component, without its bytes if there is a note about it.
-    async fn look(&self, packed: Packed) -> Result<KnownComponent, Error> {
+    async fn identify(&self, packed: Packed) -> Result<KnownComponent, Error> {
         let notes = Arc::clone(&self.notes);
         blocking(move || {
             if packed.encoding() == Encoding::None {

@@ -34,7 +34,8 @@ pub struct Recording {
     /// Its secrets, without their values.
     pub secrets: Secrets,
     /// The seed of its random numbers, in hex.
-    pub chance: String,
+    #[serde(rename = "chance")]
+    pub seed: String,
     /// The times that it read.
     pub clocks: Clocks,
     /// Levels of the log that were written.

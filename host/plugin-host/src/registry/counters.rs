@@ -18,8 +18,8 @@ impl<G: Clone> Registry<G> {
     pub(crate) fn counters(&self) -> BTreeMap<PluginKey, u64> {
         let mut highest = BTreeMap::new();
         for source in self.sources.values() {
-            let whole = source.held.as_ref().filter(|held| held.eligibility == Eligibility::Whole);
-            if let Some(counter) = whole.and_then(|held| held.counter) {
+            let whole = source.version.as_ref().filter(|version| version.eligibility == Eligibility::Whole);
+            if let Some(counter) = whole.and_then(|version| version.counter) {
                 let known = highest.entry(source.plugin.clone()).or_insert(counter);
                 *known = counter.max(*known);
             }
@@ -42,11 +42,11 @@ impl<G: Clone> Registry<G> {
 
 fn displace<G>(source: &mut SourceState<G>, highest: u64, now: Timestamp) -> bool {
     let is_low = |version: &mut Version<G>| !bundle::is_current(version.counter, Some(highest));
-    let newest = [&mut source.held, &mut source.waiting, &mut source.denied];
+    let newest = [&mut source.version, &mut source.waiting, &mut source.denied];
     let gone: Vec<Option<u64>> =
         newest.into_iter().filter_map(|slot| slot.take_if(is_low)).map(|version| version.counter).collect();
     let lost_before = source.before.take_if(is_low).is_some();
-    let is_empty = source.held.is_none() && source.waiting.is_none() && source.denied.is_none();
+    let is_empty = source.version.is_none() && source.waiting.is_none() && source.denied.is_none();
     // A version that is being loaded is judged by the counter that is kept when it arrives.
     if let (Some(counter), true, false) = (gone.last(), is_empty, source.is_loading()) {
         set_stage(source, Stage::Rejected { reason: displaced(*counter, highest) }, now);

@@ -155,8 +155,8 @@ impl<P, A> Generation<P, A> {
     }
 
     /// Returns the end of the quarantine for this class alone.
-    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
-        self.health().held_until(class, now)
+    pub(crate) fn class_quarantined_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+        self.health().class_quarantined_until(class, now)
     }
 
     /// Keeps the record of a function's calls. Says what begins with this one, if it broke once too often.

@@ -130,8 +130,8 @@ pub(crate) struct SourceState<G> {
     pub(crate) stage: Stage,
     pub(crate) since: Timestamp,
     /// Became Ready, and may serve.
-    pub(crate) held: Option<Version<G>>,
-    /// Served until `held` became Ready, and serves again if that one is withdrawn.
+    pub(crate) version: Option<Version<G>>,
+    /// Served until `version` became Ready, and serves again if that one is withdrawn.
     pub(crate) before: Option<Version<G>>,
     /// Is loaded, and not admitted yet.
     waiting: Option<Version<G>>,
@@ -161,14 +161,14 @@ impl<G> SourceState<G> {
     /// Returns the Ready versions, newest first. The earlier version counts only while the later one may not serve:
     /// otherwise its providers are free.
     fn ready(&self) -> [Option<&Version<G>>; 2] {
-        let is_whole = self.held.as_ref().is_some_and(|held| held.eligibility == Eligibility::Whole);
-        [self.held.as_ref(), self.before.as_ref().filter(|_| !is_whole)]
+        let is_whole = self.version.as_ref().is_some_and(|version| version.eligibility == Eligibility::Whole);
+        [self.version.as_ref(), self.before.as_ref().filter(|_| !is_whole)]
     }
 
     /// All that could serve, newest first.
     fn loaded(&self) -> [Option<&Version<G>>; 3] {
-        let [held, before] = self.ready();
-        [self.waiting.as_ref(), held, before]
+        let [version, before] = self.ready();
+        [self.waiting.as_ref(), version, before]
     }
 
     /// A load is running.
@@ -225,12 +225,13 @@ impl<G: Clone> Registry<G> {
     /// True when this version is on trial beside another.
     pub(crate) fn is_on_trial(&self, source: &SourceState<G>) -> bool {
         let trial = self.serving.get(&source.plugin).and_then(|serving| self.trial(&source.plugin, serving));
-        trial.is_some() && trial.map(|trial| trial.number) == source.held.as_ref().map(|held| held.number)
+        trial.is_some()
+            && trial.map(|trial| trial.number) == source.version.as_ref().map(|version| version.number)
     }
 
     /// Changes the eligibility of a version. Returns false if the version is gone or has it already.
     pub(crate) fn set_eligibility(&mut self, number: u64, eligibility: Eligibility, now: Timestamp) -> bool {
-        let versions = self.sources.values_mut().filter_map(|source| source.held.as_mut());
+        let versions = self.sources.values_mut().filter_map(|source| source.version.as_mut());
         let Some(version) = versions.into_iter().find(|version| version.number == number) else {
             return false;
         };
@@ -244,20 +245,23 @@ impl<G: Clone> Registry<G> {
 
     /// True when another version of its plugin could serve in its place.
     pub(crate) fn has_stand_in(&self, number: u64) -> bool {
-        let holds_it =
-            |source: &&SourceState<G>| source.held.as_ref().is_some_and(|held| held.number == number);
+        let holds_it = |source: &&SourceState<G>| {
+            source.version.as_ref().is_some_and(|version| version.number == number)
+        };
         let Some(plugin) = self.sources.values().find(holds_it).map(|source| &source.plugin) else {
             return false;
         };
         let sources = self.sources.values().filter(|source| source.plugin == *plugin);
-        sources.flat_map(|source| [source.held.as_ref(), source.before.as_ref()]).flatten().any(|version| {
-            version.number != number && !matches!(version.eligibility, Eligibility::Withdrawn { .. })
-        })
+        sources.flat_map(|source| [source.version.as_ref(), source.before.as_ref()]).flatten().any(
+            |version| {
+                version.number != number && !matches!(version.eligibility, Eligibility::Withdrawn { .. })
+            },
+        )
     }
 
     pub(crate) fn is_serving(&self, source: &SourceState<G>) -> bool {
         let serving = self.serving.get(&source.plugin).map(|version| version.number);
-        serving.is_some() && serving == source.held.as_ref().map(|held| held.number)
+        serving.is_some() && serving == source.version.as_ref().map(|version| version.number)
     }
 
     /// True while a load is running: a provider may yet appear. A source that waits for an operator does not count.
@@ -280,7 +284,7 @@ impl<G: Clone> Registry<G> {
         let declaration = Declaration(self.take_number());
         // A version of a driver cannot serve as a policy, nor the reverse.
         let known = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
-        let (held, before) = known.map_or((None, None), |source| (source.held, source.before));
+        let (version, before) = known.map_or((None, None), |source| (source.version, source.before));
         let source = SourceState {
             plugin,
             age: age.into(),
@@ -288,7 +292,7 @@ impl<G: Clone> Registry<G> {
             fingerprint,
             stage: Stage::Declared,
             since: now,
-            held,
+            version,
             before,
             waiting: None,
             waiting_since: now,
@@ -444,7 +448,7 @@ impl<G: Clone> Registry<G> {
                 break;
             }
         }
-        self.settle(&owners, &displaced, now);
+        self.apply_admissions(&owners, &displaced, now);
     }
 
     /// Each provider stays with the plugin that serves it, if any version of that plugin still names it.
@@ -500,7 +504,7 @@ impl<G: Clone> Registry<G> {
     }
 
     /// Decides about loaded versions: Ready, waiting for another plugin, or rejected.
-    fn settle(
+    fn apply_admissions(
         &mut self,
         owners: &BTreeMap<ProviderName, PluginKey>,
         displaced: &BTreeMap<ProviderName, PluginKey>,
@@ -524,7 +528,7 @@ impl<G: Clone> Registry<G> {
                 }
                 Admission::Waits { reason } => set_stage(source, Stage::Waiting { reason }, now),
                 Admission::Admitted => {
-                    let replaced = std::mem::replace(&mut source.held, source.waiting.take());
+                    let replaced = std::mem::replace(&mut source.version, source.waiting.take());
                     let served = |version: &Version<G>| version.eligibility == Eligibility::Whole;
                     if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
                         source.before = replaced;
@@ -547,11 +551,11 @@ impl<G: Clone> Registry<G> {
         for source in self.sources.values_mut() {
             let lost = displaced.iter().find_map(|(provider, before)| {
                 let owner = owners.get(provider).filter(|owner| *owner != before)?;
-                let held = source.held.as_ref().filter(|_| source.plugin == *before)?;
-                held.providers.contains(provider).then(|| claims::granted_to(provider, owner))
+                let version = source.version.as_ref().filter(|_| source.plugin == *before)?;
+                version.providers.contains(provider).then(|| claims::granted_to(provider, owner))
             });
             if let Some(reason) = lost {
-                source.denied = source.held.take();
+                source.denied = source.version.take();
                 source.before = None;
                 set_stage(source, Stage::Rejected { reason }, now);
             }

@@ -43,7 +43,7 @@ impl Health {
     }
 
     /// Returns the end of the quarantine for this class alone.
-    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn class_quarantined_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
         self.classes.get(class).and_then(|class| class.record.until(now))
     }
 
@@ -281,8 +281,11 @@ mod tests {
         );
         assert_eq!([3, 4].map(|second| break_it("hostile", second)), [None; 2], "stragglers");
         assert_eq!(break_it("hostile", 12), Some(QuarantinePause::Class(at(32))), "nothing has changed");
-        assert_eq!(health.held_until("hostile", at(13)), Some(at(32)));
-        assert_eq!((health.held_until("honest", at(13)), health.quarantined_until(at(13))), (None, None));
+        assert_eq!(health.class_quarantined_until("hostile", at(13)), Some(at(32)));
+        assert_eq!(
+            (health.class_quarantined_until("honest", at(13)), health.quarantined_until(at(13))),
+            (None, None)
+        );
     }
 
     #[test]

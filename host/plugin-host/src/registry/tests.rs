@@ -83,7 +83,7 @@ impl World {
     }
 
     /// A version that is to be tried first.
-    fn tried(&mut self, source: &str, created: i64, generation: &'static str) {
+    fn load_on_trial(&mut self, source: &str, created: i64, generation: &'static str) {
         let declaration = self.declare("sim", source, created, generation);
         self.load_as(source, declaration, &["sim"], generation, Eligibility::Trial);
     }
@@ -94,7 +94,7 @@ impl World {
     }
 
     pub(super) fn set_eligibility(&mut self, source: &str, eligibility: Eligibility) {
-        let number = self.registry.sources[&Self::id(source)].held.as_ref().expect("held").number;
+        let number = self.registry.sources[&Self::id(source)].version.as_ref().expect("held").number;
         self.registry.set_eligibility(number, eligibility, self.now);
     }
 
@@ -271,7 +271,7 @@ fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted()
     for source in ["one", "two"] {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
-        world.tried(source, 20, "v2");
+        world.load_on_trial(source, 20, "v2");
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), Some("v2"), "in {source}");
         world.set_eligibility(source, Eligibility::Whole);
@@ -285,7 +285,7 @@ fn what_is_withdrawn_answers_nothing_while_another_can() {
     for source in ["one", "two"] {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
-        world.tried(source, 20, "v2");
+        world.load_on_trial(source, 20, "v2");
         world.set_eligibility(source, withdrawn());
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), None, "in {source}");
@@ -297,7 +297,7 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["sim"], "v2");
-    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
     assert!(world.registry.has_stand_in(number));
     world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
@@ -308,10 +308,10 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
 #[test]
 fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
     let mut world = World::new();
-    world.tried("one", 10, "v1");
+    world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), None);
-    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
     assert!(!world.registry.has_stand_in(number));
     world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
@@ -321,16 +321,16 @@ fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
 fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
     let mut world = World::new();
     let old = world.declare("sim", "one", 10, "v1");
-    world.tried("two", 20, "v2");
+    world.load_on_trial("two", 20, "v2");
     world.check(&[]);
     world.load("one", old, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), Some("v2"));
     let mut world = World::new();
     let old = world.declare("sim", "one", 10, "v1");
-    world.tried("two", 20, "v2");
+    world.load_on_trial("two", 20, "v2");
     world.reject("one", old);
-    world.tried("two", 20, "v3");
+    world.load_on_trial("two", 20, "v3");
     world.check(&[("sim", "v3")]);
 }
 
@@ -347,7 +347,7 @@ fn what_was_before_keeps_no_provider_from_others() {
 fn an_older_version_is_not_tried() {
     let mut world = World::new();
     world.ready("sim", "two", 20, &["sim"], "v2");
-    world.tried("one", 10, "v1");
+    world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v2")]);
     assert_eq!(world.trial(), None);
 }

@@ -102,7 +102,10 @@ mod tests {
         assert_eq!(age(Some("latest"), 7), age(None, 7));
         let warning =
             |text: &str| Age::warning(&BTreeMap::from([(VERSION_ANNOTATION.to_owned(), text.to_owned())]));
-        assert!(warning("latest").is_some_and(|said| said.contains("\"latest\"") && said.contains("1.4.0")));
+        assert!(
+            warning("latest")
+                .is_some_and(|warning| warning.contains("\"latest\"") && warning.contains("1.4.0"))
+        );
         assert_eq!(warning("1.2.3"), None);
         assert_eq!(Age::warning(&BTreeMap::new()), None);
     }

@@ -101,7 +101,7 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// Of what could not be read.
-    pub(crate) fn of_trouble(trouble: &str) -> Self {
+    pub(crate) fn of_error(trouble: &str) -> Self {
         Self([0; 32]).and(trouble)
     }
 

@@ -76,7 +76,7 @@ impl<T> PartStore<T> {
         let (declared, _) = self.indexes.get(id)?;
         let find = |name: &str| {
             let part = SourceId::new(id.namespace.as_str(), name);
-            self.parts.get(&part).map(|held| &held.found)
+            self.parts.get(&part).map(|stored| &stored.found)
         };
         Some(parts::assemble(&declared.component, find))
     }
@@ -95,14 +95,14 @@ impl<T> PartStore<T> {
             })
             .collect();
         let mut spare: Vec<&mut StoredPart> =
-            self.parts.iter_mut().filter(|(id, _)| !named.contains(id)).map(|(_, held)| held).collect();
-        spare.sort_by_key(|held| std::cmp::Reverse(held.arrival));
+            self.parts.iter_mut().filter(|(id, _)| !named.contains(id)).map(|(_, stored)| stored).collect();
+        spare.sort_by_key(|stored| std::cmp::Reverse(stored.arrival));
         let mut bytes = 0_usize;
-        for held in spare {
-            let FoundPart::Part(part) = &held.found else { continue };
+        for stored in spare {
+            let FoundPart::Part(part) = &stored.found else { continue };
             bytes = bytes.saturating_add(part.bytes.len());
             if bytes > MOST_SPARE_BYTES {
-                held.found = FoundPart::Forgotten;
+                stored.found = FoundPart::Forgotten;
             }
         }
     }

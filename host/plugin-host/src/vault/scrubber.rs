@@ -14,24 +14,24 @@ const LEAST_BYTES: usize = 16 * 1024;
 /// each search: a token that becomes known during an answer is removed from the rest of that answer.
 pub struct Scrubber {
     vault: Vault,
-    held: BytesMut,
+    buffer: BytesMut,
     /// The number of bytes that were held back at the last search.
     kept: usize,
 }
 
 impl Scrubber {
     pub(super) fn new(vault: Vault) -> Self {
-        Self { vault, held: BytesMut::new(), kept: 0 }
+        Self { vault, buffer: BytesMut::new(), kept: 0 }
     }
 
     /// True if there are no values to search for: bytes pass unchanged.
     pub fn is_idle(&self) -> bool {
-        self.held.is_empty() && self.vault.is_idle()
+        self.buffer.is_empty() && self.vault.is_idle()
     }
 
     /// Returns how much it holds back.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity()
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// True when there is nothing to look for, and will be nothing in this call.
@@ -45,26 +45,26 @@ impl Scrubber {
         if self.is_idle() {
             return piece;
         }
-        self.held.extend_from_slice(&piece);
-        if self.held.len() <= (2 * self.kept).max(LEAST_BYTES) {
+        self.buffer.extend_from_slice(&piece);
+        if self.buffer.len() <= (2 * self.kept).max(LEAST_BYTES) {
             return Bytes::new();
         }
-        let found = self.vault.search_for_guest().find(&self.held);
+        let found = self.vault.search_for_guest().find(&self.buffer);
         // A value that reaches into the tail stays whole.
         let cut = found
             .ranges
             .iter()
             .find(|range| range.start < found.certain && found.certain <= range.end)
             .map_or(found.certain, |range| range.start);
-        let done = self.held.split_to(cut);
-        self.kept = self.held.len();
+        let done = self.buffer.split_to(cut);
+        self.kept = self.buffer.len();
         let inside: Vec<Range<usize>> = found.ranges.into_iter().filter(|range| range.end <= cut).collect();
         if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
     }
 
     /// Returns the bytes that were held back; the stream is over.
     pub fn finish(&mut self) -> Bytes {
-        let rest = self.held.split().freeze();
+        let rest = self.buffer.split().freeze();
         if rest.is_empty() {
             return rest;
         }

@@ -130,7 +130,7 @@ async fn a_driver_in_go_may_end_in_any_way() {
         ("recursion", ""),
         ("hoard", "memory"),
     ] {
-        let told = match world.create("panics", way).await {
+        let message = match world.create("panics", way).await {
             Err(CallError::Guest(error)) => {
                 failed += 1;
                 assert_eq!(error.code, Code::Internal, "{way}");
@@ -143,8 +143,8 @@ async fn a_driver_in_go_may_end_in_any_way() {
             other => panic!("{way}: {other:?}"),
         };
         assert!(
-            told.contains(expected) && !told.contains(char::is_control) && told.len() < 4_300,
-            "{way}: {told}"
+            message.contains(expected) && !message.contains(char::is_control) && message.len() < 4_300,
+            "{way}: {message}"
         );
         assert!(world.create("panics", "{}").await.is_ok(), "after {way}");
     }

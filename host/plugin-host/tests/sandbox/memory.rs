@@ -192,9 +192,9 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
     let sent = served.join().expect("was asked");
     assert!(sent.contains(&format!("Credential={ACCESS}/")), "{sent}");
     let signature = sent.split("Signature=").nth(1).and_then(|rest| rest.get(..64)).expect("a signature");
-    let told = format!("{answer:?}");
-    assert!(told.contains("Signature=***"), "the echo came back: {told}");
-    assert!(!told.contains(signature) && !told.contains(ACCESS), "{told}");
+    let outputs = format!("{answer:?}");
+    assert!(outputs.contains("Signature=***"), "the echo came back: {outputs}");
+    assert!(!outputs.contains(signature) && !outputs.contains(ACCESS), "{outputs}");
     assert_eq!(scan.found(), []);
 }
 
@@ -301,19 +301,19 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         ask.machine.provider_id = Some("hostile:///uid-1".into());
         ask
     };
-    let mut told = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
-    told.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
+    let mut outputs = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
+    outputs.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
     for own in [TOKEN, OTHER_TOKEN] {
-        told.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
-        told.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
         let list = ListRequest {
             class: class("hostile", &read_and_fail),
             cluster: "cluster-1".to_owned(),
             token: None,
             secrets: reads(own).secrets,
         };
-        told.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
-        told.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
+        outputs.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
     }
     world.host.shutdown().await;
     assert_eq!(scan.found(), []);
@@ -321,15 +321,15 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let expected =
         [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
     assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
-    assert!(told.iter().all(|told| told.contains("***")), "each was shown the echo: {told:#?}");
+    assert!(outputs.iter().all(|outputs| outputs.contains("***")), "each was shown the echo: {outputs:#?}");
     let recordings =
         machinist_plugin_host::recording::files::folder::read_all(folder.path()).expect("recordings");
-    assert!(recordings.len() >= told.len(), "{}", recordings.len());
+    assert!(recordings.len() >= outputs.len(), "{}", recordings.len());
     for (path, _) in &recordings {
-        told.push(std::fs::read_to_string(path).expect("text"));
+        outputs.push(std::fs::read_to_string(path).expect("text"));
     }
     for (text, (name, value)) in
-        told.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary)))
+        outputs.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary)))
     {
         assert!(!text.contains(value) && !text.contains(&value.to_uppercase()), "{name} in {text}");
         assert!(!text.contains(STANDARD.encode(value).trim_end_matches('=')), "{name} in {text}");

@@ -129,10 +129,10 @@ mod tests {
         let mut limiter = Limiter::new(&Limits::default(), account.nothing());
         assert!(limiter.memory_growing(0, 2 << 20, None).is_ok());
         assert!(limiter.table_growing(0, 10_000, None).is_ok());
-        let held_bytes = (2 << 20) + 160_000 + CALL_BYTES;
-        assert_eq!(limiter.used_bytes(), held_bytes);
+        let taken_bytes = (2 << 20) + 160_000 + CALL_BYTES;
+        assert_eq!(limiter.used_bytes(), taken_bytes);
         let error = limiter.memory_growing(2 << 20, 4 << 20, None).expect_err("no room");
-        assert_eq!(error.downcast_ref(), Some(&Exceeded::Budget(Full { total_bytes, held_bytes })));
+        assert_eq!(error.downcast_ref(), Some(&Exceeded::Budget(Full { total_bytes, taken_bytes })));
         drop(limiter);
         assert!(account.take(total_bytes).is_ok(), "all is given back");
     }

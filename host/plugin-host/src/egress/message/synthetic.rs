@@ -47,7 +47,7 @@ impl Synthetic {
     }
 
     /// The request was not sent, since its account gets no turn in time.
-    pub(crate) fn held_back(host: &Host, retry_after: Duration) -> Self {
+    pub(crate) fn throttled(host: &Host, retry_after: Duration) -> Self {
         // Rounded up: a retry one second too early would wait again.
         let seconds = retry_after.as_millis().div_ceil(1000).max(1);
         let body = format!(

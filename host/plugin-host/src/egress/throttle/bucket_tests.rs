@@ -153,7 +153,7 @@ fn the_queue_has_an_end() {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Enter { patience_ms: u64 },
+    Enter { deadline_ms: u64 },
     Poll { nth: usize },
     Leave { nth: usize },
     SlowDown { sent_ago_ms: u64, retry_after_ms: Option<u64> },
@@ -162,7 +162,7 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        3 => (0..100_000_u64).prop_map(|patience_ms| Event::Enter { patience_ms }),
+        3 => (0..100_000_u64).prop_map(|deadline_ms| Event::Enter { deadline_ms }),
         3 => (0..50_usize).prop_map(|nth| Event::Poll { nth }),
         1 => (0..50_usize).prop_map(|nth| Event::Leave { nth }),
         1 => (0..5_000_u64, prop::option::of(0..10_000_000_u64))
@@ -192,8 +192,8 @@ proptest! {
                     let until = now + pause.unwrap_or_default().min(LONGEST_PAUSE);
                     closed_until = closed_until.max(until);
                 }
-                Event::Enter { patience_ms } => {
-                    let deadline = now + Duration::from_millis(patience_ms);
+                Event::Enter { deadline_ms } => {
+                    let deadline = now + Duration::from_millis(deadline_ms);
                     match world.bucket.enter(Urgency::Normal, now, deadline) {
                         Entry::Go => prop_assert!(now >= closed_until, "went while closed"),
                         Entry::Wait { ticket, until } => {

@@ -136,7 +136,7 @@ impl Pace {
 
     /// When so many turns are ready; a free account is always ready.
     pub(super) fn opening(&mut self, turns: f64, now: Instant) -> Instant {
-        self.settle(now);
+        self.advance(now);
         let Some(slow) = &self.slow else { return now };
         let from = now.max(slow.counted);
         let missing = turns - slow.ready - 1e-9;
@@ -163,7 +163,7 @@ impl Pace {
 
     /// The cloud has answered a request that was sent at `sent_at`.
     pub(super) fn answered(&mut self, sent_at: Instant, now: Instant, answer: RateSignal) {
-        self.settle(now);
+        self.advance(now);
         let retry_after = match answer {
             RateSignal::Granted => None,
             RateSignal::TooFast { retry_after } => retry_after,
@@ -199,13 +199,13 @@ impl Pace {
 
     /// Requests a second, while they are limited.
     pub(super) fn per_second(&mut self, now: Instant) -> Option<f64> {
-        self.settle(now);
+        self.advance(now);
         self.slow.as_ref().map(|slow| if slow.opens > now { 0.0 } else { slow.rate })
     }
 
     /// True when nothing would be lost by forgetting it.
     pub(super) fn is_idle(&mut self, now: Instant) -> bool {
-        self.settle(now);
+        self.advance(now);
         self.slow.is_none() && self.recent_at(now) < 0.01
     }
 
@@ -219,7 +219,7 @@ impl Pace {
     }
 
     /// Counts the turns that became ready, and sets the account free when its time has come.
-    fn settle(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         let Some(slow) = &mut self.slow else { return };
         if now > slow.counted {
             // One turn is kept at most: a burst is what the cloud complained about.

@@ -46,11 +46,11 @@ impl Confinement {
     }
 
     /// Parses that line at the beginning of a process's output. The rest of the output is not trusted.
-    pub(super) fn read(said: &str) -> (Option<Self>, &str) {
-        let Some((line, rest)) = said.split_once('\n') else { return (None, said) };
+    pub(super) fn read(output: &str) -> (Option<Self>, &str) {
+        let Some((line, rest)) = output.split_once('\n') else { return (None, output) };
         let mut words = line.split(' ');
         if words.next() != Some(MARK) {
-            return (None, said);
+            return (None, output);
         }
         let layers: Vec<&str> = words.collect();
         let holds = |name: &str| layers.contains(&format!("{name}=1").as_str());

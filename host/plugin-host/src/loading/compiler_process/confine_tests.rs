@@ -102,10 +102,10 @@ fn memory_threads_and_complaints_work() {
 fn the_line_of_the_child_is_read_and_nothing_else() {
     for (files, calls, network) in [(true, true, true), (false, true, false), (false, false, false)] {
         let confinement = Confinement { files, calls, network };
-        let said = format!("{}confined files=1\nbad", confinement.line());
-        assert_eq!(Confinement::read(&said), (Some(confinement), "confined files=1\nbad"));
+        let output = format!("{}confined files=1\nbad", confinement.line());
+        assert_eq!(Confinement::read(&output), (Some(confinement), "confined files=1\nbad"));
     }
-    for said in ["", "confined", "error: confined files=1\n", "confinedfiles=1\n"] {
-        assert_eq!(Confinement::read(said), (None, said));
+    for output in ["", "confined", "error: confined files=1\n", "confinedfiles=1\n"] {
+        assert_eq!(Confinement::read(output), (None, output));
     }
 }

@@ -228,29 +228,29 @@ impl Compiler {
             stdin.flush().await
         };
         let listen = async {
-            let mut said = Vec::new();
+            let mut output = Vec::new();
             // The rest is not read: a compiler that writes more stalls, and the deadline ends it.
-            let _read = (&mut stderr).take(16 * 1024).read_to_end(&mut said).await;
-            String::from_utf8_lossy(&said).into_owned()
+            let _read = (&mut stderr).take(16 * 1024).read_to_end(&mut output).await;
+            String::from_utf8_lossy(&output).into_owned()
         };
         // A compiler that dies early breaks the pipe; its exit status is the better explanation.
-        let (_fed, said) = tokio::join!(feed, listen);
+        let (_fed, output) = tokio::join!(feed, listen);
         // Said before it has read anything of the component.
-        let (confinement, said) = Confinement::read(&said);
+        let (confinement, output) = Confinement::read(&output);
         if let Some(confinement) = confinement {
             (self.on_confined)(confinement);
         }
-        let said = said.trim().to_owned();
+        let output = output.trim().to_owned();
         let status = child.wait().await.map_err(|source| self.run_error(source))?;
         drop(stdin);
         match status.code() {
             Some(0) => Ok(()),
-            Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: said }),
-            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: said }),
-            Some(_) | None if said.contains(NO_MEMORY) => {
+            Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: output }),
+            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: output }),
+            Some(_) | None if output.contains(NO_MEMORY) => {
                 Err(Error::Memory { limit_bytes: job.memory_bytes })
             }
-            Some(_) | None => Err(Error::Died { status: status.to_string(), detail: said }),
+            Some(_) | None => Err(Error::Died { status: status.to_string(), detail: output }),
         }
     }
 

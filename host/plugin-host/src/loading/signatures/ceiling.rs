@@ -149,12 +149,12 @@ mod tests {
     #[test]
     fn a_ceiling_that_cannot_be_read_is_an_error_that_names_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let said = |path: &Path| {
+        let message = |path: &Path| {
             machinist_core::value::error_chain::chain(&GrantsCeiling::read(path).expect_err("no ceiling"))
         };
-        assert!(said(folder.path()).contains("has no ceilings"));
-        assert!(said(&folder.path().join("absent")).contains("failed to read"));
+        assert!(message(folder.path()).contains("has no ceilings"));
+        assert!(message(&folder.path().join("absent")).contains("failed to read"));
         std::fs::write(folder.path().join("aws.yaml"), "hosts: 7").expect("written");
-        assert!(said(folder.path()).contains("aws.yaml is wrong"));
+        assert!(message(folder.path()).contains("aws.yaml is wrong"));
     }
 }

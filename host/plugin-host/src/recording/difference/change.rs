@@ -143,14 +143,14 @@ impl std::fmt::Display for Change {
 mod tests {
     use super::*;
 
-    fn said(changes: &[Change]) -> Vec<String> {
+    fn texts(changes: &[Change]) -> Vec<String> {
         changes.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn bodies_are_compared_by_their_fields() {
         let text = |text: &str| Body::Text(text.to_owned());
-        let changes = |before: &str, after: &str| said(&of_bodies(Some(&text(before)), Some(&text(after))));
+        let changes = |before: &str, after: &str| texts(&of_bodies(Some(&text(before)), Some(&text(after))));
         assert_eq!(
             changes(r#"{"a":1,"b":{"c":[1,2]},"d":0}"#, r#"{"a":1,"b":{"c":[1,3,4]}}"#),
             ["body.b.c[1]: 2 -> 3", "body.b.c[2]: absent -> 4", "body.d: 0 -> absent"]

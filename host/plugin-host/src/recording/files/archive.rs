@@ -61,7 +61,7 @@ impl Archive {
             folder,
             waiting_bytes: Arc::clone(&waiting_bytes),
             metrics: metrics.clone(),
-            told: None,
+            last_reported: None,
         };
         std::thread::Builder::new().name("recordings".to_owned()).spawn(move || writer.run(&received))?;
         let plugins = settings.plugins.clone();
@@ -127,7 +127,7 @@ struct Writer {
     waiting_bytes: Arc<AtomicUsize>,
     metrics: Metrics,
     /// The time of the last log line, and the number of dropped recordings in it.
-    told: Option<(Instant, u64)>,
+    last_reported: Option<(Instant, u64)>,
 }
 
 impl Writer {
@@ -138,7 +138,7 @@ impl Writer {
                     self.write(&recording);
                     drop(recording);
                     self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-                    self.tell(None);
+                    self.report_missing(None);
                 }
                 ArchiveJob::Flush(done) => {
                     // The waiting caller may have gone.
@@ -154,15 +154,15 @@ impl Writer {
             Ok(_path) => self.metrics.recorded(RecordingOutcome::Written),
             Err(error) => {
                 self.metrics.recorded(RecordingOutcome::Failed);
-                self.tell(Some(&error));
+                self.report_missing(Some(&error));
             }
         }
     }
 
     /// Logs dropped recordings, at most once per minute.
-    fn tell(&mut self, error: Option<&WriteError>) {
+    fn report_missing(&mut self, error: Option<&WriteError>) {
         let missing = self.metrics.recordings_missing();
-        let (last, known) = self.told.map_or((None, 0), |(last, known)| (Some(last), known));
+        let (last, known) = self.last_reported.map_or((None, 0), |(last, known)| (Some(last), known));
         let is_due = last.is_none_or(|last| last.elapsed() >= TELL_EVERY);
         if missing > known && is_due {
             let error = error.map(|error| error as &dyn std::error::Error);
@@ -170,7 +170,7 @@ impl Writer {
                 missing,
                 error, "calls are not recorded: the folder of the recordings is too slow, full or broken"
             );
-            self.told = Some((Instant::now(), missing));
+            self.last_reported = Some((Instant::now(), missing));
         }
     }
 }

@@ -72,14 +72,14 @@ impl hyper::body::Body for Tee {
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(piece) = frame.data_ref() {
-                    self.recorder.heard(self.exchange, self.side, piece);
+                    self.recorder.body_piece(self.exchange, self.side, piece);
                 }
                 if self.body.is_end_stream() {
-                    self.recorder.heard_all(self.exchange, self.side);
+                    self.recorder.body_end(self.exchange, self.side);
                 }
             }
             Poll::Ready(Some(Err(error))) => self.recorder.broke_off(self.exchange, self.side, error),
-            Poll::Ready(None) => self.recorder.heard_all(self.exchange, self.side),
+            Poll::Ready(None) => self.recorder.body_end(self.exchange, self.side),
             Poll::Pending => {}
         }
         polled

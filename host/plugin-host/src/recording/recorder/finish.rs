@@ -36,7 +36,7 @@ pub(crate) fn finish(notes: RawRecording) -> Option<Recording> {
             reveals: notes.reveals,
             ..begun.secrets
         },
-        chance: notes.seed.text(),
+        seed: notes.seed.text(),
         clocks: notes.clocks,
         levels: begun.levels,
         log: notes.log.into_iter().map(|line| clean.line(line)).collect(),

@@ -248,7 +248,7 @@ impl Recorder {
     }
 
     /// A piece of a body passes.
-    pub(super) fn heard(&self, exchange: usize, side: BodySide, piece: &[u8]) {
+    pub(super) fn body_piece(&self, exchange: usize, side: BodySide, piece: &[u8]) {
         let notes = &mut *self.notes();
         let is_small = notes.body_bytes.saturating_add(piece.len()) <= MOST_BODY_BYTES;
         let Some(captured) = notes.http.get_mut(exchange).and_then(|exchange| exchange.captured(side)) else {
@@ -268,7 +268,7 @@ impl Recorder {
     }
 
     /// A body has passed up to its end.
-    pub(super) fn heard_all(&self, exchange: usize, side: BodySide) {
+    pub(super) fn body_end(&self, exchange: usize, side: BodySide) {
         let notes = &mut *self.notes();
         if let Some(captured) = notes.http.get_mut(exchange).and_then(|exchange| exchange.captured(side)) {
             (captured.is_read, captured.is_whole) = (true, true);

@@ -62,7 +62,7 @@ pub struct NoSeed;
 impl Player {
     /// From its beginning. Each player plays once.
     pub fn new(recording: Arc<Recording>, playing: Playing) -> Result<Self, NoSeed> {
-        let seed = Seed::parse(&recording.chance).ok_or(NoSeed)?;
+        let seed = Seed::parse(&recording.seed).ok_or(NoSeed)?;
         let names = PlaceholderNames::of(&recording.secrets.placeholders);
         let requests: Vec<Named> =
             recording.http.iter().map(|exchange| Named::of(exchange, &names)).collect();

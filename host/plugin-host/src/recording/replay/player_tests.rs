@@ -87,12 +87,12 @@ fn time_goes_on_where_the_recording_ends() {
 #[test]
 fn the_same_requests_in_another_order_are_a_difference() {
     let (one, other) = (("GET", "http://a/x", ""), ("POST", "http://a/x", ""));
-    let told = |before: &[_], after: &[_]| -> Vec<String> {
+    let differences = |before: &[_], after: &[_]| -> Vec<String> {
         difference(&recording(before), &recording(after)).iter().map(ToString::to_string).collect()
     };
-    assert!(told(&[one, other, one], &[one, other, one]).is_empty());
+    assert!(differences(&[one, other, one], &[one, other, one]).is_empty());
     let turned = "requests in another order:\n  - GET http://a/x\n  - POST http://a/x\n  + POST http://a/x\n  + GET http://a/x";
-    assert_eq!(told(&[one, other], &[other, one]), [turned]);
-    assert_eq!(told(&[one, other], &[other]), ["request missing: GET http://a/x"]);
-    assert_eq!(told(&[other], &[one, other]), ["request additional: GET http://a/x"]);
+    assert_eq!(differences(&[one, other], &[other, one]), [turned]);
+    assert_eq!(differences(&[one, other], &[other]), ["request missing: GET http://a/x"]);
+    assert_eq!(differences(&[other], &[one, other]), ["request additional: GET http://a/x"]);
 }

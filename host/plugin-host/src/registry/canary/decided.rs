@@ -55,7 +55,7 @@ impl VersionDecision {
         let host = annotations.get(STATUS_ANNOTATION).and_then(|text| Self::by_a_host(text));
         let mut all: Vec<Self> = host.into_iter().collect();
         if let Some(person) = person {
-            all.retain(|said| said.digest != person.digest);
+            all.retain(|decision| decision.digest != person.digest);
             all.push(person);
         }
         all
@@ -95,9 +95,9 @@ mod tests {
 
     const A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    fn said(annotations: &[(&str, String)]) -> Vec<Decision> {
+    fn decisions(annotations: &[(&str, String)]) -> Vec<Decision> {
         let annotations = annotations.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        VersionDecision::of(&annotations).into_iter().map(|said| said.decision).collect()
+        VersionDecision::of(&annotations).into_iter().map(|decision| decision.decision).collect()
     }
 
     fn status(decision: &str) -> String {
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn what_a_host_has_decided_is_read_back() {
-        assert_eq!(said(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
         assert_eq!(
-            said(&[(STATUS_ANNOTATION, status("withdrawn"))]),
+            decisions(&[(STATUS_ANNOTATION, status("withdrawn"))]),
             [Decision::Withdrawn("slow".to_owned())]
         );
     }
@@ -116,18 +116,18 @@ mod tests {
     #[test]
     fn a_persons_word_counts_first() {
         let both = [(STATUS_ANNOTATION, status("withdrawn")), (ROLLOUT_ANNOTATION, format!("promote={A}"))];
-        assert_eq!(said(&both), [Decision::Promoted]);
+        assert_eq!(decisions(&both), [Decision::Promoted]);
     }
 
     #[test]
     fn nonsense_says_nothing() {
         for text in ["", "promote", "promote=", "promote=abc", "later=sha256:aa", "\0"] {
-            assert!(said(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
         for text in ["", "{", "[]", r#"{"rollout":7}"#, r#"{"rollout":{"digest":"x","decision":"promoted"}}"#]
         {
-            assert!(said(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
-        assert!(said(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
+        assert!(decisions(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
     }
 }

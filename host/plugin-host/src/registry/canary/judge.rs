@@ -161,7 +161,7 @@ mod tests {
             self.calls(side, count, CallOutcome::Answered(Duration::from_millis(20)))
         }
 
-        fn verdict(&self, minute: i64) -> String {
+        fn decision(&self, minute: i64) -> String {
             match judge(&self.0, &Release::parse(TERMS).expect("terms"), at(minute)) {
                 None => "go on".to_owned(),
                 Some(TrialEnd::Promote(figures)) => format!("promote after {}", figures.calls),
@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn enough_good_calls_for_long_enough_promote() {
         let seen = Seen::new().good(TrialSide::New, 50).good(TrialSide::Stable, 450);
-        assert_eq!(seen.verdict(9), "go on");
-        assert_eq!(seen.verdict(10), "promote after 50");
-        assert_eq!(Seen::new().good(TrialSide::New, 49).verdict(60), "go on");
+        assert_eq!(seen.decision(9), "go on");
+        assert_eq!(seen.decision(10), "promote after 50");
+        assert_eq!(Seen::new().good(TrialSide::New, 49).decision(60), "go on");
         assert_eq!(
-            Seen::new().good(TrialSide::New, 50).verdict(60),
+            Seen::new().good(TrialSide::New, 50).decision(60),
             "promote after 50",
             "nobody to compare with"
         );
@@ -186,16 +186,16 @@ mod tests {
     #[test]
     fn broken_calls_withdraw_and_a_single_one_holds_the_promotion() {
         let seen = Seen::new().good(TrialSide::New, 1_000).calls(TrialSide::New, 2, CallOutcome::Broken);
-        assert_eq!(seen.verdict(60), "go on");
-        assert_eq!(seen.calls(TrialSide::New, 1, CallOutcome::Broken).verdict(0), "3 of its calls broke");
+        assert_eq!(seen.decision(60), "go on");
+        assert_eq!(seen.calls(TrialSide::New, 1, CallOutcome::Broken).decision(0), "3 of its calls broke");
     }
 
     #[test]
     fn errors_of_the_cloud_withdraw_nobody() {
         let both = Seen::new().good(TrialSide::New, 30).calls(TrialSide::New, 30, CallOutcome::Failed);
         let both = both.good(TrialSide::Stable, 300).calls(TrialSide::Stable, 300, CallOutcome::Failed);
-        assert_eq!(both.verdict(0), "go on");
-        assert_eq!(both.verdict(10), "promote after 60");
+        assert_eq!(both.decision(0), "go on");
+        assert_eq!(both.decision(10), "promote after 60");
     }
 
     #[test]
@@ -204,18 +204,18 @@ mod tests {
             .good(TrialSide::New, 17)
             .calls(TrialSide::New, 2, CallOutcome::Failed)
             .good(TrialSide::Stable, 500);
-        assert_eq!(few.verdict(60), "go on");
+        assert_eq!(few.decision(60), "go on");
         let many = Seen::new()
             .good(TrialSide::New, 80)
             .calls(TrialSide::New, 20, CallOutcome::Failed)
             .good(TrialSide::Stable, 500);
-        assert_eq!(many.verdict(0), "20.0% of what it was asked fails, and 0.0% in the version that serves");
+        assert_eq!(many.decision(0), "20.0% of what it was asked fails, and 0.0% in the version that serves");
     }
 
     #[test]
     fn a_version_that_fails_is_not_promoted_because_nobody_was_there_to_compare() {
         let seen = Seen::new().good(TrialSide::New, 80).calls(TrialSide::New, 20, CallOutcome::Failed);
-        assert_eq!(seen.verdict(60), "go on");
+        assert_eq!(seen.decision(60), "go on");
     }
 
     #[test]
@@ -224,9 +224,9 @@ mod tests {
             let took = CallOutcome::Answered(Duration::from_millis(ms));
             Seen::new().calls(TrialSide::New, 30, took).good(TrialSide::Stable, 30)
         };
-        assert_eq!(slow(49).verdict(0), "go on");
+        assert_eq!(slow(49).decision(0), "go on");
         assert_eq!(
-            slow(60).verdict(0),
+            slow(60).decision(0),
             "its create takes 60 ms (median), and 20 ms in the version that serves"
         );
         assert_eq!(slow(60).0.side(TrialSide::New).answered, 30);
@@ -234,6 +234,6 @@ mod tests {
 
     #[test]
     fn nothing_follows_from_nothing() {
-        assert_eq!(Seen::new().verdict(10_000), "go on");
+        assert_eq!(Seen::new().decision(10_000), "go on");
     }
 }

@@ -101,11 +101,11 @@ impl ShadowReport {
             }
             Shadowed::Differs(differences) => {
                 counts.differs += 1;
-                told(differences)
+                summary_of(differences)
             }
             Shadowed::Unread(differences) => {
                 counts.unread += 1;
-                told(differences)
+                summary_of(differences)
             }
             Shadowed::Broke(detail) => {
                 counts.broken += 1;
@@ -162,7 +162,7 @@ pub(super) fn judge(
 }
 
 /// The kind of an example, and its text.
-fn told(differences: &[Difference]) -> (String, String) {
+fn summary_of(differences: &[Difference]) -> (String, String) {
     let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
     (differences.iter().map(kind).collect(), texts.join("\n"))
 }
@@ -222,7 +222,7 @@ mod tests {
         report
     }
 
-    fn verdict(report: &ShadowReport, terms: &str, minute: i64) -> String {
+    fn decision(report: &ShadowReport, terms: &str, minute: i64) -> String {
         match judge(report, &Release::parse(terms).expect("terms"), at(0), at(minute)) {
             None => "go on".to_owned(),
             Some(TrialEnd::Promote(figures)) => format!("promote after {}", figures.calls),
@@ -232,25 +232,25 @@ mod tests {
 
     #[test]
     fn breakages_withdraw_and_differences_only_where_a_bound_is_set() {
-        assert_eq!(verdict(&seen(100, 100, 2), "mode: shadow", 60), "go on");
-        assert_eq!(verdict(&seen(0, 0, 3), "mode: shadow", 0), "3 of its calls broke");
+        assert_eq!(decision(&seen(100, 100, 2), "mode: shadow", 60), "go on");
+        assert_eq!(decision(&seen(0, 0, 3), "mode: shadow", 0), "3 of its calls broke");
         let bounded = "{mode: shadow, withdraw: {differing: 10%}}";
-        assert_eq!(verdict(&seen(15, 4, 0), bounded, 60), "go on", "too few to tell");
-        assert_eq!(verdict(&seen(90, 10, 0), bounded, 60), "go on");
+        assert_eq!(decision(&seen(15, 4, 0), bounded, 60), "go on", "too few to tell");
+        assert_eq!(decision(&seen(90, 10, 0), bounded, 60), "go on");
         let expected = "11 of 100 calls would have been other calls than those of the version that serves";
-        assert_eq!(verdict(&seen(89, 11, 0), bounded, 0), expected);
+        assert_eq!(decision(&seen(89, 11, 0), bounded, 0), expected);
     }
 
     #[test]
     fn it_is_promoted_where_that_is_said_and_nothing_differs_beyond_the_bound() {
-        assert_eq!(verdict(&seen(10_000, 0, 0), "mode: shadow", 10_000), "go on");
+        assert_eq!(decision(&seen(10_000, 0, 0), "mode: shadow", 10_000), "go on");
         let asked = "{mode: shadow, promote_after: {calls: 50, minutes: 10}}";
-        assert_eq!(verdict(&seen(50, 0, 0), asked, 9), "go on");
-        assert_eq!(verdict(&seen(50, 0, 0), asked, 10), "promote after 50");
-        assert_eq!(verdict(&seen(49, 1, 0), asked, 10), "go on", "a person judges differences");
-        assert_eq!(verdict(&seen(50, 0, 1), asked, 10), "go on");
+        assert_eq!(decision(&seen(50, 0, 0), asked, 9), "go on");
+        assert_eq!(decision(&seen(50, 0, 0), asked, 10), "promote after 50");
+        assert_eq!(decision(&seen(49, 1, 0), asked, 10), "go on", "a person judges differences");
+        assert_eq!(decision(&seen(50, 0, 1), asked, 10), "go on");
         let tolerant = "{mode: shadow, promote_after: {calls: 50, minutes: 10}, withdraw: {differing: 2%}}";
-        assert_eq!(verdict(&seen(49, 1, 0), tolerant, 10), "promote after 50");
+        assert_eq!(decision(&seen(49, 1, 0), tolerant, 10), "promote after 50");
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod change;
 pub(crate) mod reported;
 
 use change::Seen;
-use reported::{held, log, rollout, state};
+use reported::{log, ready_report, rollout, state};
 
 /// Changes that a slow listener may lag behind; beyond, it gets all reports again.
 const CHANGES: usize = 256;
@@ -236,7 +236,7 @@ impl Catalog {
         let role = state.registry.role(id).unwrap_or(Role::Driver);
         let terms = state.details.get(id).and_then(|details| details.terms.clone());
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
-        let (fingerprint, kind) = (Fingerprint::of_trouble(reason), role.name().to_owned());
+        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.name().to_owned());
         let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
         let stage = Stage::Rejected { reason: bounds::shown(reason) };
         let actions = state.declare_without_load(seen, fingerprint, stage, Vec::new(), now);
@@ -450,9 +450,9 @@ impl CatalogState {
     fn decision(&self, id: &SourceId, generation: &Served) -> Option<&Decision> {
         let details = self.details.get(id)?;
         let digest = generation.digest();
-        let decisions =
-            details.decisions.iter().find(|decisions| decisions.is_about(&digest, details.content.as_ref()));
-        decisions.map(|decisions| &decisions.decision)
+        let found =
+            details.decisions.iter().find(|decision| decision.is_about(&digest, details.content.as_ref()));
+        found.map(|decision| &decision.decision)
     }
 
     /// Somebody has decided something about a version of this source.
@@ -467,17 +467,17 @@ impl CatalogState {
             self.registry.ask_again(id, now);
         }
         let source = self.registry.sources().find(|(source, _)| *source == id);
-        let Some(held) = source.and_then(|(_, source)| source.held.clone()) else { return };
-        if self.decision(id, &held.generation).is_some() {
-            let eligibility = self.eligibility(id, &held.generation);
-            self.registry.set_eligibility(held.number, eligibility, now);
+        let Some(version) = source.and_then(|(_, source)| source.version.clone()) else { return };
+        if self.decision(id, &version.generation).is_some() {
+            let eligibility = self.eligibility(id, &version.generation);
+            self.registry.set_eligibility(version.number, eligibility, now);
         }
     }
 
     /// Returns the plugin, the number and the eligibility of a source's version.
     fn find(&self, generation: &Arc<Generation>) -> Option<(PluginName, u64, Eligibility)> {
         self.registry.sources().find_map(|(_, source)| {
-            let held = source.held.as_ref()?;
+            let held = source.version.as_ref()?;
             let is_it = held.generation.driver().is_some_and(|held| Arc::ptr_eq(held, generation));
             is_it.then(|| (source.plugin.name.clone(), held.number, held.eligibility.clone()))
         })
@@ -535,8 +535,8 @@ impl CatalogState {
             serving: self.registry.is_serving(source),
             serves: self.registry.record(id).into_iter().collect(),
             claim_denied: self.registry.is_denied(id),
-            rollout: source.held.as_ref().and_then(rollout),
-            held: source.held.as_ref().map(held),
+            rollout: source.version.as_ref().and_then(rollout),
+            held: source.version.as_ref().map(ready_report),
         }
     }
 }

@@ -26,11 +26,11 @@ pub(super) fn state(
         Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
         Stage::Ready => {
             if let Some(Eligibility::Withdrawn { reason }) =
-                source.held.as_ref().map(|held| &held.eligibility)
+                source.version.as_ref().map(|version| &version.eligibility)
             {
                 return (PluginState::Withdrawn, Some(reason.clone()));
             }
-            let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
+            let until = source.version.as_ref().and_then(|version| version.generation.quarantined_until(now));
             match until {
                 None if is_on_trial => (PluginState::Trial, None),
                 None => (PluginState::Ready, None),
@@ -59,7 +59,7 @@ pub(super) fn rollout(version: &Version<Served>) -> Option<ReleaseReport> {
     })
 }
 
-pub(super) fn held(version: &Version<Served>) -> ReadyReport {
+pub(super) fn ready_report(version: &Version<Served>) -> ReadyReport {
     let generation = &version.generation;
     let counts = generation.counts();
     let (name, own_version) = generation.name();

@@ -11,13 +11,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `look` | lists the directory without reading files |
+//! | `scan` | lists the directory without reading files |
 //! | `due` | decides which plugins are to be read, and which are gone |
 //! | `read` | reads one plugin |
 
 mod due;
-mod look;
 mod read;
+mod scan;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -87,19 +87,19 @@ async fn again(inner: Weak<HostState>, root: Arc<Path>, mut known: KnownPlugins)
 async fn step(inner: Arc<HostState>, root: Arc<Path>, known: KnownPlugins) -> KnownPlugins {
     let guests = inner.guests.normal.clone();
     // It fails only when the host is ending.
-    guests.spawn_blocking(move || look_once(&inner, &root, known)).await.unwrap_or_default()
+    guests.spawn_blocking(move || scan_once(&inner, &root, known)).await.unwrap_or_default()
 }
 
-fn look_once(inner: &Arc<HostState>, root: &Path, mut known: KnownPlugins) -> KnownPlugins {
-    let looked = look::look(root);
-    let trouble = looked.as_ref().err().map(|error| bounds::reason(error));
+fn scan_once(inner: &Arc<HostState>, root: &Path, mut known: KnownPlugins) -> KnownPlugins {
+    let scanned = scan::scan(root);
+    let trouble = scanned.as_ref().err().map(|error| bounds::reason(error));
     tell(inner, root, trouble);
-    let Ok(look) = looked else { return known };
-    for odd in known.odd(&look.odd) {
-        warn!(directory = %root.display(), name = odd, "no plugin: neither NAME.wasm nor a folder NAME");
+    let Ok(scan) = scanned else { return known };
+    for invalid in known.invalid(&scan.invalid) {
+        warn!(directory = %root.display(), name = invalid, "no plugin: neither NAME.wasm nor a folder NAME");
     }
     known.under_rule(inner.strict.load(Ordering::Acquire));
-    for due in known.next(look.plugins, SystemTime::now()) {
+    for due in known.next(scan.plugins, SystemTime::now()) {
         match due {
             Due::Gone(name) => {
                 info!(plugin = name, "plugin is gone from the directory");
@@ -108,7 +108,7 @@ fn look_once(inner: &Arc<HostState>, root: &Path, mut known: KnownPlugins) -> Kn
                 inner.follow(inner.catalog.withdraw(&source));
             }
             Due::Read(name) => match read::read(root, &name) {
-                Ok(raw) if known.is(&name, &look::plugin(root, &name)) => {
+                Ok(raw) if known.is(&name, &scan::plugin(root, &name)) => {
                     inner.declare(&raw);
                 }
                 // It was changed while it was read.

@@ -109,10 +109,10 @@ fn neighbour() -> (String, Arc<AtomicUsize>) {
         for mut stream in listener.incoming().flatten() {
             counter.fetch_add(1, Ordering::SeqCst);
             let _asked = stream.read(&mut [0; 8192]);
-            let said = "internal: db password is hunter2!!";
+            let body = "internal: db password is hunter2!!";
             let head =
-                format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", said.len());
-            let _answered = stream.write_all(&[head.as_bytes(), said.as_bytes()].concat());
+                format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _answered = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
         }
     });
     (address, asked)

@@ -165,8 +165,8 @@ async fn attack_odd_texts_in_every_field() {
         ] {
             if let Err(error) = scene.call(&plan).await {
                 assert!(!matches!(error, CallError::Refused(_)), "{plan}");
-                let told = error.to_string();
-                assert!(told.len() < 6_000 && !told.contains(char::is_control), "{plan}: {told:?}");
+                let shown = error.to_string();
+                assert!(shown.len() < 6_000 && !shown.contains(char::is_control), "{plan}: {shown:?}");
             }
         }
     }
@@ -184,7 +184,7 @@ async fn attack_endless_and_forged_texts() {
     let scene = Scene::new().await;
     let forged = "gone\n2026-01-01T00:00:00Z ERROR forged\0\u{202e}";
     let shown = "gone\\n2026-01-01T00:00:00Z ERROR forged\\u{0}\\u{202e}";
-    for (message, told) in [
+    for (message, shown) in [
         (json!(forged), shown.to_owned()),
         (json!({ "odd": "long" }), format!("{}… (295904 bytes left out)", "x".repeat(4_096))),
         (
@@ -194,11 +194,11 @@ async fn attack_endless_and_forged_texts() {
     ] {
         let error = scene.call(&json!({ "do": "fail", "message": message, "cloud-code": message })).await;
         let Err(CallError::Guest(error)) = error else { panic!("{error:?}") };
-        assert_eq!(error.message, told);
+        assert_eq!(error.message, shown);
         assert!(error.cloud_code.is_some_and(|code| code.len() < 300 && !code.contains('\n')));
         let waiting = scene.call(&json!({ "do": "in-progress", "message": message })).await;
         let Ok(Creation::InProgress(waiting)) = waiting else { panic!("{waiting:?}") };
-        assert_eq!(waiting.message, told);
+        assert_eq!(waiting.message, shown);
         let trapped =
             scene.call(&json!({ "do": "trap", "message": message })).await.expect_err("traps").to_string();
         assert!(trapped.len() < 4_300 && !trapped.contains(char::is_control), "{trapped:?}");

@@ -61,13 +61,13 @@ impl Resolve for Names {
 /// Looks for canaries in the memory of each instance when its call is over.
 #[derive(Default)]
 struct Watch {
-    looks: Mutex<usize>,
+    inspected: Mutex<usize>,
     found: Mutex<Vec<&'static str>>,
 }
 
 impl MemoryInspector for Watch {
     fn call_ended(&self, call: &InspectedCall<'_>) {
-        *self.looks.lock().expect("no panic") += 1;
+        *self.inspected.lock().expect("no panic") += 1;
         let found = CANARIES.into_iter().filter(|canary| call.contains(canary.as_bytes()));
         self.found.lock().expect("no panic").extend(found);
     }
@@ -176,10 +176,10 @@ impl Scene {
             user_data: Some(USER_DATA.as_bytes().to_vec()),
             ..SecretValues::default()
         };
-        let before = self.looks();
+        let before = self.inspected();
         let answer = self.world.host.create(ask).await;
         if let Some(watch) = &self.watch {
-            assert!(self.looks() > before, "{plan}: nobody looked");
+            assert!(self.inspected() > before, "{plan}: nobody looked");
             assert_eq!(*watch.found.lock().expect("no panic"), [] as [&str; 0], "{plan}: in its memory");
         }
         for line in self.lines.lock().expect("no panic").drain(..) {
@@ -194,8 +194,8 @@ impl Scene {
     }
 
     /// Returns how many instances the inspector has seen.
-    fn looks(&self) -> usize {
-        self.watch.as_ref().map_or(0, |watch| *watch.looks.lock().expect("no panic"))
+    fn inspected(&self) -> usize {
+        self.watch.as_ref().map_or(0, |watch| *watch.inspected.lock().expect("no panic"))
     }
 
     /// Returns the hostile driver's report about its attack.
@@ -224,9 +224,9 @@ impl Scene {
     pub(super) async fn refused(&self, plan: &Value, reason: &str) -> Value {
         let counter =
             format!("machinist_plugin_http_refused_total{{plugin=\"hostile\",reason=\"{reason}\"}}");
-        let (before, told) = (self.world.metric(&counter), self.notices.lock().expect("no panic").len());
+        let (before, earlier) = (self.world.metric(&counter), self.notices.lock().expect("no panic").len());
         let report = self.report(plan).await;
-        let notices: Vec<RefusalNotice> = self.notices.lock().expect("no panic")[told..].to_vec();
+        let notices: Vec<RefusalNotice> = self.notices.lock().expect("no panic")[earlier..].to_vec();
         assert!(!notices.is_empty(), "{plan}: {report}");
         assert!(notices.iter().all(|notice| notice.reason.name() == reason), "{plan}: {notices:?}");
         assert_eq!(self.world.metric(&counter) - before, notices.len() as u64, "{counter}");

@@ -58,7 +58,7 @@ fn pin(report: &PluginReport) -> ContentDigest {
 }
 
 /// The ConfigMap with what the host has written onto it.
-fn told(mut map: Map, report: &PluginReport) -> Map {
+fn with_status(mut map: Map, report: &PluginReport) -> Map {
     let status =
         serde_json::json!({ "resolved": report.resolved.as_ref().expect("it is resolved").to_json() });
     map.0.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_string());
@@ -79,22 +79,22 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
     assert_eq!(world.version("plain").await, "1.0.0");
     // The tag moves: neither this host, nor one that starts with what it has written, follows.
     let second = shop.push("1", "second").await;
-    let same = world.ready(told(map(&shop.reference("1")), &report)).await;
+    let same = world.ready(with_status(map(&shop.reference("1")), &report)).await;
     assert_eq!(
         (pin(&same), same.held.as_ref().unwrap().generation),
         (first, report.held.unwrap().generation)
     );
     let other = World::cold(|_| {});
-    assert_eq!(pin(&other.ready(told(map(&shop.reference("1")), &same)).await), first);
+    assert_eq!(pin(&other.ready(with_status(map(&shop.reference("1")), &same)).await), first);
     // Other settings do not cause another resolution either.
     let settings = serde_json::json!({ "version": "1.0.1", "providers": ["plain"] }).to_string();
     let changed = world.ready(map(&shop.reference("1")).data("settings.json", &settings)).await;
     assert_eq!(pin(&changed), first);
     assert_eq!(world.version("plain").await, "1.0.1");
-    let anew = world.ready(asking(told(map(&shop.reference("1")), &same), "2")).await;
-    assert_eq!(pin(&anew), second);
+    let again = world.ready(asking(with_status(map(&shop.reference("1")), &same), "2")).await;
+    assert_eq!(pin(&again), second);
     // A host that waits takes over what the leader has resolved.
-    assert_eq!(pin(&other.ready(told(asking(map(&shop.reference("1")), "2"), &anew)).await), second);
+    assert_eq!(pin(&other.ready(with_status(asking(map(&shop.reference("1")), "2"), &again)).await), second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,7 +202,7 @@ async fn a_host_that_starts_without_its_registry_goes_on_with_what_it_had() {
     drop(before);
     drop(shop);
     let after = World::with(settings_in(folder.path()));
-    assert_eq!(pin(&after.ready(told(map(&reference), &report)).await), digest);
+    assert_eq!(pin(&after.ready(with_status(map(&reference), &report)).await), digest);
     assert_eq!(after.version("plain").await, "1.0.0");
 }
 

@@ -117,8 +117,8 @@ async fn errors_that_only_the_new_one_has_withdraw_it() {
     let world = World::new();
     let terms = "{mode: canary, share: 50%, withdraw: {minimum_calls: 5}}";
     // It is cut off where the other one answers.
-    let hasty = newer(terms).data("grants.yaml", "limits: { deadline_ms: 20 }");
-    let report = on_trial(&world, hasty).await;
+    let first_code = newer(terms).data("grants.yaml", "limits: { deadline_ms: 20 }");
+    let report = on_trial(&world, first_code).await;
     for uid in 0..40 {
         let _answer = create(&world, uid, r#"{"delayMs":40}"#).await;
     }
@@ -272,7 +272,10 @@ async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
     assert_eq!(world.version("plain").await, "1.10.0");
     let odd = Map::plain("odd", "9.0.0", &["plain"]).plugin("plain").created(3_000);
     let report = world.ready(odd.annotation("machinist.dev/plugin-version", "latest")).await;
-    assert!(!report.serving && report.warnings.iter().any(|said| said.contains("\"latest\"")), "{report:?}");
+    assert!(
+        !report.serving && report.warnings.iter().any(|warning| warning.contains("\"latest\"")),
+        "{report:?}"
+    );
 }
 
 #[tokio::test]

@@ -35,10 +35,10 @@ pub(super) enum Error {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct Scan {
     pub(super) plugins: BTreeMap<String, Stamps>,
     /// Names that are no plugin's.
-    pub(super) odd: Vec<String>,
+    pub(super) invalid: Vec<String>,
 }
 
 /// The files of one plugin, by their path in the directory.
@@ -95,8 +95,8 @@ impl Stamp {
 }
 
 /// All that lies there.
-pub(super) fn look(root: &Path) -> Result<Look, Error> {
-    let mut look = Look::default();
+pub(super) fn scan(root: &Path) -> Result<Scan, Error> {
+    let mut scan = Scan::default();
     for name in names(root, MOST_PLUGINS)? {
         let path = root.join(&name);
         let is_folder = fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir());
@@ -105,20 +105,20 @@ pub(super) fn look(root: &Path) -> Result<Look, Error> {
             Some((plugin, _)) if is_name(plugin) => {
                 let stamp = Stamp::of(fs::metadata(&path));
                 let plugin = plugin.to_owned();
-                look.plugins.entry(plugin).or_default().0.insert(PathBuf::from(name), stamp);
+                scan.plugins.entry(plugin).or_default().0.insert(PathBuf::from(name), stamp);
             }
             None if is_folder && name == LOST => {}
             None if is_folder && is_name(&name) => {
                 let stamps = folder(root, &name);
-                look.plugins.entry(name).or_default().0.extend(stamps.0);
+                scan.plugins.entry(name).or_default().0.extend(stamps.0);
             }
-            Some(_) | None => look.odd.push(name),
+            Some(_) | None => scan.invalid.push(name),
         }
     }
-    Ok(look)
+    Ok(scan)
 }
 
-/// One plugin, as [`look`] finds it.
+/// One plugin, as [`scan`] finds it.
 pub(super) fn plugin(root: &Path, name: &str) -> Stamps {
     let is_folder = fs::metadata(root.join(name)).is_ok_and(|metadata| metadata.is_dir());
     let mut stamps = if is_folder { folder(root, name) } else { Stamps::default() };
@@ -189,11 +189,11 @@ mod tests {
     use super::*;
 
     fn found(root: &Path) -> (Vec<String>, Vec<String>) {
-        let look = look(root).unwrap();
-        for (name, stamps) in &look.plugins {
+        let scan = scan(root).unwrap();
+        for (name, stamps) in &scan.plugins {
             assert_eq!(plugin(root, name), *stamps, "{name} is found alike by itself");
         }
-        (look.plugins.into_keys().collect(), look.odd)
+        (scan.plugins.into_keys().collect(), scan.invalid)
     }
 
     #[test]
@@ -210,9 +210,9 @@ mod tests {
         }
         fs::write(root.join("d/plugin.wasm"), "").unwrap();
         symlink("nowhere", root.join("f.wasm")).unwrap();
-        let (plugins, odd) = found(root);
+        let (plugins, invalid) = found(root);
         assert_eq!(plugins, ["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(odd, ["README.md", "no name.wasm"]);
+        assert_eq!(invalid, ["README.md", "no name.wasm"]);
         assert_eq!(plugin(root, "nobody"), Stamps::default());
     }
 
@@ -239,7 +239,7 @@ mod tests {
         for number in 0..=MOST_PLUGINS {
             fs::write(folder.path().join(format!("p{number}.wasm")), "").unwrap();
         }
-        let error = look(folder.path()).unwrap_err().to_string();
+        let error = scan(folder.path()).unwrap_err().to_string();
         assert!(error.contains("more than 1000 entries"), "{error}");
     }
 }

@@ -18,7 +18,7 @@ async fn one() -> Recording {
 async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     let root = tempfile::tempdir().expect("a folder");
     let file = root.path().join("call.json");
-    let said = |bytes: &[u8]| {
+    let error_of = |bytes: &[u8]| {
         std::fs::write(&file, bytes).expect("writes");
         let error = folder::read(&file).expect_err("is no recording");
         let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
@@ -26,26 +26,26 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     };
     let good = serde_json::to_vec_pretty(&one().await).expect("JSON");
     for length in [0, 1, 40, good.len() / 2, good.len() - 2] {
-        let told = said(&good[..length]);
-        assert!(told.contains("call.json is cut off in line"), "{length}: {told}");
+        let message = error_of(&good[..length]);
+        assert!(message.contains("call.json is cut off in line"), "{length}: {message}");
     }
-    assert!(said(b"\x00asm").contains("call.json is no recording"));
-    assert!(said(b"{}").contains("missing field"));
-    assert!(said(b"[1]").contains("no recording"));
+    assert!(error_of(b"\x00asm").contains("call.json is no recording"));
+    assert!(error_of(b"{}").contains("missing field"));
+    assert!(error_of(b"[1]").contains("no recording"));
     let mut later: serde_json::Value = serde_json::from_slice(&good).expect("JSON");
     later["format"] = json!(FORMAT + 1);
     later["unknown"] = json!(1);
-    let told = said(later.to_string().as_bytes());
-    assert!(told.contains("has the format 2, and this host reads 1: record anew"), "{told}");
+    let message = error_of(later.to_string().as_bytes());
+    assert!(message.contains("has the format 2, and this host reads 1: record anew"), "{message}");
     later["format"] = json!(FORMAT);
-    assert!(said(later.to_string().as_bytes()).contains("unknown field `unknown`"));
+    assert!(error_of(later.to_string().as_bytes()).contains("unknown field `unknown`"));
     std::fs::write(&file, &good).expect("writes");
     assert!(folder::read(&file).is_ok());
 
     let empty = root.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
-    let told = folder::read_all(&empty).expect_err("is empty").to_string();
-    assert!(told.contains("there is no recording (*.json) in"), "{told}");
+    let message = folder::read_all(&empty).expect_err("is empty").to_string();
+    assert!(message.contains("there is no recording (*.json) in"), "{message}");
     assert!(folder::read_all(&root.path().join("absent")).is_err());
 }
 
@@ -61,7 +61,7 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         change(&|recording| recording.operation = "FlyMachine".to_owned()),
         change(&|recording| recording.question = json!({ "machine": 1 })),
         change(&|recording| recording.operation = "ListMachines".to_owned()),
-        change(&|recording| recording.chance = "00".to_owned()),
+        change(&|recording| recording.seed = "00".to_owned()),
         change(&|recording| {
             recording.secrets.keys = vec![KeyFact { key: "token".to_owned(), bytes: u64::MAX }];
         }),
@@ -69,7 +69,7 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         good.clone(),
     ];
     let played = play("plain", &recordings).await;
-    let told: Vec<String> = played
+    let message: Vec<String> = played
         .iter()
         .map(|played| played.as_ref().err().map(ToString::to_string).unwrap_or_default())
         .collect();
@@ -82,8 +82,8 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         "the recording has the format 7",
         "",
     ];
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.contains(expected), "{told}");
+    for (message, expected) in message.iter().zip(expected) {
+        assert!(message.contains(expected), "{message}");
     }
     assert!(
         played.last().is_some_and(|played| played.as_ref().is_ok_and(|played| played.differences.is_empty()))
