@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_text_is_it_becomes_short_and_visible(odd in any::<String>(), most in 0_usize..64) {
+        fn every_text_becomes_short_and_visible(odd in any::<String>(), most in 0_usize..64) {
             let shown = text(&odd, most);
             prop_assert!(!shown.contains(is_hidden));
             prop_assert!(shown.len() <= most + 48);

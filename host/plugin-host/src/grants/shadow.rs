@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_passes() {
+    fn listed_requests_pass() {
         for method in [Method::GET, Method::HEAD] {
             assert!(passes(&method, "https://api.test/v1/vms/7", "", false));
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_with_its_place() {
+    fn invalid_values_are_refused_with_their_place() {
         for (text, place) in [
             ("[{ host: a.test }]", "paths"),
             ("[{ host: a.test, paths: [] }]", "shadow-reads[0].paths"),

@@ -188,7 +188,7 @@ fn are_least(text: &str, asked: &[Recorded]) {
 }
 
 #[test]
-fn what_is_shipped_for_ec2_is_the_least_that_its_driver_needs() {
+fn the_shipped_grants_for_ec2_are_minimal() {
     let text = std::fs::read_to_string(root().join("aws/grants.yaml")).unwrap();
     let text = format!("regions: [eu-west-1]\n{text}");
     let mut asked = recorded("aws");
@@ -208,7 +208,7 @@ fn what_is_shipped_for_ec2_is_the_least_that_its_driver_needs() {
 }
 
 #[test]
-fn what_is_shipped_for_the_simulated_cloud_is_the_least_that_its_driver_needs() {
+fn the_shipped_grants_for_the_simulated_cloud_are_minimal() {
     let text = std::fs::read_to_string(root().join("sim/grants.yaml")).unwrap();
     let mut asked = recorded("sim");
     let port = RequestTarget::parse(&Method::GET, &asked[0].url).unwrap().port();

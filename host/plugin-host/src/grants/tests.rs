@@ -66,7 +66,7 @@ fn nothing_written_is_nothing_granted() {
 }
 
 #[test]
-fn what_grants_cannot_mean_is_an_error_that_names_it() {
+fn invalid_grants_are_an_error_that_names_the_problem() {
     refused("egres: []", "egres");
     refused("egress: [{ host: a.com, path: [/] }]", "path");
     refused("limits: { memory: 1 }", "memory");
@@ -248,7 +248,7 @@ fn every_notation_of_an_address_is_the_address() {
 }
 
 #[test]
-fn what_programs_read_differently_has_no_target() {
+fn an_ambiguous_url_has_no_target() {
     let table = [
         ("https://user@a.com/", TargetError::UserInfo),
         ("https://user:pass@a.com/", TargetError::UserInfo),
@@ -281,7 +281,7 @@ fn what_programs_read_differently_has_no_target() {
 }
 
 #[test]
-fn what_is_sent_is_what_was_judged() {
+fn the_sent_request_is_the_checked_request() {
     let sent = |url: &str| target(url).unwrap().uri().unwrap().to_string();
     assert_eq!(sent("https://A.com.:443/x/../y?q=%20#f"), "https://a.com/y?q=%20");
     assert_eq!(sent("http://[::FFFF:1.2.3.4]:81"), "http://1.2.3.4:81/");
@@ -320,7 +320,7 @@ fn signs(scheme_grants: &Grants, service: &str, region: &str, host: &str) -> Res
 }
 
 #[test]
-fn what_is_signed_is_named_by_scheme_service_region_and_host() {
+fn refusals_to_sign_name_scheme_service_region_and_host() {
     let some = grants(AUTH);
     assert_eq!(signs(&some, "ec2", "eu-west-1", "ec2.eu-west-1.example.com"), Ok(()));
     assert_eq!(signs(&some, "ec2", "us-east-1", "127.0.0.1"), Ok(()));

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_policy_says_about_itself_is_whole_and_visible_or_refused() {
+    fn a_policys_description_is_whole_and_visible_or_refused() {
         let says = |name: &str, version: &str, schema: Option<usize>| {
             checked(name.to_owned(), version.to_owned(), schema.map(|bytes| "x".repeat(bytes)))
         };

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_component_is_named() {
+    fn a_text_that_is_no_component_is_named() {
         check(b"", "it is not WebAssembly: it starts with ");
         check(b"\x7fELF code", "it is not WebAssembly: it starts with 7f454c4620636f64");
         check(

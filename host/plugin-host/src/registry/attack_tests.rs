@@ -232,7 +232,7 @@ fn a_record_is_kept_while_its_plugin_is_loaded_again() {
 }
 
 #[test]
-fn what_a_host_has_written_is_read_back_for_this_plugin_and_this_content() {
+fn a_hosts_record_is_read_back_for_this_plugin_and_this_content() {
     let content = RawConfigMap::default().fingerprint();
     let of = |plugin: &str, status: &serde_json::Value| {
         let annotations = BTreeMap::from([("machinist.dev/status".to_owned(), status.to_string())]);

@@ -87,7 +87,7 @@ fn a_signed_rollback_is_a_bundle_with_a_higher_counter() {
 }
 
 #[test]
-fn what_serves_goes_on_until_the_higher_counter_is_ready() {
+fn the_serving_version_stays_until_the_higher_counter_is_ready() {
     let mut world = World::new();
     world.signed("one", 10, Some(1), ("v1", WHOLE));
     let declaration = world.declare("aws", "one", 10, "v2");

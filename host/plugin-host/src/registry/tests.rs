@@ -130,7 +130,7 @@ fn the_version_created_last_serves_whatever_was_loaded_last() {
 }
 
 #[test]
-fn what_served_before_goes_on_when_its_source_turns_bad() {
+fn the_serving_version_stays_when_its_source_turns_bad() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let bad = world.declare("sim", "one", 10, "bad");
@@ -161,7 +161,7 @@ fn a_changed_source_serves_its_new_content() {
 }
 
 #[test]
-fn what_arrives_for_an_older_declaration_is_ignored() {
+fn results_for_an_older_declaration_are_ignored() {
     let mut world = World::new();
     let first = world.declare("sim", "one", 10, "first");
     let second = world.declare("sim", "one", 10, "second");
@@ -233,7 +233,7 @@ fn loading_is_over_when_every_declaration_has_an_end() {
 }
 
 #[test]
-fn who_waits_for_somebody_else_is_not_being_loaded() {
+fn a_version_that_waits_for_another_is_not_being_loaded() {
     let mut world = World::new();
     let index = world.declare("sim", "one", 10, "index");
     let stage = Stage::Waiting { reason: "waits for part 2 of 3".to_owned() };
@@ -254,7 +254,7 @@ fn a_driver_and_a_policy_of_one_name_do_not_take_each_others_place() {
 }
 
 #[test]
-fn a_source_that_changes_its_role_gives_up_what_it_held() {
+fn a_source_that_changes_its_role_gives_up_its_version() {
     let mut world = World::new();
     world.ready("zone!", "older", 1, &[], "older");
     world.ready("zone", "driver", 2, &["sim"], "driver");
@@ -281,7 +281,7 @@ fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted()
 }
 
 #[test]
-fn what_is_withdrawn_answers_nothing_while_another_can() {
+fn a_withdrawn_version_answers_nothing_while_another_can() {
     for source in ["one", "two"] {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
@@ -335,7 +335,7 @@ fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
 }
 
 #[test]
-fn what_was_before_keeps_no_provider_from_others() {
+fn an_earlier_version_keeps_no_provider_from_others() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["simulated"], "v2");
@@ -408,7 +408,7 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
 }
 
 #[test]
-fn what_serves_and_is_withdrawn_is_known_to_be() {
+fn a_serving_version_that_is_withdrawn_is_marked() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.set_eligibility("one", withdrawn());

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_stands_alone_and_with_the_digest_of_the_whole() {
+    fn an_index_is_the_only_component_and_has_the_digest_of_the_whole() {
         let digest = "ab".repeat(32);
         let index = INDEX.replace("\"aa\"", &format!("\"{digest}\""));
         let with_index = |raw: &mut RawConfigMap| {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_writes_itself_is_no_new_content() {
+    fn the_hosts_own_annotations_are_no_new_content() {
         let before = driver();
         let mut annotated = driver();
         annotated.annotations.insert("machinist.dev/plugin-status".to_owned(), "{}".to_owned());

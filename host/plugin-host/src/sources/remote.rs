@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_pinned_by_what_the_host_has_written_until_it_is_asked_for_anew() {
+    fn a_tag_is_pinned_by_the_status_until_it_is_requested_again() {
         let manifest = ContentDigest::of(b"manifest");
         let mut map = map("ghcr.io/acme/aws:1");
         assert_eq!(target(&map), "ghcr.io/acme/aws:1");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_stands_alone_and_names_an_artifact() {
+    fn a_reference_is_the_only_component_and_names_an_artifact() {
         assert!(target(&map("aws:1")).starts_with("oci is wrong: \"aws:1\" names no registry"));
         let mut both = map("ghcr.io/aws:1");
         both.binary_data.insert("plugin.wasm".to_owned(), bytes::Bytes::new());

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_comes_out() {
+    fn packed_bytes_are_unpacked() {
         for encoding in Encoding::ALL {
             assert_eq!(packed(encoding, &noise()).unpack().expect("unpacks"), noise(), "{encoding}");
         }

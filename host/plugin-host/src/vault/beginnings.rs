@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_begin_alike_are_told_apart() {
+    fn values_that_begin_alike_are_distinguished() {
         let values = ["password-one", "password-two-longer"];
         assert_eq!(found(&values, "a password-one b"), [2..14]);
         assert_eq!(found(&values, "password-two-longer"), [0..19]);

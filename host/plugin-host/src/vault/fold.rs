@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_stays() {
+    fn a_text_that_is_no_escape_stays() {
         check(b"100% of C:\\data & more; 5%zz", "100ofcdatamore5zz");
         check(b"\\\\server\\share %2", "servershare2");
         check(b"&unknown; &#; &#x; &", "unknownx");

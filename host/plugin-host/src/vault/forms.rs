@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_a_machine_has_drawn_are_told_from_those_of_people() {
+    fn random_words_are_distinguished_from_words_of_people() {
         for word in [
             "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
             "3f786850e387550fdab836ed7e6dc881de23001b",

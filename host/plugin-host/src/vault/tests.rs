@@ -226,7 +226,7 @@ fn short_values_and_other_text_stay() {
 }
 
 #[test]
-fn what_a_placeholder_sent_disappears_too() {
+fn values_that_a_placeholder_sent_disappear_too() {
     let vault = vault(PLACES);
     let token = vault
         .placeholder(vault.user_data().unwrap(), &[PlaceholderEncoding::Gzip, PlaceholderEncoding::Base64])
@@ -349,7 +349,7 @@ const LIVE: &str = "ya29.a0AfH6SMBx7Qk2Zt9Lw";
 const MACHINE: &str = "#cloud-config\n# a line that is long enough\nbootstrap: abcdef.0123456789abcdef\n";
 
 #[test]
-fn what_is_known_has_an_end() {
+fn known_values_expire() {
     let now = Arc::new(Mutex::new(Timestamp::UNIX_EPOCH));
     let clock = Arc::clone(&now);
     let known = KnownValues::new(Arc::new(move || *clock.lock().unwrap())).to(&PluginName::new("p"));

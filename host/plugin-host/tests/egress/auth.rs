@@ -77,7 +77,7 @@ async fn a_marked_request_arrives_with_a_signature_that_a_cloud_would_take() {
 }
 
 #[tokio::test]
-async fn what_is_signed_is_what_placeholders_became() {
+async fn the_signature_covers_the_substituted_values() {
     let server = Server::http(|_| ok("")).await;
     let host = host_at("2026-03-01T12:00:00Z");
     let call = call(&host, &server);
@@ -240,7 +240,7 @@ async fn an_echo_of_the_signature_and_the_keys_is_scrubbed() {
 }
 
 #[tokio::test]
-async fn what_only_the_host_may_say_is_taken_from_servers() {
+async fn headers_of_the_host_are_removed_from_answers_of_servers() {
     let server = Server::http(|_| {
         let mut response = ok("");
         for name in ["machinist-auth", "machinist-throttled", "machinist-clock-skew", "machinist-other"] {

@@ -64,7 +64,7 @@ async fn name_and_password_arrive_as_basic() {
 }
 
 #[tokio::test]
-async fn what_is_not_granted_is_refused_by_name() {
+async fn ungranted_requests_are_refused_by_name() {
     let server = Server::http(|_| ok("")).await;
     let names = Names::default().with("a.test", &[&["127.0.0.1"]]);
     let good = [("token", TOKEN), ("username", "u"), ("password", PASSWORD)];

@@ -216,7 +216,7 @@ async fn attack_an_answer_that_is_packed_in_spite_of_identity() {
 }
 
 #[tokio::test]
-async fn what_is_packed_stays_packed_where_there_is_no_secret() {
+async fn packed_answers_stay_packed_without_secrets() {
     let server = packing("gzip").await;
     let host = Host::new(&names());
     let answer = host.call(&named("a.test", server.port)).get(&url(&server, "a.test", "/")).await.unwrap();

@@ -73,7 +73,7 @@ async fn a_client_shows_its_secret_in_the_form_or_as_basic() {
 }
 
 #[tokio::test]
-async fn a_tenant_of_the_secret_stands_in_the_url_and_leads_nowhere_else() {
+async fn a_tenant_of_the_secret_is_in_the_url_and_leads_nowhere_else() {
     let scheme = Scheme::ClientCredentials;
     let auth = |port| format!("token-url: 'http://127.0.0.1:{port}/{{tenantID}}/oauth2/v2.0/token'");
     for (tenant, path) in [

@@ -171,7 +171,7 @@ async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
 }
 
 #[tokio::test]
-async fn each_step_of_a_load_is_told() {
+async fn each_step_of_a_load_is_reported() {
     use futures::StreamExt as _;
 
     let world = World::cold(|_| {});

@@ -95,7 +95,7 @@ async fn a_call_that_broke_may_have_happened_only_once_a_request_has_left() {
 }
 
 #[tokio::test]
-async fn floods_of_output_are_dropped_and_the_call_goes_on() {
+async fn floods_of_output_are_dropped_and_the_call_continues() {
     // Ten thousand calls of the host take their time on a busy machine, and time is not what this is about.
     let (world, _) = granted("limits: { memory_mib: 32, cpu_ms: 2500, deadline_ms: 3000 }").await;
     for spec in [r#"{"do":"log"}"#, r#"{"do":"stderr","lines":10000,"bytes":100}"#] {

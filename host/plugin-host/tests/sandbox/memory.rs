@@ -91,7 +91,7 @@ async fn a_value_that_a_driver_was_shown_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_in_memory_when_a_call_breaks_is_shown_too() {
+async fn the_memory_of_a_broken_call_is_shown_too() {
     let scan = Scan::for_values(&[("token", TOKEN)]);
     let world = scan.world();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");

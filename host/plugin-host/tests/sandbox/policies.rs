@@ -190,7 +190,7 @@ async fn a_huge_answer_is_not_copied() {
 }
 
 #[tokio::test]
-async fn who_sleeps_meets_the_deadline() {
+async fn a_sleeping_driver_meets_the_deadline() {
     check_limit(r#"{"do": "sleep"}"#, Limit::Deadline).await;
 }
 
@@ -206,7 +206,7 @@ async fn a_panic_is_a_trap_with_its_message() {
 }
 
 #[tokio::test]
-async fn an_odd_answer_becomes_one_that_can_be_shown() {
+async fn an_unusual_answer_becomes_one_that_can_be_shown() {
     let world = World::new();
     world.ready(odd(r#"{"do": "odd-answer"}"#)).await;
     let answer = ask(&world, "odd", question()).await.expect("answers");
@@ -218,7 +218,7 @@ async fn an_odd_answer_becomes_one_that_can_be_shown() {
 }
 
 #[tokio::test]
-async fn the_clock_stands_at_now_and_nothing_differs_between_two_calls_or_hosts() {
+async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let world = World::new();
@@ -287,7 +287,7 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn problems_are_named() {
     let world = World::new();
     let check = async |map: Map, expected: &str| {
         let reason = world.rejected(map).await;

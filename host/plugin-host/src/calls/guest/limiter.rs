@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_takes_of_the_budget_and_breaks_where_that_ends() {
+    fn growth_takes_from_the_budget_and_breaks_at_its_end() {
         let total_bytes = 4 << 20;
         let budget = Budget::new(Some(total_bytes), &Metrics::new());
         let account = budget.of_plugin(&PluginName::new("one"), Gauge::default());

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_named() {
+    fn an_invalid_network_is_named() {
         assert_eq!(DeniedNetworks::parse(" , "), Ok(DeniedNetworks::default()));
         for (list, wrong) in
             [("10.0.0.0/33", "10.0.0.0/33"), ("::/0,example.com", "example.com"), ("1.2.3", "1.2.3")]

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_no_strings() {
+    fn a_text_that_is_no_json_has_no_strings() {
         for text in ["", "{", "{\"a\":\"b\"", "{\"a\":\"b\"} x", "a=b", "{'a':'b'}"] {
             assert_eq!(strings(text), None, "{text}");
         }

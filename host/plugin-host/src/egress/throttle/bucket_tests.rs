@@ -49,7 +49,7 @@ impl World {
 }
 
 #[test]
-fn an_account_is_free_until_it_is_told() {
+fn an_account_is_free_until_the_cloud_complains() {
     let mut world = World::new();
     for _ in 0..10_000 {
         assert_eq!(world.enter(), Entry::Go);
@@ -57,7 +57,7 @@ fn an_account_is_free_until_it_is_told() {
 }
 
 #[test]
-fn what_the_cloud_asks_for_is_waited_for_and_then_one_goes() {
+fn after_the_pause_that_the_cloud_asks_for_one_request_goes() {
     let mut world = World::new();
     world.enter();
     world.slow_down(Some(7 * SECOND));
@@ -75,7 +75,7 @@ fn a_pause_without_end_ends_after_an_hour() {
 }
 
 #[test]
-fn who_comes_first_goes_first() {
+fn requests_go_in_the_order_of_arrival() {
     let mut world = World::new();
     world.slow_down(Some(SECOND));
     let mut tickets = Vec::new();
@@ -115,7 +115,7 @@ fn a_turn_behind_the_deadline_is_no_turn() {
 }
 
 #[test]
-fn deletions_and_looks_pass_creates_and_creates_are_not_forgotten() {
+fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
     let mut world = World::new();
     world.slow_down(Some(SECOND));
     let far = world.now + FAR;
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: tier::cases(500), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_turns_are_in_order_paced_and_come(events in prop::collection::vec(event(), 1..120)) {
+    fn turns_are_in_order_and_paced_and_always_come(events in prop::collection::vec(event(), 1..120)) {
         let mut world = World::new();
         world.pass(10 * SECOND);
         // Ticket, deadline; in the order in which they came.

@@ -221,7 +221,7 @@ fn an_account_that_nobody_waits_for_and_that_nobody_complains_about_is_free_agai
 }
 
 #[test]
-fn a_pace_that_nobody_uses_does_not_grow() {
+fn an_unused_pace_does_not_grow() {
     let start = Instant::now();
     let mut pace = Pace::new(start);
     (0..100).for_each(|_| pace.sent(start));

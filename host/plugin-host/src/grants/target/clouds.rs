@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regions_are_told_from_buckets() {
+    fn regions_are_distinguished_from_buckets() {
         for region in [
             "eu-west-1",
             "us-gov-west-1",

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_host_takes_away_meanwhile_is_no_failure() {
+    fn files_that_another_host_removes_meanwhile_are_no_failure() {
         let folder = tempfile::tempdir().expect("a folder");
         let is_over = AtomicBool::new(false);
         let others = |prefix: &'static str, suffix: &'static str| {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_named_and_what_only_looks_like_one_does_no_harm() {
+    fn tokens_are_named_and_similar_texts_do_no_harm() {
         let token = format!("{PLACEHOLDER_PREFIX}{}", "7".repeat(25));
         let placeholder = Placeholder {
             key: "token".to_owned(),

@@ -77,7 +77,7 @@ fn the_secrets_of_a_shadow_are_its_own() {
 }
 
 #[test]
-fn time_goes_on_where_the_recording_ends() {
+fn time_continues_where_the_recording_ends() {
     let player = player(&[], Playing::Replay);
     let read: Vec<u64> = (0..4).map(|_| player.wall_ns()).collect();
     assert_eq!(read, [5, 6, 1_000_006, 2_000_006]);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_has_decided_is_read_back() {
+    fn a_hosts_decision_is_read_back() {
         assert_eq!(decisions(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
         assert_eq!(
             decisions(&[(STATUS_ANNOTATION, status("withdrawn"))]),

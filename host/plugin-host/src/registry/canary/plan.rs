@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_a_small_share_is_in_a_larger_one() {
+    fn a_machine_in_a_small_share_is_in_a_larger_one() {
         let (small, large) = (terms("{mode: canary, share: 5%}"), terms("{mode: canary, share: 50%}"));
         for uid in 0..1_000 {
             let caller = machine("a", uid);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_neither_class_nor_machine_stays() {
+    fn a_call_without_class_and_machine_stays() {
         let terms = terms("{mode: canary, share: 100%}");
         assert_eq!(side(&terms, &Caller::default()), TrialSide::Stable);
         assert_eq!(side(&terms, &Caller { class: Some("a".to_owned()), machine: None }), TrialSide::New);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_again_and_again_counts_once_and_by_the_last_answer() {
+    fn repeated_calls_count_once_and_by_the_last_answer() {
         let mut record = TrialRecord::new(Timestamp::UNIX_EPOCH);
         let answered = CallOutcome::Answered(Duration::ZERO);
         for (lot, outcome) in [

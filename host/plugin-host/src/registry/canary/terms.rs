@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shadow_is_promoted_by_itself_only_where_that_is_said() {
+    fn a_shadow_is_promoted_only_by_a_person_or_its_terms() {
         let terms = |text: &str| Release::parse(text).expect("terms");
         assert!(terms("mode: canary").promotes_itself);
         assert!(!terms("mode: shadow").promotes_itself);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn problems_are_named() {
         check("mode: slowly", "mode: unknown variant `slowly`");
         check("{mode: canary, shares: 1%}", "unknown field `shares`");
         check("{mode: canary, share: ten}", "share is \"ten\": per cent from 0% to 100%");

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_is_read_when_two_looks_find_it_alike() {
+    fn a_file_that_is_written_is_read_after_two_equal_scans() {
         let (half, whole) = (Some(file(5, 0, 0)), Some(file(9, 0, 0)));
         let scans = scans(&[half.clone(), whole.clone(), whole.clone(), whole]);
         assert_eq!(scans, [vec![], vec![], read(), vec![]]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_renamed_after_its_last_write_or_lies_there_for_long_is_read_at_once() {
+    fn a_renamed_or_old_file_is_read_at_once() {
         assert_eq!(scans(&[Some(file(9, 1, 0))]), [read()]);
         assert_eq!(scans(&[Some(file(9, 60, 60))]), [read()]);
         assert_eq!(scans(&[Some(file(9, 2, 2))]), [vec![]]);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_once_may_be_on_its_way_back() {
+    fn a_plugin_that_is_absent_once_may_come_back() {
         let there = Some(file(9, 60, 60));
         let gone = vec![Due::Gone("sim".to_owned())];
         assert_eq!(scans(&[there.clone(), None, there.clone()]), [read(), vec![], vec![]]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_is_read_again() {
+    fn a_failed_read_is_repeated() {
         let mut known = KnownPlugins::default();
         let scan = || BTreeMap::from([("sim".to_owned(), file(9, 60, 60))]);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_meaning_is_told_of_once() {
+    fn an_invalid_name_is_reported_once() {
         let mut known = KnownPlugins::default();
         let names = ["README".to_owned()];
         assert_eq!(known.invalid(&names), names);

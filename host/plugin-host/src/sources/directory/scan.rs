@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_are_plugins_and_the_rest_is_odd() {
+    fn files_and_folders_are_plugins_and_the_rest_is_invalid() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for name in

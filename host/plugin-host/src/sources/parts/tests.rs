@@ -93,7 +93,7 @@ impl Three {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_place() {
+fn a_missing_part_is_named_with_its_place() {
     let mut three = Three::new();
     assert_eq!(three.says(), "abcdefgh");
     three.parts.remove("x-2");
@@ -103,7 +103,7 @@ fn what_is_missing_is_named_with_its_place() {
 }
 
 #[test]
-fn what_does_not_fit_its_place_is_wrong_whatever_is_missing() {
+fn a_part_that_does_not_fit_is_wrong_even_if_others_are_missing() {
     let mut three = Three::new();
     three.parts.remove("x-1");
     three.place("x-3").number = 2;
@@ -148,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: tier::cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_split_comes_together_in_every_order_of_arrival((bytes, size, order) in cases()) {
+    fn split_parts_assemble_in_every_order_of_arrival((bytes, size, order) in cases()) {
         // Packing with zstd takes longer than all the rest.
         for encoding in [Encoding::None, Encoding::Gzip] {
             let packed = Bytes::from(encoding.pack(&bytes).unwrap());

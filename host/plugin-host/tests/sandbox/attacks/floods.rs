@@ -144,7 +144,7 @@ const ODD: [&str; 14] = [
 
 /// Neither a field of an answer nor a panic's message harms its readers.
 #[tokio::test]
-async fn attack_odd_texts_in_every_field() {
+async fn attack_unusual_texts_in_every_field() {
     let scene = Scene::new().await;
     let fields = ["provider-id", "node-name", "address", "failure-domain", "condition", "last-known-state"];
     for kind in ODD {
@@ -225,7 +225,7 @@ async fn attack_endless_and_forged_texts() {
 }
 
 #[tokio::test]
-async fn attack_odd_texts_in_requests_and_settings() {
+async fn attack_unusual_texts_in_requests_and_settings() {
     let scene = Scene::new().await;
     for kind in ODD {
         let plan = json!({ "do": "fetch", "method": "POST", "url": scene.url("cloud.test", "/"), "body": { "odd": kind } });

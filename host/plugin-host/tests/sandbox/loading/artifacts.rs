@@ -110,7 +110,7 @@ async fn a_component_is_pinned_by_its_digest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_registry_answers_wrongly_does_not_replace_what_serves() {
+async fn a_wrong_answer_of_a_registry_does_not_replace_the_serving_version() {
     let shop = shop(Door::Open).await;
     let world = World::cold(|settings| {
         settings.registry.silence = Duration::from_secs(2);
@@ -192,7 +192,7 @@ async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_starts_without_its_registry_goes_on_with_what_it_had() {
+async fn a_host_that_starts_without_its_registry_serves_its_kept_versions() {
     let folder = tempfile::tempdir().unwrap();
     let shop = shop(Door::Open).await;
     let digest = shop.push("1", "kept").await;

@@ -101,7 +101,7 @@ fn rename(folder: &Path, name: &str, bytes: &[u8]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lies_there_at_the_start_is_declared_when_the_watch_begins() {
+async fn plugins_that_are_there_at_the_start_are_declared_when_the_watch_begins() {
     let scene = Scene::with(settings(), |root| put(root, "plain", "1.0.0")).await;
     assert!(scene.report("plain").is_some());
     scene.serving("plain", "1.0.0").await;
@@ -144,7 +144,7 @@ async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_comes_after_it_the_version_that_serves_goes_on() {
+async fn the_serving_version_stays_whatever_follows() {
     let scene = Scene::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
@@ -280,7 +280,7 @@ async fn a_directory_that_is_not_there_yet_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_signatures_are_required_later_all_sources_are_judged_anew_and_what_serves_goes_on() {
+async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_serve() {
     let key = SigningKey::generate().expect("a key");
     let mut loose = settings();
     loose.trust.keys = Keyring::parse("ours", &key.public_pem()).expect("a key");

@@ -128,7 +128,7 @@ async fn parts_in_every_encoding_are_a_plugin() {
 }
 
 #[tokio::test]
-async fn whatever_arrives_last_completes_the_plugin() {
+async fn the_last_part_completes_the_plugin_in_any_order() {
     let orders = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]];
     for order in orders {
         let (world, cut) = (World::new(), cut("1.0.0"));

@@ -212,7 +212,7 @@ fn with_tail_call(component: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_the_baseline_compiler_does_not_know_is_compiled_without_optimisation() {
+async fn code_that_the_baseline_compiler_lacks_is_compiled_without_optimisation() {
     let world = World::cold(|settings| settings.optimised_at_once_bytes = 0);
     let map = Map::plain("plain", "1.0.0", &["plain"]).binary("plugin.wasm", with_tail_call(&plain()));
     let report = world.ready(map).await;
@@ -236,7 +236,7 @@ async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
 }
 
 #[tokio::test]
-async fn what_somebody_waits_for_does_not_wait_for_an_optimising_compiler() {
+async fn urgent_code_does_not_wait_for_an_optimising_compiler() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = first_code(&folder.path().join("code"));
     // It never ends.

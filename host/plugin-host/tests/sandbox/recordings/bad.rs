@@ -50,7 +50,7 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
 }
 
 #[tokio::test]
-async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() {
+async fn a_recording_that_cannot_be_played_is_reported_and_the_next_one_is_played() {
     let good = one().await;
     let change = |change: &dyn Fn(&mut Recording)| {
         let mut changed = good.clone();

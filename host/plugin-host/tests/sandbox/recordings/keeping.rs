@@ -86,7 +86,7 @@ async fn calls_go_on_when_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_is_told_at_the_start() {
+async fn an_unusable_folder_is_reported_at_the_start() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let error =
         machinist_plugin_host::PluginHost::start(recording_into(file.path())).err().expect("is refused");

@@ -41,7 +41,7 @@ async fn a_life_is_replayed_bit_for_bit_without_its_cloud() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_another_version_does_otherwise_is_told_by_its_place() {
+async fn differences_of_another_version_are_reported_by_their_place() {
     let (recordings, url) = life().await;
     // As if an older version had asked otherwise.
     let mut create = of(&recordings, "CreateMachine").clone();

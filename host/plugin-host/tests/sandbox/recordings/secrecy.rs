@@ -71,7 +71,7 @@ async fn a_life_is_recorded_without_its_secrets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_component_was_shown_and_spreads_everywhere_is_masked() {
+async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
     let echo = echo_server();
     let folder = tempfile::tempdir().expect("a folder");
     let world = World::with(recording_into(folder.path()));

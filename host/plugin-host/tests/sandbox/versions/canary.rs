@@ -176,7 +176,7 @@ async fn a_person_ends_a_trial_by_an_annotation() {
 }
 
 #[tokio::test]
-async fn what_was_decided_holds_for_the_next_start_of_the_host() {
+async fn decisions_hold_after_a_restart_of_the_host() {
     let world = World::new();
     let report = on_trial(&world, newer("{mode: canary, share: 100%}")).await;
     let (digest, content) = (report.digest.expect("a digest"), report.content.expect("content"));
@@ -200,7 +200,7 @@ async fn what_was_decided_holds_for_the_next_start_of_the_host() {
 }
 
 #[tokio::test]
-async fn what_was_withdrawn_and_is_alone_after_a_restart_deletes_and_makes_nothing() {
+async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_nothing() {
     let world = World::new();
     let map = || Map::plain("plain-1", "2.0.0", &["plain"]).plugin("plain");
     let report = world.ready(map()).await;

@@ -122,7 +122,7 @@ async fn a_version_that_does_the_same_is_asked_without_its_cloud_and_answers_nob
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_write_is_told_and_never_sent() {
+async fn another_write_is_reported_and_never_sent() {
     let sky = Sky::new().await;
     let report = sky.shadow(renamed(&sim(), "/v1/vms", "/v2/vms"), "").await;
     sky.life(1).await;
@@ -293,7 +293,7 @@ async fn traps_withdraw_it_and_no_caller_meets_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_hangs_delays_nobody_and_what_finds_no_room_is_counted() {
+async fn a_shadow_that_hangs_delays_no_call_and_dropped_calls_are_counted() {
     let world = World::new();
     let report = hostile(&world, "{mode: shadow, share: 100%}").await;
     let since = Instant::now();
@@ -358,7 +358,7 @@ async fn too_many_differences_withdraw_it_where_that_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_shadow_was_shown_is_in_no_report() {
+async fn values_that_a_shadow_saw_are_in_no_report() {
     let world = World::new();
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
