@@ -5,8 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use machinist_core::value::id::{PluginName, ProviderName};
-use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, ReleaseReport};
+use machinist_plugin_host::{Decision, DirectoryReport, KeptLines, PluginHost, PluginReport, ReleaseReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

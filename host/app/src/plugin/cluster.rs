@@ -2,8 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::shown;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::{RawConfigMap, shown};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

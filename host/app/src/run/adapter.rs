@@ -12,13 +12,10 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
-use machinist_plugin_host::registry::canary::Release;
-use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
-use machinist_plugin_host::sources::remote::Resolved;
+use machinist_plugin_host::keys::POLICY_KIND;
 use machinist_plugin_host::{
-    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, ReadyReport, ReleaseReport,
-    SourceId,
+    CodeTier, Decision, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap,
+    ReadyReport, Release, ReleaseReport, Resolved, SourceId,
 };
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,

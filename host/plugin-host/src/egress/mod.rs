@@ -52,8 +52,10 @@ use crate::vault::Vault;
 
 pub use auth::sigv4;
 pub use connection::denied::DeniedNetworks;
-pub use connection::resolve::{Resolve, SystemResolver};
-pub use failure::{AuthReason, Failure, Reason};
+pub use connection::resolve::Resolve;
+pub(crate) use connection::resolve::SystemResolver;
+pub(crate) use failure::Failure;
+pub use failure::Reason;
 pub use session::Session;
 
 pub(crate) use fuzz::{cloud_says, sent, token_answer};
@@ -74,10 +76,10 @@ pub struct RefusalNotice {
 }
 
 /// Receives each refused request. Must not block.
-pub type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
+pub(crate) type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
 
 /// The time on the wall, for signatures, for the end of keys, and for the clocks of drivers.
-pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// How the host speaks to clouds, the same for all plugins.
 #[derive(Clone)]

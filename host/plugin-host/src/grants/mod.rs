@@ -33,21 +33,25 @@ use http::{HeaderMap, HeaderName, Method};
 use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
-pub use auth::{
-    AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,
-    ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
-    NamePattern, RolePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
+pub(crate) use auth::{
+    AssertionKey, AuthDenial, AuthScheme, AuthWanted, AuthWish, BasicGrant, BearerGrant, ClientAuth,
+    ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys, RolePattern,
+    SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
 };
-pub use form::FormCondition;
-pub use limits::RawLimits;
-pub use secret::{GrantedPlace, JsonPointer, RequestPlace, SecretGrant, SecretKey};
-pub use shadow::{ReadCredentials, ShadowRead};
+pub use auth::{AuthGrant, AuthWay, NamePattern};
+pub(crate) use form::FormCondition;
+pub(crate) use limits::RawLimits;
+pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
+pub(crate) use secret::{JsonPointer, SecretKey};
+pub(crate) use shadow::ShadowRead;
+pub use target::RequestTarget;
+pub use target::address::AddressClass;
+pub(crate) use target::address::AddressClasses;
 pub(crate) use target::address::embedded;
-pub use target::address::{AddressClass, AddressClasses};
 pub use target::host::{Host, HostPattern};
 pub use target::path::PathPattern;
 pub use target::regions::{REGION, is_region_name, regions_of};
-pub use target::{METHODS, RequestTarget, Scheme, TargetError};
+pub(crate) use target::{METHODS, Scheme};
 
 pub(crate) use auth::{is_name, is_normal_path, is_scope};
 pub(crate) use override_header::{is_override, is_range};

@@ -21,7 +21,7 @@ pub struct ShadowRead {
 
 /// Whether a read of a shadow is made with credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadCredentials {
+pub(crate) enum ReadCredentials {
     /// A request that would carry some is not sent.
     #[default]
     Never,

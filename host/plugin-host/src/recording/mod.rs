@@ -27,7 +27,7 @@
 
 mod clock;
 mod difference;
-pub mod files;
+pub(crate) mod files;
 mod model;
 mod recorder;
 mod replay;
@@ -46,20 +46,18 @@ use crate::calls::bindings::driver::machinist::host::log::Level;
 use crate::calls::guest::log::is_enabled;
 use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 
-pub use difference::change::Change;
+pub(crate) use difference::change::Change;
 pub use difference::{Difference, difference};
 pub use files::archive::RecordSettings;
-pub use model::{
-    Clocks, End, Exchange, ExchangeOutcome, FORMAT, KeyFact, Levels, LimitsTaken, LogEntry, Placeholder,
-    Prefix, Recording, Reveal, Secrets,
-};
+pub use model::{End, Exchange, ExchangeOutcome, FORMAT, KeyFact, Recording};
+pub(crate) use model::{Levels, LimitsTaken, LogEntry, Secrets};
 pub use recorder::body::Body;
 pub use replay::{ReplayError, Replayed};
 pub use wire_error::WireError;
 
 pub(crate) use files::archive::Archive;
 pub(crate) use recorder::Beginning;
-pub use replay::player::{NoSeed, Player, Playing};
+pub(crate) use replay::player::{NoSeed, Player, Playing};
 pub(crate) use replay::replay;
 pub(crate) use wire::Wire;
 

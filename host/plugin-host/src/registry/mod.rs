@@ -35,7 +35,7 @@ use machinist_core::value::id::ProviderName;
 use crate::sources::configmap::Fingerprint;
 use crate::sources::{Age, PluginKey, Role, SourceId};
 
-pub mod canary;
+pub(crate) mod canary;
 pub(crate) mod catalog;
 pub(crate) mod claims;
 mod counters;
@@ -44,7 +44,7 @@ pub(crate) mod quarantine;
 pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod shadow_calls;
-pub mod state;
+pub(crate) mod state;
 
 use claims::{Admission, Claim};
 

@@ -10,15 +10,15 @@
 //! | `encoding`, `unpack` | packed components, unpacked within a limit |
 //! | `age` | the order of a plugin's versions |
 
-pub mod age;
-pub mod configmap;
+pub(crate) mod age;
+pub(crate) mod configmap;
 pub(crate) mod directory;
 mod encoding;
 pub(crate) mod fetch;
 pub(crate) mod part_store;
-pub mod parts;
-pub mod registries;
-pub mod remote;
+pub(crate) mod parts;
+pub(crate) mod registries;
+pub(crate) mod remote;
 pub(crate) mod unpack;
 
 use std::fmt;
@@ -33,9 +33,10 @@ use crate::health_policy::{PolicyTerms, PolicyTermsError};
 use crate::loading::digest::{Digest, NotADigest};
 use crate::registry::canary::{Release, ReleaseError};
 
-pub use age::Age;
+pub(crate) use age::Age;
 pub use encoding::Encoding;
-pub use unpack::{Packed, UnpackError};
+pub use unpack::Packed;
+pub(crate) use unpack::UnpackError;
 
 /// Stands where a ConfigMap has its namespace. No namespace can be called so.
 pub(crate) const DIRECTORY: &str = "directory:";

@@ -41,7 +41,7 @@ pub struct Resolved {
 
 /// Where the bytes of a component are.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     Here(Packed),
     Remote(Remote),
 }

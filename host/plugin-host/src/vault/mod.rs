@@ -42,8 +42,9 @@ use zeroize::Zeroizing;
 use crate::grants::{Grants, SecretKey};
 
 pub use encode::PlaceholderEncoding;
-pub use scrub::{MASK, SCRUBBED_FROM_BYTES};
-pub use scrubber::Scrubber;
+pub use scrub::MASK;
+pub(crate) use scrub::SCRUBBED_FROM_BYTES;
+pub(crate) use scrubber::Scrubber;
 
 pub(crate) use known::{KnownTo, KnownValues};
 
@@ -53,14 +54,14 @@ use scrub::{Needles, masked};
 use search::Search;
 
 /// How many placeholders one call may hold, as the contract says.
-pub const PLACEHOLDERS_PER_CALL: usize = 256;
+pub(crate) const PLACEHOLDERS_PER_CALL: usize = 256;
 /// The limit of all encodings together: the host makes each of them, keeps it, and searches each answer and log line
 /// for it. The largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50 KB.
 const ENCODED_BYTES_PER_CALL: usize = 2 << 20;
 /// How many encodings one placeholder may have.
-pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
+pub(crate) const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
-pub const PREFIX_BYTES: usize = 64;
+pub(crate) const PREFIX_BYTES: usize = 64;
 
 /// The prefix of every placeholder. Only lower case and digits, so that nothing on the way changes it.
 pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";

@@ -19,7 +19,7 @@ use super::beginnings::Beginnings;
 use super::encode::json_inside;
 
 /// Shorter values are not scrubbed.
-pub const SCRUBBED_FROM_BYTES: usize = 8;
+pub(crate) const SCRUBBED_FROM_BYTES: usize = 8;
 /// Longer values are not looked for in exact spellings.
 const EXACT_BYTES: usize = 1024;
 /// The text in the place of a value.

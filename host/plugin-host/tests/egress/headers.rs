@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, Response};
-use machinist_plugin_host::vault::Refusal;
+use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;

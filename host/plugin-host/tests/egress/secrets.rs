@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::PlaceholderEncoding;
+use machinist_plugin_host::testing::PlaceholderEncoding;
 
 use super::server::{Server, ok, read_request, write_pieces};
 use super::{Call, Host, Method, Names, WasiError, named, request};

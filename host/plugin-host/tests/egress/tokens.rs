@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::Refusal;
+use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
-use machinist_plugin_host::{InspectedCall, MemoryInspector};
+use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
 use crate::world::{Map, World, class, request, settings};
 
@@ -264,7 +264,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut host_settings = settings();
     host_settings.memory_inspector = Some(scan.clone());
-    let record = machinist_plugin_host::recording::RecordSettings {
+    let record = machinist_plugin_host::RecordSettings {
         folder: folder.path().to_owned(),
         plugins: Default::default(),
         limit_bytes: 64 << 20,
@@ -322,8 +322,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
     assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
     assert!(outputs.iter().all(|outputs| outputs.contains("***")), "each was shown the echo: {outputs:#?}");
-    let recordings =
-        machinist_plugin_host::recording::files::folder::read_all(folder.path()).expect("recordings");
+    let recordings = machinist_plugin_host::read_recordings(folder.path()).expect("recordings");
     assert!(recordings.len() >= outputs.len(), "{}", recordings.len());
     for (path, _) in &recordings {
         outputs.push(std::fs::read_to_string(path).expect("text"));

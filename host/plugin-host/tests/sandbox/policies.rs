@@ -12,10 +12,9 @@ use machinist_core::health_policy::{
 use machinist_core::machine::node::health::Status;
 use machinist_core::value::id::{ObjectKey, Uid};
 use machinist_core::value::phase::Phase;
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::KIND_LABEL;
-use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
-use machinist_plugin_host::{Digest, PluginState};
+use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, PLACE_KEY};
+use machinist_plugin_host::parts::{Part, split};
+use machinist_plugin_host::{Digest, Encoding, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, settings};
 

@@ -13,9 +13,10 @@ use jiff::Timestamp;
 use machinist_artifacts::{Bundle, SigningKey};
 use machinist_core::driver::{Answer, ClassSpec, Creation, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::value::id::{Name, Uid};
-use machinist_plugin_host::sources::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
+use machinist_plugin_host::keys::{KIND_LABEL, NAME_LABEL};
 use machinist_plugin_host::{
-    CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
+    CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, RawConfigMap,
+    SourceId,
 };
 use prometheus_client::registry::Registry;
 

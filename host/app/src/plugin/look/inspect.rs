@@ -6,10 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::sources::parts::{Assembly, FoundPart, Index, Part, assemble};
-use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
-use machinist_plugin_host::{SourceId, shown_json};
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, assemble};
+use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
 use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};

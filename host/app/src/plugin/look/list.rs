@@ -5,8 +5,8 @@ use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
+use machinist_plugin_host::keys::PART_KIND;
 use machinist_plugin_host::shown;
-use machinist_plugin_host::sources::parts::PART_KIND;
 use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde::{Deserialize, Serialize};
 

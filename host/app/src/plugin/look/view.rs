@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use machinist_plugin_host::calls::limits::Limits;
-use machinist_plugin_host::grants::{
-    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern,
-    RequestPlace, SecretGrant,
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::{
+    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, Inspected, Limits, NamePattern,
+    PathPattern, PolicyAbout, PolicyLimits, PolicyTerms, RequestPlace, SecretGrant, shown,
 };
-use machinist_plugin_host::loading::verify::Contract;
-use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, PolicyTerms, shown};
 use serde::Serialize;
 use serde_json::Value;
 

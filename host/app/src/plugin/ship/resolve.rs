@@ -9,9 +9,8 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::{Pulled, Reference};
 use machinist_core::value::error_chain::chain;
-use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
-use machinist_plugin_host::sources::remote::RESOLVE_ANNOTATION;
-use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
+use machinist_plugin_host::keys::{RESOLVE_ANNOTATION, VERSION_ANNOTATION};
+use machinist_plugin_host::{Content, Declared, Encoding, Packed};
 use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde_json::{Value, json};
 

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use machinist_plugin_host::registry::canary::ShadowReport;
-use machinist_plugin_host::registry::canary::shadow::ShadowCounts;
+use machinist_plugin_host::{ShadowCounts, ShadowReport};
 use serde::{Deserialize, Serialize};
 
 /// Examples in an annotation, which everybody who watches ConfigMaps has to read.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
+use machinist_plugin_host::keys::VERSION_ANNOTATION;
 use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde::Deserialize;
 

@@ -26,7 +26,7 @@ pub struct LogLine {
 }
 
 /// Receives each line that is kept. Must not block.
-pub type LogListener = Arc<dyn Fn(&LogLine) + Send + Sync>;
+pub(crate) type LogListener = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// Counts what one call logs.
 #[derive(Debug, Default)]

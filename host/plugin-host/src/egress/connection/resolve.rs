@@ -14,7 +14,7 @@ pub trait Resolve: Send + Sync {
 /// The operating system's resolver, with `/etc/hosts` and search domains as the pod has them. It first asks for a full
 /// name as it is: in a pod the search domains would come first, and the owner of a Namespace called `com` could answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemResolver;
+pub(crate) struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {

@@ -75,7 +75,7 @@ pub enum TargetError {
 
 /// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read
 /// methods that no cloud's API has in ways of their own.
-pub const METHODS: [Method; 6] =
+pub(crate) const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use machinist_core::driver::error::Limit;
 
 /// The sources of answers beside the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Playing {
+pub(crate) enum Playing {
     /// Nothing: nothing leaves the host, and secrets are as recorded.
     Replay,
     /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud if
@@ -26,7 +26,7 @@ pub enum Playing {
 }
 
 /// A recording that is played.
-pub struct Player {
+pub(crate) struct Player {
     recording: Arc<Recording>,
     playing: Playing,
     seed: Seed,
@@ -61,7 +61,7 @@ pub struct NoSeed;
 
 impl Player {
     /// From its beginning. Each player plays once.
-    pub fn new(recording: Arc<Recording>, playing: Playing) -> Result<Self, NoSeed> {
+    pub(crate) fn new(recording: Arc<Recording>, playing: Playing) -> Result<Self, NoSeed> {
         let seed = Seed::parse(&recording.seed).ok_or(NoSeed)?;
         let names = PlaceholderNames::of(&recording.secrets.placeholders);
         let requests: Vec<Named> =

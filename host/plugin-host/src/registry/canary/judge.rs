@@ -20,7 +20,7 @@ pub(crate) enum TrialEnd {
 
 /// Why a version was withdrawn.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
+pub(crate) enum Cause {
     Broken {
         calls: u64,
     },

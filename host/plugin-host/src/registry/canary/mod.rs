@@ -11,24 +11,25 @@
 //!
 //! All of it is pure: times, names and outcomes are arguments.
 
-pub mod decided;
+pub(crate) mod decided;
 pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod record;
-pub mod shadow;
-pub mod terms;
+pub(crate) mod shadow;
+pub(crate) mod terms;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-pub use judge::Cause;
+pub(crate) use judge::Cause;
 pub(crate) use judge::TrialEnd;
 pub(crate) use plan::Caller;
 use record::{CallOutcome, TrialRecord, TrialSide};
-pub use shadow::ShadowReport;
+pub(crate) use shadow::ShadowReport;
 pub(crate) use shadow::Shadowed;
-pub use terms::{Release, ReleaseError, ReleaseMode};
+pub(crate) use terms::Release;
+pub(crate) use terms::{ReleaseError, ReleaseMode};
 
 /// The trial of one version: what is wanted of it, and what has been seen.
 #[derive(Debug)]

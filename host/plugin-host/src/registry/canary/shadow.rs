@@ -73,7 +73,7 @@ pub struct Example {
 }
 
 /// A number that people still read.
-pub const MOST_KINDS: usize = 20;
+pub(crate) const MOST_KINDS: usize = 20;
 
 const MOST_CHARS: usize = 1_500;
 

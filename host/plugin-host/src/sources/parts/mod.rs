@@ -24,7 +24,7 @@ pub const BYTES_KEY: &str = "plugin.wasm.part";
 /// Thirty-two ConfigMaps hold the largest component that may be.
 pub const MOST_PARTS: usize = 32;
 /// No ConfigMap is larger.
-pub const MOST_PART_BYTES: usize = 1 << 20;
+pub(crate) const MOST_PART_BYTES: usize = 1 << 20;
 
 /// The content of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, Refusal};
-use machinist_plugin_host::sources::SourceId;
-use machinist_plugin_host::{PluginReport, PluginState};
+use machinist_plugin_host::{PluginReport, PluginState, SourceId};
 use serde_json::json;
 
 use crate::world::{Map, World, request, version};

@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Answer, Creation, SecretValues};
-use machinist_plugin_host::egress::{RefusalNotice, Resolve};
-use machinist_plugin_host::{HostSettings, InspectedCall, LogLine, MemoryInspector};
+use machinist_plugin_host::testing::{InspectedCall, LogLine, MemoryInspector};
+use machinist_plugin_host::{HostSettings, RefusalNotice, Resolve};
 use serde_json::Value;
 
 use crate::world::{Map, World, request, settings};

@@ -9,9 +9,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{Bundle, ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
-use machinist_plugin_host::sources::remote::{
-    OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, STATUS_ANNOTATION,
-};
+use machinist_plugin_host::keys::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, STATUS_ANNOTATION};
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 

@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::{CacheKey, Digest, HostSettings, PluginReport};
+use machinist_plugin_host::{CacheKey, Digest, Encoding, HostSettings, PluginReport};
 
 use crate::world::{Map, World, marked, plain, settings_in};
 

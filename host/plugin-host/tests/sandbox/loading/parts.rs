@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::KIND_LABEL;
-use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
-use machinist_plugin_host::{Digest, PluginReport, PluginState};
+use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, PLACE_KEY};
+use machinist_plugin_host::parts::{Part, split};
+use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
 use crate::world::{Map, World, marked, plain};
 

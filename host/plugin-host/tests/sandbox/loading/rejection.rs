@@ -1,7 +1,6 @@
 //! Bad content is rejected by name, and never replaces what serves.
 
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::{Digest, PluginState};
+use machinist_plugin_host::{Digest, Encoding, PluginState};
 
 use crate::world::{Map, World, compiler, plain, renamed};
 

@@ -8,8 +8,7 @@ use ec2::{Ec2, Effect, Rule};
 use futures::future::BoxFuture;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::egress::{EgressSettings, Resolve};
-use machinist_plugin_host::recording::Recording;
+use machinist_plugin_host::{EgressSettings, Recording, Resolve};
 
 use super::{recorded, recording_into};
 use crate::world::{Map, World, class, request};

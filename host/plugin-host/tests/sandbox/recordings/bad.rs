@@ -1,9 +1,10 @@
 //! Recordings that are none.
 
-use machinist_plugin_host::recording::{FORMAT, KeyFact, Recording};
+use machinist_plugin_host::testing::{FORMAT, KeyFact};
+use machinist_plugin_host::{Recording, read_recordings};
 use serde_json::json;
 
-use super::{World, folder, play, recorded, recording_into, request};
+use super::{World, play, recorded, recording_into, request};
 use crate::world::Map;
 
 async fn one() -> Recording {
@@ -20,7 +21,7 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     let file = root.path().join("call.json");
     let error_of = |bytes: &[u8]| {
         std::fs::write(&file, bytes).expect("writes");
-        let error = folder::read(&file).expect_err("is no recording");
+        let error = machinist_plugin_host::testing::read_recording(&file).expect_err("is no recording");
         let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         format!("{error}: {source}")
     };
@@ -40,13 +41,13 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     later["format"] = json!(FORMAT);
     assert!(error_of(later.to_string().as_bytes()).contains("unknown field `unknown`"));
     std::fs::write(&file, &good).expect("writes");
-    assert!(folder::read(&file).is_ok());
+    assert!(machinist_plugin_host::testing::read_recording(&file).is_ok());
 
     let empty = root.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
-    let message = folder::read_all(&empty).expect_err("is empty").to_string();
+    let message = read_recordings(&empty).expect_err("is empty").to_string();
     assert!(message.contains("there is no recording (*.json) in"), "{message}");
-    assert!(folder::read_all(&root.path().join("absent")).is_err());
+    assert!(read_recordings(&root.path().join("absent")).is_err());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Results of a replay: equal, or the differences.
 
-use machinist_plugin_host::recording::{Body, Difference, End, ExchangeOutcome, Recording, WireError};
+use machinist_plugin_host::testing::{Body, End, ExchangeOutcome, WireError};
+use machinist_plugin_host::{Difference, Recording};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};

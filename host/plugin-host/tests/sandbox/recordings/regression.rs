@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::recording::Recording;
-use machinist_plugin_host::recording::files::folder;
+use machinist_plugin_host::testing::write_recording;
+use machinist_plugin_host::{Recording, read_recordings};
 
 use super::{aws, life, play};
 
@@ -19,13 +19,13 @@ fn record_again(folder: &Path, recordings: &[Recording]) {
     std::fs::create_dir_all(folder).expect("a folder");
     for (number, recording) in recordings.iter().enumerate() {
         let name = format!("{:02}-{}.json", number + 1, recording.operation);
-        folder::write(&folder.join(name), recording).expect("writes");
+        write_recording(&folder.join(name), recording).expect("writes");
     }
 }
 
 /// Returns the differences between a driver and its recordings, and how to record again.
 async fn changes(driver: &str) -> String {
-    let all = folder::read_all(&beside(driver)).expect("recordings");
+    let all = read_recordings(&beside(driver)).expect("recordings");
     let recordings: Vec<Recording> = all.iter().map(|(_, recording)| recording.clone()).collect();
     let mut changes = String::new();
     for ((path, _), played) in all.iter().zip(play(driver, &recordings).await) {
@@ -49,7 +49,7 @@ async fn the_driver_of_the_simulated_cloud_does_what_it_did() {
     }
     let changes = changes("sim").await;
     assert!(changes.is_empty(), "{changes}");
-    let calls = folder::read_all(&beside("sim")).expect("recordings").len();
+    let calls = read_recordings(&beside("sim")).expect("recordings").len();
     assert!(calls >= 7, "{calls} calls");
 }
 
@@ -60,7 +60,7 @@ async fn the_driver_of_ec2_does_what_it_did() {
     }
     let changes = changes("aws").await;
     assert!(changes.is_empty(), "{changes}");
-    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let all = read_recordings(&beside("aws")).expect("recordings");
     let has = |operation: &str, is_error: bool| {
         let ended = |recording: &Recording| {
             let end = serde_json::to_value(&recording.end).expect("JSON");
@@ -98,7 +98,7 @@ async fn the_driver_of_ec2_does_what_it_did() {
 /// The test above fails for a driver that does otherwise: here for another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_answer_of_ec2_is_a_difference() {
-    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let all = read_recordings(&beside("aws")).expect("recordings");
     let mut list =
         all.into_iter().map(|(_, recording)| recording).find(|one| one.operation == "ListMachines");
     let list = list.as_mut().expect("a list");

@@ -6,8 +6,8 @@ use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Answer, Creation};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::registry::canary::decided::{Decision, ROLLOUT_ANNOTATION};
-use machinist_plugin_host::{PluginReport, PluginState};
+use machinist_plugin_host::keys::ROLLOUT_ANNOTATION;
+use machinist_plugin_host::{Decision, PluginReport, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, version};
 

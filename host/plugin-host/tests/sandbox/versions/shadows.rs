@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use machinist_core::driver::{Creation, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::registry::canary::shadow::{ShadowCounts, ShadowReport};
-use machinist_plugin_host::{PluginReport, PluginState, SourceId};
+use machinist_plugin_host::{Decision, PluginReport, PluginState, ShadowCounts, ShadowReport, SourceId};
 use serde_json::json;
 
 use crate::world::{Map, World, marked, plain, renamed, request, version};

@@ -12,7 +12,8 @@ use ec2::{Credentials, Effect, IdentityToken, Rule};
 use machinist_api::MachineClass;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::ProviderId;
-use machinist_plugin_host::{InspectedCall, MemoryInspector, PluginHost};
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
 use super::scene::AWS;
 

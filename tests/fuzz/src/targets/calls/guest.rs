@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use machinist_core::driver::error::{Breakage, CallError};
 use machinist_core::driver::{SecretValues, Vm};
-use machinist_plugin_host::fuzz::{UsedPart, guest_answer, is_visible};
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::vault::Vault;
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::Vault;
+use machinist_plugin_host::testing::fuzz::{UsedPart, guest_answer, is_visible};
 use serde_json::{Value, json};
 
 use crate::mutate::Grammar;

@@ -6,7 +6,8 @@ pub(super) mod recording;
 
 use std::cell::RefCell;
 
-use machinist_plugin_host::recording::{Exchange, ExchangeOutcome, Recording};
+use machinist_plugin_host::Recording;
+use machinist_plugin_host::testing::{Exchange, ExchangeOutcome};
 use machinist_sdk::driver::{
     Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, Reboot, Request, Trouble,
 };

@@ -12,9 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::fuzz::sent;
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::vault::{PlaceholderEncoding, Vault};
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::fuzz::sent;
+use machinist_plugin_host::testing::{PlaceholderEncoding, Vault};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

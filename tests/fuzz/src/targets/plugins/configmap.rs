@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use machinist_plugin_host::fuzz::{is_visible, reason};
-use machinist_plugin_host::loading::verify::{self, Contract};
-use machinist_plugin_host::registry::canary::decided::VersionDecision;
-use machinist_plugin_host::sources::Content;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::sources::parts::Part;
-use machinist_plugin_host::sources::remote::Resolved;
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::parts::Part;
+use machinist_plugin_host::testing::VersionDecision;
+use machinist_plugin_host::testing::fuzz::{is_visible, reason};
+use machinist_plugin_host::{Content, RawConfigMap, Resolved, component};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -137,7 +135,7 @@ fn check(input: &[u8]) -> Verdict {
     let Content::Whole(packed) = &declared.component else { return Ok(shape) };
     match packed.unpack() {
         Err(error) => is_told(&error),
-        Ok(bytes) => match verify::inspect(&bytes, Contract::of(&bytes)) {
+        Ok(bytes) => match component::inspect(&bytes, Contract::of(&bytes)) {
             Ok(inspection) => Ok(shape.and(Shape::of(&format!("{inspection:?}")))),
             Err(error) => is_told(&error),
         },

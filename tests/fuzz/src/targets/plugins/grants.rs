@@ -1,7 +1,8 @@
 //! Grants.
 
 use http::Method;
-use machinist_plugin_host::grants::{EgressDecision as Judged, Grants, RequestTarget};
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::{EgressDecision as Judged, RequestTarget};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;

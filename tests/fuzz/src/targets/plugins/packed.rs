@@ -1,6 +1,6 @@
 //! Packed components.
 
-use machinist_plugin_host::sources::{Encoding, Packed};
+use machinist_plugin_host::{Encoding, Packed};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use machinist_plugin_host::sources::parts::{Assembly, FoundPart, Index, Part, PartNumber, assemble};
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, PartNumber, assemble};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;

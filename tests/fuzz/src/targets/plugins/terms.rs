@@ -1,8 +1,7 @@
 //! How versions come to serve, and what operators say of policies.
 
-use machinist_plugin_host::PolicyTerms;
-use machinist_plugin_host::registry::canary::Release;
-use machinist_plugin_host::registry::canary::decided::VersionDecision;
+use machinist_plugin_host::testing::VersionDecision;
+use machinist_plugin_host::{PolicyTerms, Release};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;
