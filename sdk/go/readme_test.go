@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the README shows compiles and is tested.
+// The code in the README compiles and is tested.
 func TestTheReadmeShowsTheExample(test *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

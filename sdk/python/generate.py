@@ -1,7 +1,8 @@
-"""Makes the generated modules of this package from the contracts in `wit/`: `PYTHONPATH=src python3 generate.py`.
+"""Generates modules of this package from the contracts in `wit/`: `PYTHONPATH=src python3 generate.py`.
 
-A component gets modules of its own from the same contracts when it is built. These here have the same types, and functions that
-raise: they are for native tests, type checkers and editors. `tests/test_generated.py` fails when they are not what this makes.
+The build of a component generates modules of its own from the same contracts. The modules here have the same types, and
+functions that raise: they are for native tests, type checkers and editors. `tests/test_generated.py` fails if they are
+stale.
 """
 
 import shutil
@@ -19,7 +20,7 @@ _WORLDS = [
     ("provider/0.1.0", "full-provider", "machinist_provider"),
     ("policy/0.1.0", "health-policy", "machinist_policy"),
 ]
-# What the modules import beside each other.
+# A module that the generated ones share.
 _SHARED = "componentize_py_types.py"
 
 
@@ -34,7 +35,7 @@ def generate(into: Path) -> None:
 
 
 def generated(folder: Path) -> dict[str, str]:
-    """The generated files of a folder, by path."""
+    """Returns the generated files of a folder, by path."""
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(_paths(folder))}
 
 

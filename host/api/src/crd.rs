@@ -316,7 +316,7 @@ fn property_mut<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> 
     })
 }
 
-const HEADER: &str = "# Generated from host/api by `cargo xtask generate`. Changes belong there.\n";
+const HEADER: &str = "# Code generated from host/api by `cargo xtask generate`. DO NOT EDIT.\n";
 
 fn file(definition: &CustomResourceDefinition) -> Result<File, Error> {
     let names = &definition.spec.names;

@@ -1,4 +1,4 @@
-//! The exports of the world: what the host calls.
+//! The calls of the host.
 
 use machinist_sdk::driver::{
     About, Capabilities, Class, Creation, DeleteById, Deletion, Driver, Failure, Host, OfflineHost, Page,
@@ -14,26 +14,26 @@ use crate::instance::initialize;
 use crate::machine::{self, Machines, Outcome};
 
 const NAME: &str = "aws";
-/// MachineClasses name it so.
+/// The provider in MachineClasses.
 const PROVIDER: &str = "AWS";
-/// After a launch, reads of EC2 may not show the instance for as long as this. They do within seconds; the rest is room for
-/// a bad day. More would only delay the deletion of Machines that never had an instance, and what comes later still is
-/// found by the listing of orphans.
+/// How long after a launch reads of EC2 may not show the instance. Usually they show it within seconds; the rest is a
+/// margin. A longer window would only delay the deletion of Machines that never had an instance. The listing of orphans
+/// finds an instance that appears even later.
 const CONSISTENCY_WINDOW_MS: u64 = 30_000;
 
-/// The version that the build was told, by default the crate's.
+/// The version of the build, by default the crate's.
 fn version() -> &'static str {
     option_env!("AWS_DRIVER_VERSION")
         .filter(|version| !version.is_empty())
         .unwrap_or(env!("CARGO_PKG_VERSION"))
 }
 
-/// The driver of EC2.
+/// The driver of AWS EC2.
 pub struct AwsDriver;
 
 machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id);
 
-/// All that the contract knows: EC2 can do it all.
+/// All capabilities of the contract.
 fn capabilities() -> Capabilities {
     Capabilities::STATUS
         | Capabilities::INITIALIZE

@@ -1,20 +1,21 @@
 //! Driver for AWS EC2.
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | what does the host call | `component` |
-//! | what does each call do in the cloud | `create`, `initialize`, `machine` |
-//! | which instance is whose | `marks`, `adoption` |
-//! | what may a class say, and how leniently is it read | `spec`, `lenient` |
-//! | what does an instance launch with | `launch`, `placement` |
-//! | where does a call go | `region`, `settings` |
-//! | what does the API look like | `ec2`, `answer`, `xml`, `params` |
-//! | how is EC2 asked | `http`, `credentials` |
-//! | what does a failure mean | `codes`, `errors`, `trouble` |
-//! | what is known from one call to the next | `state` |
-//! | how do EC2's words become the contract's | `map`, `volume` |
+//! | the calls of the host | `component` |
+//! | the work of each call in EC2 | `machine`, `instance::{create, initialize}` |
+//! | ownership of instances | `instance::{marks, adoption}` |
+//! | the fields of a class, and lenient JSON | `class::{spec, lenient}` |
+//! | the parameters of a launch | `instance::launch`, `class::placement` |
+//! | the target of a call | `ec2::region`, `class::settings` |
+//! | EC2's API and its objects | `ec2`, `ec2::{answer, xml, params}` |
+//! | requests and credentials | `ec2::{http, credentials}` |
+//! | EC2's error codes | `ec2::{error_codes, errors, lost_answers}` |
+//! | state between calls | `ec2::pending` |
+//! | from EC2's objects to the contract's types | `instance::map`, `class::volume` |
 //!
-//! Only `component` and `http` know the host; the rest is plain functions, tested natively against a model of EC2.
+//! Only `component` and `ec2::http` use the host. The other modules are plain functions, tested natively against a
+//! model of EC2.
 
 mod class;
 mod component;
@@ -22,7 +23,7 @@ mod ec2;
 mod instance;
 mod machine;
 
-/// For `tests/fuzz`, which calls it natively.
+/// Public for `tests/fuzz`, which calls it natively.
 #[doc(hidden)]
 pub use component::AwsDriver;
 

@@ -1,4 +1,4 @@
-//! What each call of the host does in EC2. Creation and what comes after it have modules of their own.
+//! The work of each call in EC2. `create` and `initialize` have modules of their own.
 
 use machinist_sdk::driver::{self as wit, Class, Code, DriverError, Failure, Log, Request};
 
@@ -15,12 +15,12 @@ use crate::instance::marks::{ClusterMarks, Marks, Whose};
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// Page tokens of a listing begin with the part of it that they belong to: what carries the cluster's name, then what
-/// carries nobody's marks and the keys that the operator lets the cluster adopt.
+/// Page tokens of a listing begin with the part to which they belong: first instances with the cluster's mark, then
+/// instances without marks and with the keys by which the cluster adopts.
 const MARKED: &str = "m:";
 const KEYED: &str = "k:";
 
-/// EC2 of one region, what the operator lets the cluster adopt there, and a log.
+/// EC2 of one region, the keys by which the cluster adopts there, and a log.
 #[derive(Clone, Copy)]
 pub(crate) struct Machines<'a> {
     pub(crate) ec2: Ec2<'a>,
@@ -28,20 +28,20 @@ pub(crate) struct Machines<'a> {
     pub(crate) log: Log<'a>,
 }
 
-/// What a look by a provider id found.
+/// The result of a search by a provider id.
 pub(crate) enum Look {
-    /// The machine's.
+    /// The machine's own instance.
     Here(Box<Instance>),
-    /// Its end has begun, and nothing stops it.
+    /// Its termination has begun, which nothing reverts.
     Gone,
-    /// Another Machine's of this cluster.
+    /// It belongs to another Machine of this cluster.
     Foreign,
-    /// Reads do not know it: gone for long, or not shown yet.
+    /// Reads do not show it: gone for long, or not shown yet.
     Unseen,
 }
 
-/// The region of a call: where the provider id says that the instance is, else where the last create went, else the
-/// class's. A class that moves to another region leaves the instances that it made where they are.
+/// Returns the region of a call: that of the provider id, else that of the last create, else the class's. A class that
+/// moves to another region leaves its instances where they are.
 pub(crate) fn region_of(request: &Request) -> Outcome<String> {
     let id = request.machine.provider_id.as_deref().and_then(map::parts);
     let by_id = id.and_then(|(region, _)| region).map(str::to_owned);
@@ -50,13 +50,13 @@ pub(crate) fn region_of(request: &Request) -> Outcome<String> {
     by_id.or_else(begun).or_else(class).ok_or_else(no_region)
 }
 
-/// The region of an instance that is to go, wherever the Machine's own one is.
+/// Returns the region of an instance to delete, which may differ from that of the Machine's own.
 pub(crate) fn region_of_id(request: &Request, provider_id: &str) -> Outcome<String> {
     let region = map::parts(provider_id).and_then(|(region, _)| region).map(str::to_owned);
     region.map_or_else(|| region_of(request), Ok)
 }
 
-/// The region of a create. One that has begun ends where it began.
+/// Returns the region of a create. A create stays in the region in which it began.
 pub(crate) fn region_of_create(request: &Request) -> Outcome<String> {
     let state = State::parse(request.machine.last_known_state.as_deref());
     match (state.instance, state.region) {
@@ -65,7 +65,7 @@ pub(crate) fn region_of_create(request: &Request) -> Outcome<String> {
     }
 }
 
-/// The region of a listing.
+/// Returns the region of a listing.
 pub(crate) fn region_of_class(class: &Class) -> Outcome<String> {
     spec::read_in_part(class).usable_region().map(str::to_owned).ok_or_else(no_region)
 }
@@ -81,7 +81,7 @@ fn no_region() -> Failure {
 }
 
 impl Machines<'_> {
-    /// How the machine's instance is. Changes nothing.
+    /// Returns the state of the machine's instance. Changes nothing.
     pub(crate) fn get_status(&self, request: &Request) -> Outcome<wit::Vm> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
@@ -98,7 +98,7 @@ impl Machines<'_> {
         }))
     }
 
-    /// Starts the machine's instance anew.
+    /// Reboots the machine's instance.
     pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
@@ -107,9 +107,9 @@ impl Machines<'_> {
         if self.ec2.reboot(&instance.id)? { Ok(()) } else { Err(not_found(request)) }
     }
 
-    /// By id, else by uid, else by name. An id that leads to another Machine's instance leads nowhere, and one that
-    /// leads to an instance of another cluster or of nobody is refused. One whose end the cloud still shows is all
-    /// there is to ask: a second instance of the machine is found by a deletion and by a listing.
+    /// Finds the instance by id, else by uid, else by name. An id that leads to another Machine's instance leads
+    /// nowhere; one that leads to an instance of another cluster, or without marks, is refused. An instance that the
+    /// cloud still shows as ended is a complete answer: a deletion and a listing find a second instance of the machine.
     pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
         if let Some(id) = known_id(request) {
             match self.look(&id, marks)? {
@@ -138,13 +138,13 @@ impl Machines<'_> {
         })
     }
 
-    /// The machine's instances that exist: by uid; where there are none, by the Machine's name. An instance with the
-    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved, and
-    /// one with the name and nobody's marks may be this Machine's from before another program was replaced: nobody may
-    /// believe that there is none.
+    /// Returns the machine's instances that exist: by uid; if there are none, by the Machine's name. An instance with
+    /// the name, the uid and another cluster's mark belongs to this Machine from before its control plane was moved.
+    /// One with the name and without marks may belong to it from before another program was replaced. In both cases the
+    /// answer must not be that there is none.
     pub(crate) fn find(&self, marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
         let mut found = self.ec2.search(&marks.uid_filters())?;
-        // The filter is the cloud's; what it lets slip is still not ours.
+        // The cloud filters; an instance that passes wrongly is still not ours.
         found.retain(|instance| instance.is_there() && marks.are_on(instance));
         for filters in marks.name_filters() {
             if found.is_empty() {
@@ -172,9 +172,8 @@ impl Machines<'_> {
         }
     }
 
-    /// Orders the end of every instance that carries the machine's marks, and of the one that its id leads to. Volumes and
-    /// interfaces go with the instance, unless the class says otherwise. One refusal does not keep the others from being
-    /// ordered.
+    /// Terminates every instance with the machine's marks, and the one to which its id leads. Volumes and interfaces
+    /// are deleted with the instance, unless the class says otherwise. One refusal does not prevent the other orders.
     pub(crate) fn delete(&self, request: &Request) -> Outcome<()> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
@@ -184,7 +183,8 @@ impl Machines<'_> {
         if let Some(id) = known_id(request).filter(|id| !ids.contains(id)) {
             match self.look(&id, &marks)? {
                 Look::Here(_) => ids.push(id),
-                // Reads lag and orders do not. Only what this driver has noted is its own without a look.
+                // Reads are stale, orders are not. Without a read, only an instance that this driver has noted is its
+                // own.
                 Look::Unseen if launched_id(request).as_ref() == Some(&id) => ids.push(id),
                 Look::Gone | Look::Foreign | Look::Unseen => {}
             }
@@ -199,7 +199,7 @@ impl Machines<'_> {
         refused.map_or(Ok(()), |failed| Err(failed.into()))
     }
 
-    /// Orders the end of this instance and of no other.
+    /// Terminates this instance and no other.
     pub(crate) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
         let Some((_, id)) = map::parts(provider_id) else {
             let message = format!("{provider_id:?} is no id of this driver");
@@ -226,7 +226,7 @@ impl Machines<'_> {
         }
     }
 
-    /// One page of the cluster's instances, and of those that the operator lets it adopt.
+    /// Returns one page of the cluster's instances, and of those that it adopts.
     pub(crate) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
         let marks = ClusterMarks { cluster, adopted: self.adopted };
         match token.map(|token| (token.strip_prefix(MARKED), token.strip_prefix(KEYED))) {
@@ -240,7 +240,7 @@ impl Machines<'_> {
         }
     }
 
-    /// What carries the cluster's name; then comes what only another program can have made.
+    /// Lists instances with the cluster's mark; instances of another program follow.
     fn marked(&self, marks: ClusterMarks<'_>, token: Option<&str>) -> Outcome<wit::Page> {
         let page = self.ec2.page(&marks.filters(), token)?;
         let machines = self.listed(&page.instances, |instance| marks.are_on(instance));
@@ -256,7 +256,7 @@ impl Machines<'_> {
         Ok(wit::Page { machines, next: page.next.map(|next| format!("{KEYED}{next}")) })
     }
 
-    /// The filters are the cloud's; what it lets slip is still not ours.
+    /// Converts a page. The cloud filters; an instance that passes wrongly is still not ours.
     fn listed(&self, instances: &[Instance], are_on: impl Fn(&Instance) -> bool) -> Vec<wit::Listed> {
         let region = self.ec2.region();
         let ours = instances.iter().filter(|instance| instance.is_there() && are_on(instance));
@@ -268,19 +268,19 @@ impl Machines<'_> {
     }
 }
 
-/// The instance of the provider id, or of a create that the host has not stored yet.
+/// Returns the instance of the provider id, or of a create that the host has not stored yet.
 pub(crate) fn known_id(request: &Request) -> Option<String> {
     let stored = request.machine.provider_id.as_deref().and_then(map::parts);
     stored.map(|(_, id)| id.to_owned()).or_else(|| launched_id(request))
 }
 
-/// The instance that this driver has launched for the machine, as it has noted itself. Unlike the provider id nobody
+/// Returns the instance that this driver has launched for the machine, by its own note. Unlike the provider id, nobody
 /// else writes it.
 pub(crate) fn launched_id(request: &Request) -> Option<String> {
     State::parse(request.machine.last_known_state.as_deref()).instance
 }
 
-/// The only one.
+/// Returns the only instance, or an error for several.
 pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
     if instances.len() > 1 {
         let mut ids: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
@@ -294,7 +294,8 @@ pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
     Ok(instances.into_iter().next())
 }
 
-/// Neither "there is none" nor "it is removed": the host waits, and says what to do.
+/// Refuses an instance of another cluster: both "there is none" and "it is removed" would be wrong. The host waits, and
+/// shows what to do.
 pub(crate) fn of_another_cluster(instance: &Instance, cluster: &str) -> Failure {
     Failure::from(error(
         Code::FailedPrecondition,
@@ -305,7 +306,7 @@ pub(crate) fn of_another_cluster(instance: &Instance, cluster: &str) -> Failure 
     ))
 }
 
-/// As little: it may be the Machine's from before another program was replaced, or anybody's.
+/// Refuses an instance without marks: it may be the Machine's from before another program was replaced, or anybody's.
 pub(crate) fn of_nobody(instance: &Instance, marks: &Marks<'_>) -> Failure {
     let (id, cluster) = (&instance.id, marks.cluster.cluster);
     Failure::from(error(

@@ -1,15 +1,15 @@
-//! Health policy with the rule that machine-controller-manager has, except that a Node without a `Ready` condition is not
-//! healthy. It is what the host does without a policy; as a policy it can be asked about some Machines only, with conditions
-//! of their own, beside others.
+//! Health policy with the rule of machine-controller-manager, except that a Node without a `Ready` condition is not
+//! healthy. The host uses the same rule without a policy; as a policy it can apply to some Machines only, with
+//! conditions of their own, beside other policies.
 
 use machinist_sdk::policy::rule::sickness;
 use machinist_sdk::policy::{Action, Health, LONG_MS, Log, Policy, Question, Verdict};
 use serde::Deserialize;
 
-/// The rule.
+/// The policy with the default rule.
 pub struct Default;
 
-/// What the operator may write.
+/// The operator's settings of the policy.
 #[derive(Debug, Deserialize, std::default::Default)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {

@@ -1,27 +1,27 @@
-//! Health policy that escalates: wait, start the VM anew, wait whether that helps, replace.
+//! Health policy that escalates: wait, reboot, wait for the effect, replace.
 //!
-//! What was tried is in the question, so the policy remembers nothing. Where the driver cannot start VMs anew, the second step
-//! is left out; a Machine that has failed is at the end of the ladder.
+//! The question contains earlier reboots, so the policy has no state. If the driver cannot reboot VMs, the policy skips
+//! the second step; a failed Machine is at the end of the ladder.
 
 use machinist_sdk::policy::rule::sickness;
 use machinist_sdk::policy::settings::out_of_range;
 use machinist_sdk::policy::{Action, Health, LONG_MS, Log, Phase, Policy, Question, Verdict};
 use serde::Deserialize;
 
-/// The ladder.
+/// The policy with the ladder.
 pub struct Ladder;
 
-/// What the operator may write.
+/// The operator's settings of the policy.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {
-    /// How long a Machine is sick before its VM is started anew.
+    /// How long a Machine is unhealthy before its VM is rebooted.
     reboot_after_seconds: u64,
-    /// How often that is tried within the window.
+    /// The number of reboots within the window.
     reboots: u64,
-    /// How long each of them has to help.
+    /// The time for a reboot to help.
     recovery_seconds: u64,
-    /// Reboots that lie further back do not count.
+    /// Earlier reboots do not count.
     window_seconds: u64,
 }
 
@@ -66,14 +66,14 @@ impl Policy for Ladder {
     }
 }
 
-/// A step of the ladder, and until when it is stood on.
+/// A step of the ladder, and its end.
 struct Rung {
     action: Action,
     why: &'static str,
     until: u64,
 }
 
-/// After a reboot was asked for, the next look: by then the history says that it was done.
+/// The time until the next check after a reboot was requested: by then the history contains it.
 const AFTER_ASKING_MS: u64 = 60_000;
 
 fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung {
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Sick since second 0; reboots and now in seconds.
+    /// Checks a Machine that is unhealthy since second 0; `reboots` and `now` are in seconds.
     fn check(settings: &str, reboots: &[u64], now: u64, expected: &str) {
         let mut asked = question();
         asked.node.as_mut().unwrap().conditions = vec![condition("Ready", Status::False, 0)];

@@ -1,25 +1,25 @@
-//! Health policy that holds while a whole failure domain is silent: then it is not the Machines that are broken, but their
-//! zone, their network, or the API server's view of them, and replacing them would make it worse.
+//! Health policy that answers unknown while a whole failure domain is silent. Then the zone, its network, or the API
+//! server's view of the Machines is broken, and replacing the Machines would make it worse.
 //!
-//! A Machine of a domain that is calm is judged by the default rule.
+//! The default rule judges Machines of other domains.
 
 use machinist_sdk::policy::rule::sickness;
 use machinist_sdk::policy::settings::out_of_range;
 use machinist_sdk::policy::{Action, Domain, Health, LONG_MS, Log, Policy, Question, Verdict};
 use serde::Deserialize;
 
-/// The breaker.
+/// The policy of the silent zone.
 pub struct Zone;
 
-/// What the operator may write.
+/// The operator's settings of the policy.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {
-    /// From this share of silent Machines on, a domain is silent.
+    /// The share of silent Machines from which a domain is silent.
     silent_percent: u64,
-    /// Smaller domains say nothing: one of two is half of them.
+    /// Smaller domains never count as silent: one of two is half of them.
     least_machines: u64,
-    /// How soon a domain that is silent is looked at again.
+    /// The time until the next check of a silent domain.
     recheck_seconds: u64,
 }
 
@@ -53,7 +53,7 @@ impl Policy for Zone {
         };
         let holds_until = now.saturating_add(settings.recheck_seconds.saturating_mul(1_000));
         if is_silent(settings, &question.domain) {
-            // Numbers would change with each Node, and the text with them.
+            // The text has no numbers that change with each Node.
             let reason = format!(
                 "at least {} % of the Machines in {} are silent: held until that is over",
                 settings.silent_percent,

@@ -1,4 +1,4 @@
-//! The cloud's objects, as far as the driver needs them.
+//! The cloud's objects, with the fields that the driver needs.
 
 use serde_json::{Map, Value};
 
@@ -9,37 +9,37 @@ pub(crate) const UID_TAG: &str = "machine-uid";
 /// The tag with the Machine's name.
 pub(crate) const NAME_TAG: &str = "machine-name";
 
-/// Where a VM is in its life.
+/// The state of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Pending,
     Running,
-    /// Was deleted.
+    /// It was deleted and still exists.
     Stopping,
     /// Only its record is left.
     Terminated,
-    /// One that the API's page does not have.
+    /// A state that the API page does not list.
     Other,
 }
 
-/// A VM.
+/// A VM of the cloud's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Vm {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) state: State,
     pub(crate) zone: String,
-    /// Kind and address.
+    /// Pairs of kind and address.
     pub(crate) addresses: Vec<(String, String)>,
     pub(crate) tags: Map<String, Value>,
     pub(crate) initialized: bool,
     pub(crate) has_volumes: bool,
-    /// As the cloud writes it.
+    /// The time as the cloud writes it.
     pub(crate) created: Option<String>,
 }
 
 impl Vm {
-    /// `None` when a field is missing without which it is no VM.
+    /// Parses a VM. `None` if a required field is missing.
     pub(crate) fn parse(value: &Value) -> Option<Self> {
         let text = |field: &str| value.get(field).and_then(Value::as_str);
         Some(Self {
@@ -61,19 +61,19 @@ impl Vm {
         })
     }
 
-    /// The value of a tag.
+    /// True until only its record is left.
+    pub(crate) fn exists(&self) -> bool {
+        self.state != State::Terminated
+    }
+
+    /// Returns the value of a tag.
     pub(crate) fn tag(&self, key: &str) -> Option<&str> {
         self.tags.get(key).and_then(Value::as_str)
     }
 
-    /// True when it carries the cluster's mark.
+    /// True if it has the cluster's mark.
     pub(crate) fn is_of(&self, cluster: &str) -> bool {
         self.tag(CLUSTER_TAG) == Some(cluster)
-    }
-
-    /// True until only its record is left.
-    pub(crate) fn exists(&self) -> bool {
-        self.state != State::Terminated
     }
 }
 
@@ -85,17 +85,17 @@ fn addresses(value: Option<&Value>) -> Vec<(String, String)> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(pair).collect()
 }
 
-/// A volume.
+/// A volume of the cloud's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Volume {
     pub(crate) id: String,
-    /// The VM that has it.
+    /// The VM that uses it.
     pub(crate) attached_to: Option<String>,
     pub(crate) tags: Map<String, Value>,
 }
 
 impl Volume {
-    /// `None` when it has no id.
+    /// Parses a volume. `None` if it has no id.
     pub(crate) fn parse(value: &Value) -> Option<Self> {
         Some(Self {
             id: value.get("id")?.as_str().filter(|id| !id.is_empty())?.to_owned(),
@@ -104,7 +104,7 @@ impl Volume {
         })
     }
 
-    /// True when it carries the marks of this machine of this cluster.
+    /// True if it has the marks of this machine of this cluster.
     pub(crate) fn is_of(&self, cluster: &str, uid: &str) -> bool {
         let tag = |key: &str| self.tags.get(key).and_then(Value::as_str);
         tag(CLUSTER_TAG) == Some(cluster) && tag(UID_TAG) == Some(uid)
@@ -119,7 +119,7 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// The page under `field`. `None` when an entry is none: a listing that leaves something out is worse than none.
+    /// Parses the page of `field`. `None` if an entry is invalid: an incomplete listing is worse than an error.
     pub(crate) fn parse(value: &Value, field: &str, entry: fn(&Value) -> Option<T>) -> Option<Self> {
         let entries = value.get(field)?.as_array()?.iter().map(entry).collect::<Option<Vec<T>>>()?;
         let next = value.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());

@@ -7,36 +7,36 @@ use crate::answer::{CLUSTER_TAG, Page, UID_TAG, Vm, Volume};
 use crate::errors::{CloudCode, CloudError, refusal};
 use crate::settings::Endpoint;
 
-/// Entries of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.
+/// Entries of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB.
 const PAGE_ENTRIES: usize = 200;
-/// Pages of one look. Nobody's machine has this many VMs: a cloud that pages on has lost its way.
+/// Pages of one search. No machine has this many VMs: a cloud that returns more pages is broken.
 const PAGES: usize = 100;
 
-/// The cloud's API. Reads may lag behind changes; changes and idempotency keys do not.
+/// The cloud's API, as one account sees it. Reads may be stale; changes and idempotency keys are not.
 pub(crate) struct Cloud<'a> {
     host: &'a dyn Host,
     endpoint: Endpoint,
     authorization: String,
 }
 
-/// One thing that is tried, and whom it is asked of.
+/// One request, with the facts that its errors need.
 struct Trial<'a> {
     cloud: &'a Cloud<'a>,
     attempt: Attempt<'a>,
 }
 
 impl<'a> Cloud<'a> {
-    /// `token` is a placeholder.
+    /// The token is a placeholder of the Secret's value.
     pub(crate) fn new(host: &'a dyn Host, endpoint: Endpoint, token: &str) -> Self {
         Self { host, endpoint, authorization: format!("Bearer {token}") }
     }
 
-    /// Whether the cloud keeps idempotency keys.
+    /// True if creates are sent with an idempotency key.
     pub(crate) fn keeps_keys(&self) -> bool {
         self.endpoint.keeps_keys()
     }
 
-    /// Makes a VM, or answers the one that was made under the key, where the cloud keeps keys.
+    /// Creates a VM, or returns the one that was created with the key, if the cloud keeps keys.
     pub(crate) fn create(&self, body: &Value, idempotency_key: &str) -> Result<Vm, CloudError> {
         let trial = self.change("create the VM");
         let request = self.request(Method::Post, "/v1/vms");
@@ -46,14 +46,14 @@ impl<'a> Cloud<'a> {
         trial.object(&trial.send(&request)?, Vm::parse)
     }
 
-    /// `None`: there is no such VM, or reads do not show it yet.
+    /// Returns a VM. `None`: there is no such VM, or reads do not show it yet.
     pub(crate) fn get(&self, id: &str) -> Result<Option<Vm>, CloudError> {
         let trial = self.read("read the VM");
         let call = self.request(Method::Get, &format!("/v1/vms/{}", escaped(id)));
         trial.unless_absent(trial.send(&call))?.map(|answer| trial.object(&answer, Vm::parse)).transpose()
     }
 
-    /// Finishes the VM. May be repeated. `None`: there is no such VM.
+    /// Completes the VM. May be repeated. `None`: there is no such VM.
     pub(crate) fn initialize(&self, id: &str) -> Result<Option<Vm>, CloudError> {
         let trial = self.change("initialize the VM");
         let target = format!("/v1/vms/{}/initialize", escaped(id));
@@ -61,21 +61,28 @@ impl<'a> Cloud<'a> {
         trial.unless_absent(trial.send(&call))?.map(|answer| trial.object(&answer, Vm::parse)).transpose()
     }
 
-    /// Starts the VM anew. `None`: there is no such VM.
+    /// Restarts the VM. `None`: there is no such VM.
     pub(crate) fn reboot(&self, id: &str) -> Result<Option<()>, CloudError> {
         let trial = self.change("start the VM anew");
         let call = self.request(Method::Post, &format!("/v1/vms/{}/reboot", escaped(id)));
         trial.unless_absent(trial.send(&call)).map(|answer| answer.map(|_| ()))
     }
 
-    /// Deletes the VM. One that is not there is as good.
+    /// Deletes the VM. If it does not exist, that is success.
     pub(crate) fn delete(&self, id: &str) -> Result<(), CloudError> {
         let trial = self.change("delete the VM");
         let call = self.request(Method::Delete, &format!("/v1/vms/{}", escaped(id)));
         trial.unless_absent(trial.send(&call)).map(|_| ())
     }
 
-    /// One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end.
+    /// Deletes the volume. If it does not exist, that is success.
+    pub(crate) fn delete_volume(&self, id: &str) -> Result<(), CloudError> {
+        let trial = self.change("delete the machine's volume");
+        let call = self.request(Method::Delete, &format!("/v1/volumes/{}", escaped(id)));
+        trial.unless_absent(trial.send(&call)).map(|_| ())
+    }
+
+    /// Returns one page of the cluster's VMs that exist. A repeated cursor is an error: the listing would never end.
     pub(crate) fn page(&self, cluster: &str, cursor: Option<&str>) -> Result<Page<Vm>, CloudError> {
         let trial = self.read("list VMs");
         let filter = format!("tag={CLUSTER_TAG}:{}", escaped(cluster));
@@ -86,17 +93,17 @@ impl<'a> Cloud<'a> {
         Ok(page)
     }
 
-    /// The VMs of the cluster that exist and carry this uid.
+    /// Returns the VMs of the cluster that exist and have this uid.
     pub(crate) fn find(&self, cluster: &str, uid: &str) -> Result<Vec<Vm>, CloudError> {
         let trial = self.read("look for the VM");
         let filter = marks(cluster, uid);
         let mut vms = trial.all("vms", Vm::parse, |cursor| vm_list(&filter, cursor))?;
-        // The filter is the cloud's; what it lets slip is still not ours.
+        // The cloud filters; a VM that passes wrongly is still not ours.
         vms.retain(|vm| vm.exists() && vm.is_of(cluster) && vm.tag(UID_TAG) == Some(uid));
         Ok(vms)
     }
 
-    /// The volumes of the cluster that carry this uid.
+    /// Returns the volumes of the cluster with this uid.
     pub(crate) fn volumes(&self, cluster: &str, uid: &str) -> Result<Vec<Volume>, CloudError> {
         let trial = self.read("look for the machine's volumes");
         let filter = marks(cluster, uid);
@@ -105,13 +112,6 @@ impl<'a> Cloud<'a> {
         })?;
         volumes.retain(|volume| volume.is_of(cluster, uid));
         Ok(volumes)
-    }
-
-    /// Deletes the volume. One that is not there is as good.
-    pub(crate) fn delete_volume(&self, id: &str) -> Result<(), CloudError> {
-        let trial = self.change("delete the machine's volume");
-        let call = self.request(Method::Delete, &format!("/v1/volumes/{}", escaped(id)));
-        trial.unless_absent(trial.send(&call)).map(|_| ())
     }
 
     fn read(&self, doing: &'static str) -> Trial<'_> {
@@ -138,7 +138,7 @@ impl Trial<'_> {
         self.attempt.odd(what).into()
     }
 
-    /// The body of a success.
+    /// Returns the body of a success.
     fn send(&self, request: &HttpRequest) -> Result<Value, CloudError> {
         let answer = self.cloud.host.send(request).map_err(|error| self.attempt.no_answer(&error))?;
         let foreign = |what| self.attempt.foreign(&answer, what).into();
@@ -188,7 +188,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The cloud's own `not_found`, and nobody else's, is an answer.
+    /// Only the cloud's own `not_found` is an answer.
     fn unless_absent(&self, answer: Result<Value, CloudError>) -> Result<Option<Value>, CloudError> {
         match answer {
             Ok(value) => Ok(Some(value)),

@@ -10,9 +10,9 @@ use crate::machine::Machines;
 use crate::settings::{Creates, Endpoint};
 use crate::{map, spec};
 
-/// The name of the driver and the only provider that it serves.
+/// The name of the driver, and the only provider that it serves.
 const NAME: &str = "sim";
-/// The key of the Secret that authenticates.
+/// The key of the Secret with the API token.
 pub(crate) const TOKEN_KEY: &str = "token";
 
 /// The driver of the simulated cloud.
@@ -20,14 +20,14 @@ pub struct SimDriver;
 
 machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id);
 
-/// The version that the build was told, by default the crate's.
+/// The version of the build, by default the crate's.
 fn version() -> &'static str {
     option_env!("SIM_DRIVER_VERSION")
         .filter(|version| !version.is_empty())
         .unwrap_or(env!("CARGO_PKG_VERSION"))
 }
 
-/// All that the contract knows: this cloud can do it all, unless its keys are taken away.
+/// All capabilities of the contract, without idempotency keys if the settings turn them off.
 fn capabilities(creates: Creates) -> Capabilities {
     let mut all =
         Capabilities::STATUS | Capabilities::INITIALIZE | Capabilities::LISTING | Capabilities::VOLUME_IDS;
@@ -96,7 +96,7 @@ impl DeleteById for SimDriver {
     }
 }
 
-/// Reads the settings and takes a placeholder for the token.
+/// Reads the settings and gets a placeholder for the token.
 fn open(host: &dyn Host) -> Result<Cloud<'_>, Failure> {
     let endpoint = Endpoint::from_settings(&host.settings())?;
     let token = host.secrets().needed(TOKEN_KEY, "the cloud's API token")?.placeholder(&[])?;

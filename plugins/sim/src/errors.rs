@@ -1,9 +1,9 @@
-//! What a failed call of the cloud means for the host.
+//! The cloud's error codes as codes of the contract.
 
 use machinist_sdk::driver::{Attempt, Code, Failure, HttpAnswer, Refusal, code_of_status, quoted};
 use serde_json::Value;
 
-/// The cloud's own codes.
+/// The cloud's own error codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CloudCode {
     InvalidParameter,
@@ -19,7 +19,7 @@ pub(crate) enum CloudCode {
     Throttled,
     Internal,
     Unavailable,
-    /// One that the API's page does not have.
+    /// A code that the API page does not list.
     Other(String),
 }
 
@@ -62,7 +62,7 @@ impl CloudCode {
         }
     }
 
-    /// A code of a later API is judged by its status.
+    /// Returns the contract's code. An unknown code is classified by its status.
     fn code(&self, status: u16) -> Code {
         match self {
             Self::InvalidParameter | Self::ImageNotFound => Code::InvalidArgument,
@@ -77,7 +77,7 @@ impl CloudCode {
         }
     }
 
-    /// True when only another class, Secret or Machine helps.
+    /// True if only another class, Secret or Machine helps.
     fn is_terminal(&self) -> bool {
         matches!(
             self,
@@ -85,7 +85,7 @@ impl CloudCode {
         )
     }
 
-    /// What a person can do, where the cloud's own message does not say it.
+    /// Advice for a person, if the cloud's own message gives none.
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::ImageNotFound => Some("correct image in the MachineClass's providerSpec"),
@@ -112,7 +112,7 @@ impl CloudCode {
 /// A failed call of the cloud.
 #[derive(Debug)]
 pub(crate) struct CloudError {
-    /// The cloud's own code, where it gave one.
+    /// The cloud's own code, if any.
     pub(crate) code: Option<CloudCode>,
     failure: Failure,
 }
@@ -129,7 +129,7 @@ impl From<CloudError> for Failure {
     }
 }
 
-/// What an answer with an error status says. `None`: it is not in the API's form.
+/// Parses an answer with an error status. `None` if it is not in the API's form.
 pub(crate) fn refusal(attempt: &Attempt<'_>, answer: &HttpAnswer) -> Option<CloudError> {
     let value: Value = serde_json::from_slice(&answer.body).ok()?;
     let code = CloudCode::parse(value.get("code")?.as_str()?);

@@ -1,16 +1,17 @@
 //! Driver for the simulated cloud.
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | what does the host call | `component` |
-//! | what does each call do in the cloud | `machine` |
-//! | what may a class say | `spec` |
-//! | what does the cloud's API look like | `cloud`, `answer` |
-//! | where is the cloud | `settings` |
-//! | what does a failure mean | `errors` |
-//! | how does the cloud's word become the contract's | `map` |
+//! | the calls of the host | `component` |
+//! | the work of each call in the cloud | `machine` |
+//! | the fields of a class | `spec` |
+//! | the cloud's API and its objects | `cloud`, `answer` |
+//! | the address of the cloud | `settings` |
+//! | the cloud's error codes | `errors` |
+//! | from the cloud's objects to the contract's types | `map` |
 //!
-//! All of it is plain functions over the host that a call gets, tested natively with the SDK's mock host and the cloud's model.
+//! The modules are plain functions over the call's host. Their tests run natively, with the SDK's mock host and the
+//! cloud's model.
 
 mod answer;
 mod cloud;
@@ -21,7 +22,7 @@ mod map;
 mod settings;
 mod spec;
 
-/// For `tests/fuzz`, which calls it natively.
+/// Public for `tests/fuzz`, which calls it natively.
 #[doc(hidden)]
 pub use component::SimDriver;
 

@@ -1,7 +1,7 @@
-//! What each call of the host does in the cloud.
+//! The work of each call in the cloud.
 //!
-//! A machine's VM carries three tags: the cluster, the Machine's uid and its name. What does not carry the cluster's tag
-//! is never touched.
+//! A machine's VM has three tags: the cluster, the Machine's uid and its name. The driver never touches a VM without
+//! the cluster's tag.
 
 use machinist_sdk::driver::{self, self as wit, Code, Failure, Log, Request};
 
@@ -10,12 +10,12 @@ use crate::cloud::Cloud;
 use crate::errors::CloudCode;
 use crate::{map, spec};
 
-/// How soon a VM that exists, and that reads do not show, is looked for again.
+/// The time until the next search for a VM that exists and that reads do not show yet.
 const LAG_RETRY_MS: u64 = 1_000;
 
 type Outcome<T> = Result<T, Failure>;
 
-/// The cloud, and a log.
+/// The machines of one cloud account.
 #[derive(Clone, Copy)]
 pub(crate) struct Machines<'a> {
     pub(crate) cloud: &'a Cloud<'a>,
@@ -23,7 +23,8 @@ pub(crate) struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    /// One request where nothing is in the way. The key makes repetitions safe, so nobody looks before, unless there are no keys.
+    /// Sends one request in the normal case. The key makes repetitions safe, so no search comes first, unless there are
+    /// no keys.
     pub(crate) fn create(&self, request: &Request, user_data: Option<&str>) -> Outcome<wit::Vm> {
         let spec = spec::read(&request.class)?.spec;
         if !self.cloud.keeps_keys()
@@ -63,9 +64,10 @@ impl Machines<'_> {
         })
     }
 
-    /// Another class, other user data or another zone made a VM under the key: that one is the machine's.
+    /// An earlier create with another class, other user data or another zone made a VM with this key: it is the
+    /// machine's.
     fn adopt(&self, request: &Request) -> Outcome<wit::Vm> {
-        // From here on no error may hide that there is a VM.
+        // From here on every error must say that there may be a VM.
         let found = self.cloud.find(&request.cluster, &request.machine.uid).map_err(Failure::from);
         match found.and_then(only).map_err(Failure::may_have_happened)? {
             Some(vm) => {
@@ -83,7 +85,7 @@ impl Machines<'_> {
         }
     }
 
-    /// Nothing in the cloud unless the class asks for it.
+    /// Sends no request unless the class asks for it.
     pub(crate) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
         if !spec::asks_for_initialize(&request.class) {
             return not_asked_for(request);
@@ -105,7 +107,7 @@ impl Machines<'_> {
         }
     }
 
-    /// How the machine's VM is. Changes nothing.
+    /// Returns the state of the machine's VM. Changes nothing.
     pub(crate) fn get_status(&self, request: &Request) -> Outcome<wit::Vm> {
         let vm = self.locate(request)?.ok_or_else(|| not_found(request))?;
         let works = vm.state != State::Stopping;
@@ -121,17 +123,16 @@ impl Machines<'_> {
         Ok(map::vm(&vm))
     }
 
-    /// Starts the machine's VM anew. One that is going is as good as none.
+    /// Restarts the machine's VM. A VM that is being deleted counts as none.
     pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
         let vm = self.locate(request)?.filter(|vm| vm.state != State::Stopping);
         let vm = vm.ok_or_else(|| not_found(request))?;
         self.cloud.reboot(&vm.id)?.ok_or_else(|| not_found(request))
     }
 
-    /// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another
-    /// cluster's or to one without a mark is refused. One that leads to none is all there is to ask: the cloud gives
-    /// no id twice, and a second VM
-    /// of this uid is found by a deletion and by a listing.
+    /// Finds the VM by id, else by uid. An id that leads to another Machine's VM leads nowhere; one that leads to
+    /// another cluster's VM, or to one without a mark, is refused. An id without a VM is a complete answer: the cloud
+    /// reuses no id, and a deletion and a listing find a second VM with this uid.
     fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
         if let Some((_, id)) = own_id(request) {
             match self.cloud.get(id)?.filter(Vm::exists) {
@@ -143,7 +144,7 @@ impl Machines<'_> {
         only(self.cloud.find(&request.cluster, &request.machine.uid)?)
     }
 
-    /// Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along.
+    /// Deletes every VM with the machine's marks, and volumes that no VM takes along.
     pub(crate) fn delete(&self, request: &Request) -> Outcome<()> {
         let (cluster, uid) = (&request.cluster, &request.machine.uid);
         let found = self.cloud.find(cluster, uid)?;
@@ -162,7 +163,7 @@ impl Machines<'_> {
             return Ok(());
         }
         for volume in self.cloud.volumes(cluster, uid)? {
-            // An attached one goes with its VM.
+            // An attached volume is deleted with its VM.
             if volume.attached_to.is_none() {
                 self.cloud.delete_volume(&volume.id)?;
             }
@@ -170,8 +171,8 @@ impl Machines<'_> {
         Ok(())
     }
 
-    /// For a VM that the listing does not show. Reads lag, so one that they do not know may be there: the order does not
-    /// lag, and the id is one that this driver gave.
+    /// Deletes a VM that the listing does not show. Reads are stale, so an unknown VM may exist: the order is not
+    /// stale, and the id is one that this driver returned.
     fn delete_by_id(&self, id: &str, request: &Request) -> Outcome<()> {
         match self.cloud.get(id)? {
             Some(vm) if !vm.exists() || vm.state == State::Stopping => {}
@@ -181,7 +182,7 @@ impl Machines<'_> {
         Ok(())
     }
 
-    /// Orders the end of this VM and of no other. Its volumes go with it.
+    /// Deletes this VM and no other, with its volumes.
     pub(crate) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
         let Some((_, id)) = map::parts(provider_id) else {
             let message = format!("{provider_id:?} is no id of this driver");
@@ -199,8 +200,8 @@ impl Machines<'_> {
         }
     }
 
-    /// Another cluster's mark on it means that a control plane was moved, and without one it may be anybody's: neither
-    /// "there is none" nor "it is removed".
+    /// Leaves another machine's VM alone. Refuses one with another cluster's mark (a control plane was moved) or
+    /// without a mark (it may be anybody's): both "there is none" and "it is removed" would be wrong.
     fn foreign(&self, vm: &Vm, request: &Request) -> Outcome<()> {
         self.log.info("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
         let refused = |message: String| Err(Failure::new(Code::FailedPrecondition, message));
@@ -218,7 +219,7 @@ impl Machines<'_> {
         }
     }
 
-    /// One page of the cluster's VMs.
+    /// Returns one page of the cluster's VMs.
     pub(crate) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
         let page = self.cloud.page(cluster, token)?;
         let ours = page.entries.iter().filter(|vm| vm.exists() && vm.is_of(cluster));
@@ -226,8 +227,8 @@ impl Machines<'_> {
     }
 }
 
-/// What is known without a request. The id may be unknown in the same pass as the create; then the answer is that there
-/// is no such step, rather than a look at reads that lag.
+/// Returns the facts that are known without a request. In the same reconcile as the create the id may be unknown. The
+/// answer is then that there is no such step, since reads may not show the VM yet.
 fn not_asked_for(request: &Request) -> Outcome<wit::Vm> {
     let Some((zone, _)) = own_id(request) else {
         return Err(Failure::new(
@@ -250,18 +251,18 @@ fn own_id(request: &Request) -> Option<(&str, &str)> {
     request.machine.provider_id.as_deref().and_then(map::parts)
 }
 
-/// A Machine that was restored from a backup has another uid and the name of before.
+/// A Machine that was restored from a backup has another uid and the same name.
 ///
-/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the tags that
-/// the plugin's settings let the cluster adopt together with the Machine's name. The class's own tags prove nothing:
-/// who writes classes is not who owns the account.
+/// A cloud with VMs of machine-controller-manager needs one more case: a VM without any cluster's mark, with the tags
+/// that the plugin's settings adopt and the Machine's name. The class's own tags prove nothing: anyone who can write
+/// classes chooses them.
 fn belongs(vm: &Vm, request: &Request) -> bool {
     let machine = &request.machine;
     vm.is_of(&request.cluster)
         && (vm.tag(UID_TAG) == Some(&machine.uid) || vm.tag(NAME_TAG) == Some(&machine.name))
 }
 
-/// The one that works; else one that goes.
+/// Returns the VM that is not being deleted, else one that is.
 fn only(vms: Vec<Vm>) -> Outcome<Option<Vm>> {
     let (going, working): (Vec<Vm>, Vec<Vm>) = vms.into_iter().partition(|vm| vm.state == State::Stopping);
     if working.len() > 1 {

@@ -1,4 +1,4 @@
-//! From the cloud's words to the contract's.
+//! From the cloud's objects to the contract's types.
 
 use machinist_sdk::driver::{self as wit, Code, Failure, rfc3339_ms};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use crate::answer::{NAME_TAG, State, UID_TAG, Vm};
 pub(crate) const CSI_DRIVER: &str = "sim.csi.machinist.dev";
 const PREFIX: &str = "sim:///";
 
-/// `sim:///ZONE/ID`, as Nodes register with it.
+/// Returns `sim:///ZONE/ID`, with which Nodes register.
 pub(crate) fn provider_id(vm: &Vm) -> String {
     format!("{PREFIX}{}/{}", vm.zone, vm.id)
 }
 
-/// Zone and id of a provider id; `None` when it is none of this cloud.
+/// Returns zone and id of a provider id; `None` if it is not one of this cloud.
 pub(crate) fn parts(provider_id: &str) -> Option<(&str, &str)> {
     let (zone, id) = provider_id.strip_prefix(PREFIX)?.split_once('/')?;
     (!zone.is_empty() && !id.is_empty() && !id.contains('/')).then_some((zone, id))
 }
 
-/// A VM as the cloud shows it. Its Node registers under its name.
+/// Converts a VM. Its Node registers under its name.
 pub(crate) fn vm(vm: &Vm) -> wit::Vm {
     let address =
         |(kind, address): &(String, String)| wit::Address { kind: kind.clone(), address: address.clone() };
@@ -41,7 +41,7 @@ pub(crate) fn vm(vm: &Vm) -> wit::Vm {
     }
 }
 
-/// A VM in a listing.
+/// Converts a VM of a listing.
 pub(crate) fn listed(vm: &Vm) -> wit::Listed {
     wit::Listed {
         provider_id: provider_id(vm),
@@ -51,7 +51,7 @@ pub(crate) fn listed(vm: &Vm) -> wit::Listed {
     }
 }
 
-/// The volume handle of a PersistentVolume's spec; `None` when it is of another kind.
+/// Returns the volume handle of a PersistentVolume's spec; `None` if it is of another kind.
 pub(crate) fn volume_id(spec: &str, index: usize) -> Result<Option<String>, Failure> {
     let spec: Value = serde_json::from_str(spec).map_err(|_| {
         Failure::new(Code::InvalidArgument, format!("failed to read volume spec {index}: it is not JSON"))

@@ -1,31 +1,31 @@
-//! Where the cloud is and what it can do, as the operator wrote it beside the plugin.
+//! The address of the cloud and its capabilities, from the operator's settings beside the plugin.
 
 use machinist_sdk::driver::{Code, Failure, Url};
 use serde_json::Value;
 
-/// After a create, reads of the cloud may not show the VM for as long as this, unless the settings say otherwise.
+/// How long after a create reads of the cloud may not show the VM, by default.
 const CONSISTENCY_WINDOW_MS: u64 = 10_000;
 
-/// The base of all URLs.
+/// The base of all URLs, and the host without its port, as grants name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// What stands before `/v1`, without a slash at its end.
+    /// The part before `/v1`, without a trailing slash.
     base: String,
     host: String,
     keeps_keys: bool,
 }
 
-/// How sure one can be of a create. Tests take the keys away to have a cloud like most others.
+/// The guarantees of a create. Tests turn the keys off to have a cloud like most others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Creates {
-    /// The cloud is handed idempotency keys.
+    /// True if creates are sent with an idempotency key.
     pub(crate) keep_keys: bool,
     /// How long reads may miss a VM.
     pub(crate) consistency_window_ms: u64,
 }
 
 impl Creates {
-    /// Reads the plugin's settings; what is absent or odd has its default.
+    /// Parses the plugin's settings; absent and invalid ones have their defaults.
     pub(crate) fn from_settings(settings: &str) -> Self {
         let value: Value = serde_json::from_str(settings).unwrap_or_default();
         Self {
@@ -39,7 +39,7 @@ impl Creates {
 }
 
 impl Endpoint {
-    /// Reads the plugin's settings. Fails with what the operator has to write.
+    /// Parses the plugin's settings. The error says what to write.
     pub(crate) fn from_settings(settings: &str) -> Result<Self, Failure> {
         let value: Value = serde_json::from_str(settings).map_err(|_| {
             invalid("the plugin's settings are not JSON: write {\"endpoint\": \"http://HOST:PORT\"}")
@@ -63,12 +63,12 @@ impl Endpoint {
         Some(Self { base: url.trim_end_matches('/').to_owned(), host: parts.host().to_owned(), keeps_keys })
     }
 
-    /// Whether creates are sent with a key.
+    /// True if creates are sent with an idempotency key.
     pub(crate) fn keeps_keys(&self) -> bool {
         self.keeps_keys
     }
 
-    /// The URL of a path, from `/v1` on.
+    /// Returns the URL of a path, from `/v1` on.
     pub(crate) fn url(&self, target: &str) -> String {
         format!("{}{target}", self.base)
     }
@@ -123,7 +123,7 @@ mod tests {
             r#"{"endpoint": "http://a/?b"}"#,
         ] {
             let error = Endpoint::from_settings(settings).unwrap_err();
-            // The operator's change of the settings helps, so it is not terminal.
+            // The operator can fix the settings, so the error is not terminal.
             assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, false), "{settings}");
             assert!(error.message.contains("settings"), "{settings}: {}", error.message);
         }

@@ -1,4 +1,4 @@
-//! What a class may say.
+//! The fields of a class.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ pub(crate) const SCHEMA: &str = include_str!("class-schema.json");
 const FIELDS: [&str; 6] = ["zone", "type", "image", "tags", "volumes", "initialize"];
 const VOLUME_FIELDS: [&str; 2] = ["sizeGib", "name"];
 const OWN_TAGS: [&str; 3] = [CLUSTER_TAG, UID_TAG, NAME_TAG];
-/// The cloud takes 50; the driver needs some of them.
+/// The cloud allows 50 tags; the driver needs some of them.
 const MOST_TAGS: usize = 50 - OWN_TAGS.len();
 const TAG_KEY_BYTES: usize = 128;
 const TAG_VALUE_BYTES: usize = 256;
 
-/// What a VM is made of.
+/// The properties of a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spec {
     /// At least one, best first.
@@ -27,56 +27,27 @@ pub(crate) struct Spec {
     pub(crate) image: String,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) volumes: Vec<VolumeSpec>,
-    /// Whether the VM is to be finished by a call of its own.
+    /// True if `initialize` completes the VM.
     pub(crate) initialize: bool,
 }
 
-/// A volume that is made with the VM and goes with it.
+/// A volume that is created with the VM and deleted with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VolumeSpec {
     pub(crate) size_gib: u64,
     pub(crate) name: Option<String>,
 }
 
-/// A class that was read.
+/// A class, and warnings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) spec: Spec,
-    /// What was passed over.
+    /// Unknown fields, which the driver ignores.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
-pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
-    let root = Fields::provider_spec(class)?;
-    let zones = zones(&root, &class.zones)?;
-    let mut warnings = root.unknown(&FIELDS);
-    let (volumes, of_volumes) = volumes(&root)?;
-    warnings.extend(of_volumes);
-    let spec = Spec {
-        zones,
-        kind: root.needed_text("type")?,
-        image: root.needed_text("image")?,
-        tags: tags(&root)?,
-        volumes,
-        initialize: initialize(&root)?,
-    };
-    Ok(Read { spec, warnings })
-}
-
-/// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
-pub(crate) fn asks_for_initialize(class: &Class) -> bool {
-    Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
-}
-
-/// Whether a VM of this class may have volumes. One of a class that cannot be read may.
-pub(crate) fn may_ask_for_volumes(class: &Class) -> bool {
-    let volumes = Fields::provider_spec(class).and_then(|root| Ok(root.objects("volumes")?.len()));
-    volumes.map_or(true, |count| count > 0)
-}
-
 impl Spec {
-    /// The body of a create. The same class, machine and user data always give the same body.
+    /// Returns the body of a create. The same class, machine and user data always give the same body.
     pub(crate) fn body(
         &self,
         name: &str,
@@ -109,6 +80,35 @@ impl VolumeSpec {
         }
         body
     }
+}
+
+/// Reads a class. Unknown fields cause a warning, and null counts as absent.
+pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
+    let root = Fields::provider_spec(class)?;
+    let zones = zones(&root, &class.zones)?;
+    let mut warnings = root.unknown(&FIELDS);
+    let (volumes, of_volumes) = volumes(&root)?;
+    warnings.extend(of_volumes);
+    let spec = Spec {
+        zones,
+        kind: root.needed_text("type")?,
+        image: root.needed_text("image")?,
+        tags: tags(&root)?,
+        volumes,
+        initialize: initialize(&root)?,
+    };
+    Ok(Read { spec, warnings })
+}
+
+/// Reads the only field that matters once the VM exists. An unreadable class asks for nothing.
+pub(crate) fn asks_for_initialize(class: &Class) -> bool {
+    Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
+}
+
+/// True if a VM of this class may have volumes. With an unreadable class it may.
+pub(crate) fn may_ask_for_volumes(class: &Class) -> bool {
+    let volumes = Fields::provider_spec(class).and_then(|root| Ok(root.objects("volumes")?.len()));
+    volumes.map_or(true, |count| count > 0)
 }
 
 fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Failure> {

@@ -3,24 +3,24 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A language that a driver is written in.
+/// The language of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Rust
+    /// Rust, built with cargo.
     Rust,
-    /// Go
+    /// Go, built with its own compiler.
     Go,
     /// JavaScript; TypeScript is built the same way.
     JavaScript,
-    /// Python
+    /// Python, built with componentize-py.
     Python,
 }
 
 impl Language {
-    /// All of them, in the order in which they are named.
+    /// All languages, in the order in which messages name them.
     pub const ALL: [Self; 4] = [Self::Rust, Self::Go, Self::JavaScript, Self::Python];
 
-    /// As it is typed.
+    /// Returns the language's word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Rust => "rust",
@@ -30,7 +30,7 @@ impl Language {
         }
     }
 
-    /// The file by which a project of it is known.
+    /// Returns the file that identifies a project of this language.
     pub fn manifest(self) -> &'static str {
         match self {
             Self::Rust => "Cargo.toml",
@@ -52,11 +52,11 @@ impl fmt::Display for Language {
     }
 }
 
-/// There is no SDK for it.
+/// There is no SDK for this language.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no SDK for {given:?}: write {}", known())]
 pub struct UnknownLanguage {
-    /// What was typed.
+    /// The word on the command line.
     pub given: String,
 }
 

@@ -1,15 +1,15 @@
-//! What `machinist driver new` and `machinist driver build` do.
+//! The commands `machinist driver new` and `machinist driver build`.
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | what may a driver be called | [`name`] |
-//! | which languages are there | [`language`] |
-//! | where is the SDK | [`sdk`] |
-//! | which files make a project | [`template`] |
-//! | which language is a folder in | [`project`] |
-//! | which tool makes the component, and what is missing | [`build`] |
+//! | names of drivers | [`name`] |
+//! | languages with an SDK | [`language`] |
+//! | the location of the SDK | [`sdk`] |
+//! | the files of a new project | [`template`] |
+//! | the language of a folder | [`project`] |
+//! | from a project to a component, and missing tools | [`build`] |
 //!
-//! It knows nothing of the host: a project is built with the tools of its language.
+//! The crate does not depend on the host: the tools of its language build a project.
 
 #![cfg_attr(
     not(test),

@@ -1,43 +1,43 @@
-//! What a driver may be called.
+//! The names that a driver may have.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest name. It becomes a part of provider ids, packages and ConfigMaps.
+/// The maximum length of a name. It becomes a part of provider ids, packages and ConfigMaps.
 const MOST_BYTES: usize = 40;
 
-/// The name of a driver: the provider that it serves, and the folder of its project.
+/// The name of a driver: its provider, and the folder of its project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
 
-/// It is no name.
+/// The text is not a valid name.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{given:?} is no name of a driver: write lower-case letters, digits and single hyphens, at most {MOST_BYTES} of them, \
      beginning with a letter, such as my-cloud"
 )]
 pub struct Unfit {
-    /// What was typed.
+    /// The text on the command line.
     pub given: String,
 }
 
 impl Name {
-    /// The provider that it serves.
+    /// Returns the provider that the driver serves.
     pub fn provider(&self) -> &str {
         &self.0
     }
 
-    /// The package of its language. Never a word of a language, since it ends with `-driver`.
+    /// Returns the package name. Never a keyword of a language, since it ends with `-driver`.
     pub fn package(&self) -> String {
         format!("{}-driver", self.0)
     }
 
-    /// The same as a name in code.
+    /// Returns the name in code.
     pub fn module(&self) -> String {
         self.package().replace('-', "_")
     }
 
-    /// The same as the name of a type.
+    /// Returns the name of the type.
     pub fn type_name(&self) -> String {
         let package = self.package();
         let capital = |word: &str| {
@@ -97,7 +97,7 @@ mod tests {
             let error = text.parse::<Name>().unwrap_err().to_string();
             assert!(error.contains("lower-case"), "{error}");
         }
-        // A word of a language is fine: what is made of it ends with another.
+        // A keyword is a valid name: the derived names have a suffix.
         assert_eq!("try".parse::<Name>().unwrap().module(), "try_driver");
     }
 }

@@ -1,4 +1,4 @@
-//! Which language a folder is in, and what its manifest says about the driver.
+//! Finds the language of a folder, and reads its manifest.
 
 use std::fs;
 use std::io;
@@ -8,87 +8,87 @@ use serde::Deserialize;
 
 use crate::language::Language;
 
-/// A project, as far as building it needs.
+/// A project, with the facts that its build needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Project {
-    /// A crate.
+    /// A crate of Rust.
     Rust {
-        /// Its name, where the manifest is that of a crate.
+        /// The crate's name, if the manifest is that of a crate.
         package: String,
     },
     /// A Go module, with package main in its folder.
     Go {
-        /// Its path.
+        /// The path of the module.
         module: String,
     },
-    /// An npm package.
+    /// A package of npm.
     JavaScript {
-        /// Its name, where it has one.
+        /// The package's name, if it has one.
         package: Option<String>,
     },
     /// Modules of Python.
     Python {
-        /// `MODULE:CLASS`.
+        /// The driver as `MODULE:CLASS`.
         driver: String,
-        /// Its name, where it has one.
+        /// The package's name, if it has one.
         package: Option<String>,
     },
 }
 
-/// It is no project.
+/// The reason why a folder is not a project.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No language is known by its files.
+    /// The files match no language.
     #[error("{} is no project of a driver: it has none of {}; `machinist driver new` makes one", at.display(), manifests())]
     None {
-        /// Where.
+        /// The path of the folder.
         at: PathBuf,
     },
-    /// Two languages claim it.
+    /// The files match two languages.
     #[error("{} has both {one} and {other}: keep the manifest of one language", at.display())]
     Several {
-        /// Where.
+        /// The path of the folder.
         at: PathBuf,
-        /// The first manifest.
+        /// The manifest of the first language.
         one: &'static str,
-        /// The next.
+        /// The manifest of the second language.
         other: &'static str,
     },
     /// The manifest cannot be read.
     #[error("failed to read {}", at.display())]
     Read {
-        /// Which.
+        /// The path of the manifest.
         at: PathBuf,
-        /// Why.
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
-    /// The manifest is broken.
+    /// The manifest is not valid.
     #[error("{} is not {form}: {why}", at.display())]
     Broken {
-        /// Which.
+        /// The path of the manifest.
         at: PathBuf,
-        /// What it should be.
+        /// The expected file format.
         form: &'static str,
-        /// What is wrong, in one line.
+        /// The problem in one line.
         why: String,
     },
-    /// The manifest lacks something.
+    /// The manifest lacks a setting.
     #[error("{} does not say {what}: write {write}", at.display())]
     Lacks {
-        /// Which.
+        /// The path of the manifest.
         at: PathBuf,
-        /// What is missing.
+        /// The name of the missing setting.
         what: &'static str,
-        /// What to write there.
+        /// The text to write there.
         write: &'static str,
     },
 }
 
-/// Which language a folder is in, by the names of what is in it.
+/// Returns the language of a folder, by the names of its files.
 ///
 /// # Errors
-/// When there is none, or more than one.
+/// If there is none, or more than one.
 pub fn language(folder: &Path, names: &[String]) -> Result<Language, Error> {
     let has = |language: &Language| names.iter().any(|name| name == language.manifest());
     let mut found = Language::ALL.into_iter().filter(has);
@@ -101,10 +101,10 @@ pub fn language(folder: &Path, names: &[String]) -> Result<Language, Error> {
     }
 }
 
-/// Looks at a folder.
+/// Reads the project in a folder.
 ///
 /// # Errors
-/// When it is no project, or its manifest does not say what is to be built.
+/// If the folder is not a project, or its manifest does not name the driver.
 pub fn look(folder: &Path) -> Result<Project, Error> {
     let failed = |at: &Path| {
         let at = at.to_owned();
@@ -119,10 +119,10 @@ pub fn look(folder: &Path) -> Result<Project, Error> {
     read(language, &at, &text)
 }
 
-/// What a manifest says.
+/// Parses a manifest.
 ///
 /// # Errors
-/// When it is broken, or does not say what is to be built.
+/// If it is invalid, or does not name the driver.
 pub fn read(language: Language, at: &Path, text: &str) -> Result<Project, Error> {
     let broken = |form, why: &str| Error::Broken {
         at: at.to_owned(),
@@ -170,14 +170,14 @@ pub fn read(language: Language, at: &Path, text: &str) -> Result<Project, Error>
 }
 
 impl Project {
-    /// The name of the component, unless another one is asked for: the package's, without `-driver`.
+    /// Returns the default name of the component: the package's, without `-driver`.
     pub fn component(&self) -> String {
         let package = match self {
             Self::Rust { package } => Some(package),
             Self::Go { module } => Some(module),
             Self::JavaScript { package } | Self::Python { package, .. } => package.as_ref(),
         };
-        // What stands before a slash is a scope of npm or a host of Go, and no part of a file's name.
+        // The part before a slash is a scope of npm or a host of Go, and not part of the file name.
         let name = package.and_then(|package| package.rsplit('/').next()).filter(|name| !name.is_empty());
         let name =
             name.map(|name| name.strip_suffix("-driver").filter(|rest| !rest.is_empty()).unwrap_or(name));

@@ -1,4 +1,4 @@
-//! Where a project finds the SDK.
+//! The location of the SDK for a project.
 
 use std::path::{Path, PathBuf};
 
@@ -7,44 +7,44 @@ use crate::language::Language;
 /// The version of the SDKs that belongs to this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What Go calls the SDK.
+/// The SDK's module path in Go.
 const GO_MODULE: &str = "github.com/machinist-dev/machinist/sdk/go";
 
-/// Where a project finds the SDK.
+/// The location of the SDK for a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sdk {
-    /// In the package registry of its language, in the version of this program.
+    /// The package registry of its language, with the version of this program.
     Published,
-    /// In a checkout of Machinist.
+    /// A checkout of Machinist.
     Checkout(PathBuf),
 }
 
-/// There is no SDK.
+/// There is no SDK at this path.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// The path is no checkout, or one without this language.
+    /// The path is not a checkout, or one without this language.
     #[error("there is no SDK for {language} in {}: name the folder of a checkout of Machinist, which has {sought}", at.display())]
     NotThere {
-        /// What was typed.
+        /// The path on the command line.
         at: PathBuf,
         /// The language of the project.
         language: Language,
-        /// What was looked for.
+        /// The file that is missing.
         sought: String,
     },
-    /// A path that a manifest cannot hold.
+    /// The path has characters that a manifest cannot hold.
     #[error("the path {} has characters that a project cannot name: move the checkout", at.display())]
     OddPath {
-        /// The path.
+        /// The path of the checkout.
         at: PathBuf,
     },
 }
 
 impl Sdk {
-    /// Looks whether the checkout has the SDK of this language.
+    /// Checks that the checkout has the SDK of this language.
     ///
     /// # Errors
-    /// When it has not.
+    /// If it does not.
     pub fn checkout(at: &Path, language: Language) -> Result<Self, Error> {
         let sought = format!("sdk/{}/{}", language.word(), language.manifest());
         let missing = || Error::NotThere { at: at.to_owned(), language, sought: sought.clone() };
@@ -59,7 +59,7 @@ impl Sdk {
         }
     }
 
-    /// How a manifest of this language names it.
+    /// Returns the dependency in a manifest of this language.
     pub fn dependency(&self, language: Language) -> String {
         let folder = |root: &Path| root.join("sdk").join(language.word()).display().to_string();
         match (language, self) {
@@ -68,7 +68,7 @@ impl Sdk {
                 format!("machinist-sdk = {{ path = \"{}\" }}", folder(root))
             }
             (Language::Go, Self::Published) => format!("require {GO_MODULE} v{VERSION}"),
-            // The version is none that is looked up: the folder stands in for it.
+            // Go does not look up this version: the folder replaces it.
             (Language::Go, Self::Checkout(root)) => {
                 format!("require {GO_MODULE} v0.0.0\n\nreplace {GO_MODULE} => \"{}\"", folder(root))
             }
@@ -79,7 +79,7 @@ impl Sdk {
         }
     }
 
-    /// What an author has to know about it before the first build.
+    /// Returns a note for the author before the first build.
     pub fn note(&self, language: Language) -> Option<String> {
         let registry = match language {
             Language::Rust => "crates.io",

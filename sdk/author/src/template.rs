@@ -11,33 +11,33 @@ use crate::sdk::Sdk;
 /// A file of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Within the project, with `/`.
+    /// The path within the project, with `/`.
     pub path: String,
-    /// All of it.
+    /// The complete text.
     pub text: String,
 }
 
-/// A project cannot be made.
+/// The reason why a project cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something is there already.
+    /// The folder exists already.
     #[error("{} is there already: choose another name, or another folder with --path", at.display())]
     Taken {
-        /// Where.
+        /// The path of the folder.
         at: PathBuf,
     },
     /// A file cannot be written.
     #[error("failed to write {}", at.display())]
     Write {
-        /// Which.
+        /// The path of the file.
         at: PathBuf,
-        /// Why.
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A path, and what is there before names are filled in.
+/// A path and a text, before names are filled in.
 type Template = (&'static str, &'static str);
 
 const SHARED: [Template; 4] = [
@@ -85,7 +85,7 @@ const PYTHON: [Template; 8] = [
     ("tests/test_driver.py", include_str!("../templates/python/tests/test_driver.py.in")),
 ];
 
-/// What differs in the README.
+/// The words of the README that differ between languages.
 struct Words {
     steps: &'static str,
     cloud: &'static str,
@@ -139,7 +139,7 @@ fn words(language: Language) -> Words {
     }
 }
 
-/// All files of a new project, sorted by path. The same question has the same answer.
+/// Returns all files of a new project, sorted by path. The same arguments have the same result.
 pub fn files(language: Language, name: &Name, sdk: &Sdk) -> Vec<File> {
     let own: &[Template] = match language {
         Language::Rust => &RUST,
@@ -154,7 +154,7 @@ pub fn files(language: Language, name: &Name, sdk: &Sdk) -> Vec<File> {
     files
 }
 
-/// The commands that come next, as the README has them.
+/// Returns the next commands, as the README shows them.
 pub fn steps(language: Language, name: &Name) -> String {
     words(language).steps.replace("@name@", name.provider())
 }
@@ -174,10 +174,10 @@ fn filled(text: &str, language: Language, name: &Name, sdk: &Sdk) -> String {
         .replace("@name@", name.provider())
 }
 
-/// Writes a project into a folder that is not there yet.
+/// Writes a project into a new folder.
 ///
 /// # Errors
-/// When something is there, or cannot be written. What was written by then stays, and is named.
+/// If the folder exists, or a file cannot be written. Files that were written before stay.
 pub fn write(folder: &Path, files: &[File]) -> Result<(), Error> {
     let failed = |at: &Path| {
         let at = at.to_owned();

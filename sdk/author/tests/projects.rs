@@ -1,7 +1,7 @@
-//! What `driver new` makes works with the tools of its language.
+//! New projects of `driver new` work with the tools of their language.
 //!
-//! The project in Rust is a member of this workspace, so it is compiled, checked and tested like all else; here it is only
-//! compared. Those of other languages are made anew and their unit tests run, where the language is installed.
+//! The project in Rust is a member of this workspace, where it is compiled, checked and tested; this test only compares
+//! it. Projects in other languages are created and their unit tests run, if the language is installed.
 
 use std::env;
 use std::fs;
@@ -25,7 +25,7 @@ fn made(language: Language) -> (TempDir, PathBuf) {
     (folder, project)
 }
 
-/// Runs a command that has to succeed, and answers what it printed.
+/// Runs a command that has to succeed, and returns its output.
 fn passes(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said =
@@ -42,7 +42,7 @@ fn is_installed(program: &str) -> bool {
 fn the_project_in_rust_is_the_one_that_this_workspace_tests() {
     let fixture = root().join("tests/fixtures/templated");
     for file in files(Language::Rust, &"templated".parse().unwrap(), &Sdk::Published) {
-        // The rest names the workspace, or is for people.
+        // The other files name the workspace, or are for people.
         if !file.path.starts_with("src/") && file.path != "settings.json" {
             continue;
         }
@@ -69,8 +69,8 @@ fn the_project_in_go_passes_its_tests() {
     assert_eq!(said.matches("--- PASS").count(), 6, "{said}");
 }
 
-/// What an author does who has no checkout: the SDK comes from a repository with the tag of this version, and the commands are those
-/// that `driver new` prints.
+/// The steps of an author without a checkout: the SDK comes from a repository with the tag of this version, and
+/// `driver new` prints the commands.
 #[test]
 fn the_project_in_go_takes_a_published_sdk_and_passes_its_tests() {
     if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
@@ -126,14 +126,14 @@ fn the_project_in_javascript_passes_its_tests() {
         return;
     }
     let (_folder, project) = made(Language::JavaScript);
-    // What `npm install` does with a package that is a folder.
+    // `npm install` creates this for a package that is a folder.
     fs::create_dir(project.join("node_modules")).unwrap();
     std::os::unix::fs::symlink(root().join("sdk/js"), project.join("node_modules/machinist-sdk")).unwrap();
     let said = passes(Command::new("node").arg(tool).arg("test").arg(project));
     assert!(said.contains("pass 6") && said.contains("fail 0"), "{said}");
 }
 
-/// The bundler is 400 MB that `machinist-js setup` installs: nothing for a unit test to do.
+/// The bundler is 400 MB that `machinist-js setup` installs: a unit test does not do that.
 fn has_javascript_tools() -> bool {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = folder("MACHINIST_CACHE")

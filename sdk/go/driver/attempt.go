@@ -7,18 +7,18 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/text"
 )
 
-// Quoted is at most 200 characters of somebody else's text, in one line.
+// Quoted returns at most 200 characters of a foreign text, in one line.
 func Quoted(foreign string) string { return text.Quoted(foreign) }
 
-// NotJSON is the error of ReadJSON: where, and whether the rest is missing.
+// NotJSON is the error of ReadJSON: the position, and whether the rest is missing.
 type NotJSON = text.NotJSON
 
-// ReadJSON reads JSON that somebody else wrote into `into`, as json.Unmarshal does. It refuses what is nested deeper than 127
-// (the stack of a component is small) and text that is not Unicode. Its error is a *NotJSON, or what json.Unmarshal says of JSON
-// that does not fit into `into`. Numbers that go into an `any` are of type json.Number.
+// ReadJSON decodes foreign JSON into `into`, like json.Unmarshal. It refuses nesting deeper than 127 (the stack of a
+// component is small) and text that is not Unicode. Its error is a *NotJSON, or json.Unmarshal's error for JSON that
+// does not fit into `into`. Numbers in an `any` have type json.Number.
 func ReadJSON(source []byte, into any) error { return text.ReadJSON(source, into) }
 
-// CodeOfStatus is the code of an error of which only the HTTP status says something.
+// CodeOfStatus returns the code for an error of which only the HTTP status is known.
 func CodeOfStatus(status int) Code {
 	switch status {
 	case 400, 413, 422:
@@ -44,31 +44,31 @@ func CodeOfStatus(status int) Code {
 	return Unknown
 }
 
-// Attempt is one thing that is tried, for the errors of it.
+// Attempt is one request to the cloud, with the facts that its errors need.
 type Attempt struct {
-	// Doing goes on after "failed to".
+	// Doing is the action, which follows "failed to" in messages.
 	Doing string
-	// Host is asked.
+	// Host receives the request.
 	Host string
-	// Changes says whether it changes the cloud. What only reads cannot have happened.
+	// Changes says whether the request changes the cloud. A request that only reads cannot have happened.
 	Changes bool
 }
 
-// Refusal of the cloud, in its own form.
+// CloudRefusal is an error in the cloud's own form.
 type CloudRefusal struct {
-	// Message is what the cloud says.
+	// Message is the cloud's message.
 	Message string
-	// CloudCode is the cloud's own code, where it gave one.
+	// CloudCode is the cloud's own code, if any.
 	CloudCode string
-	// Code, without which the HTTP status decides.
+	// Code is the contract's code; if it is Unknown, the HTTP status decides.
 	Code Code
-	// Terminal is true when only another class, Secret or Machine helps.
+	// Terminal is true if only another class, Secret or Machine helps.
 	Terminal bool
-	// Advice goes behind the message: what a person can do.
+	// Advice follows the message: what a person can do.
 	Advice string
 }
 
-// Refused: the cloud said no.
+// Refused returns the error for a refusal of the cloud.
 func (attempt Attempt) Refused(answer *HTTPAnswer, refusal CloudRefusal) *Error {
 	code, name := refusal.Code, ""
 	if code == Unknown {
@@ -87,7 +87,7 @@ func (attempt Attempt) Refused(answer *HTTPAnswer, refusal CloudRefusal) *Error 
 	}
 }
 
-// NoAnswer is for an error of Host.Send. What is no *NoAnswer stays as it is.
+// NoAnswer returns the error for an error of Host.Send. It returns any error but a *NoAnswer unchanged.
 func (attempt Attempt) NoAnswer(err error) error {
 	var none *NoAnswer
 	if !errors.As(err, &none) {
@@ -100,7 +100,7 @@ func (attempt Attempt) NoAnswer(err error) error {
 	}
 }
 
-// Foreign is an answer that the cloud itself does not give: a proxy's page, or half of one.
+// Foreign returns the error for an answer that does not come from the cloud itself: a proxy's page, or half an answer.
 func (attempt Attempt) Foreign(answer *HTTPAnswer, what string) *Error {
 	return &Error{
 		Code: Unavailable,
@@ -111,13 +111,13 @@ func (attempt Attempt) Foreign(answer *HTTPAnswer, what string) *Error {
 	}
 }
 
-// Odd is a whole answer that is not what the API promises.
+// Odd returns the error for a complete answer that violates the API.
 func (attempt Attempt) Odd(what string) *Error {
 	message := fmt.Sprintf("failed to %s: the answer of %s %s", attempt.Doing, attempt.Host, what)
 	return &Error{Code: Internal, Message: message, MayHaveHappened: attempt.Changes}
 }
 
-// JSON reads the body of a success, by ReadJSON.
+// JSON decodes the body of a success with ReadJSON.
 func (attempt Attempt) JSON(answer *HTTPAnswer, into any) error {
 	err := ReadJSON(answer.Body, into)
 	var notJSON *NotJSON

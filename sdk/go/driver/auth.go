@@ -2,32 +2,32 @@ package driver
 
 import "strings"
 
-// AuthHeader is the name of the header by which a driver asks the host to authenticate a request. Its value is a mark, one of those
-// below. The host takes it off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's
-// grants allow it.
+// AuthHeader is the header by which a driver asks the host to authenticate a request. Its value is a mark, one of those
+// below. The host removes the header. It signs the request or adds the scheme's header, with the keys of the Secret and
+// where the plugin's grants allow it.
 const AuthHeader = "machinist-auth"
 
 const (
-	// AuthBearer sends a value of the Secret as a bearer token, or in the header that the grants name.
+	// AuthBearer adds a value of the Secret as a bearer token, or in the header that the grants name.
 	AuthBearer = "bearer"
-	// AuthBasic sends name and password.
+	// AuthBasic adds name and password of the Secret.
 	AuthBasic = "basic"
-	// AuthKeystone sends a token of OpenStack's identity service.
+	// AuthKeystone adds a token of OpenStack's identity service.
 	AuthKeystone = "keystone"
 )
 
-// AuthAWSSigV4 signs by AWS Signature Version 4.
+// AuthAWSSigV4 signs the request by AWS Signature Version 4.
 func AuthAWSSigV4(service, region string) string {
 	return "aws-sigv4; service=" + service + "; region=" + region
 }
 
-// AuthOAuth2ClientCredentials sends a token that the host gets for the client's name and secret. Scopes may be absent.
+// AuthOAuth2ClientCredentials adds a token that the host fetches for the client's name and secret. Scopes are optional.
 func AuthOAuth2ClientCredentials(scopes ...string) string {
 	return scoped("oauth2-client-credentials", scopes)
 }
 
-// AuthJWTBearer sends a token that the host gets for an assertion that it signs, such as for a service account of Google. Scopes may
-// be absent.
+// AuthJWTBearer adds a token that the host fetches for an assertion that it signs, such as for a service account of
+// Google. Scopes are optional.
 func AuthJWTBearer(scopes ...string) string {
 	return scoped("jwt-bearer", scopes)
 }

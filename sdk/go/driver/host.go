@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// UserDataKey is how grants name the user data.
+// UserDataKey is the key of the user data in grants.
 const UserDataKey = "userData"
 
-// Encoding is applied to a secret's value before it takes its placeholder's place.
+// Encoding is applied to a secret's value before it replaces the placeholder.
 type Encoding uint8
 
 // In the order of the contract.
@@ -21,20 +21,20 @@ const (
 	Gzip
 )
 
-// Refusal is why the host gives no placeholder, or no value.
+// Refusal is the reason why the host returns no placeholder, or no value.
 type Refusal uint8
 
 // In the order of the contract.
 const (
 	// NotGranted means that the grants of this plugin do not allow it.
 	NotGranted Refusal = iota
-	// BadEncodings means that an encoding does not fit behind the one before it, or that there are more than four.
+	// BadEncodings means that an encoding does not fit after the one before it, or that there are more than four.
 	BadEncodings
-	// TooMany means that this call holds as many placeholders as it may.
+	// TooMany means that this call has used up its placeholders.
 	TooMany
 )
 
-// SecretRefused is the error of a secret that the host does not give. It is an *Error for the host.
+// SecretRefused is the error for a secret that the host refuses. It converts to an *Error.
 type SecretRefused struct {
 	Key     string
 	Refusal Refusal
@@ -53,7 +53,7 @@ func (err *SecretRefused) Error() string {
 	}
 }
 
-// As makes it an *Error for errors.As.
+// As converts it to an *Error for errors.As.
 func (err *SecretRefused) As(target any) bool {
 	if failure, wanted := target.(**Error); wanted {
 		*failure = &Error{Code: FailedPrecondition, Message: err.Error()}
@@ -62,43 +62,45 @@ func (err *SecretRefused) As(target any) bool {
 	return false
 }
 
-// Secret is a secret as a handle. Its value stays in the host.
+// Secret is a handle of a secret. Its value stays in the host.
 type Secret interface {
-	// Len is the length of the value in bytes, before any encoding.
+	// Len returns the length of the value in bytes, before any encoding.
 	Len() int
-	// StartsWith says whether user data starts so (64 bytes at most are compared). Always false for a credential.
+	// StartsWith returns whether user data starts with the prefix (at most 64 bytes are compared). Always false for a
+	// credential.
 	StartsWith(prefix []byte) bool
-	// Placeholder is a token that stands for the encoded value in requests of this call. Its error is a *SecretRefused.
+	// Placeholder returns a token that represents the encoded value in requests of this call. Its error is a
+	// *SecretRefused.
 	Placeholder(encodings ...Encoding) (string, error)
-	// Reveal is the value, where the operator granted that. Its error is a *SecretRefused.
+	// Reveal returns the value, if the operator granted that. Its error is a *SecretRefused.
 	Reveal() ([]byte, error)
 }
 
-// Backend carries what a Host offers. The SDK has two: the component's, and the mock of package drivertest.
+// Backend implements a Host. The SDK has two: the component's, and the mock of package drivertest.
 type Backend interface {
-	// Exchange sends within these limits. Its error is a *NoAnswer.
+	// Exchange sends a request within these limits. Its error is a *NoAnswer.
 	Exchange(request HTTPRequest, url URL, limits Limits) (*HTTPAnswer, error)
 	SecretKeys() []string
-	// OpenSecret is nil when there is no such key.
+	// OpenSecret returns nil if there is no such key.
 	OpenSecret(key string) Secret
-	// UserData is nil when the call has none.
+	// UserData returns nil if the call has none.
 	UserData() Secret
 	Settings() string
 	Remaining() time.Duration
 	Log() *slog.Logger
 }
 
-// Host is all that a call has of the world.
+// Host is a call's only access to the world.
 type Host struct {
 	backend Backend
-	// Name of the call when it has neither secrets nor network.
+	// Name of the call if it has neither secrets nor network.
 	offline string
 }
 
-// NewHost is the host of a call.
+// NewHost returns the host of a call.
 func NewHost(backend Backend) *Host { return &Host{backend: backend} }
 
-// NewOfflineHost is the host of a call that has neither secrets nor network, and says so to who tries.
+// NewOfflineHost returns the host of a call without secrets and network. Using them is an error that says so.
 func NewOfflineHost(backend Backend, call string) *Host { return &Host{backend, call} }
 
 func (host *Host) notHere() error {
@@ -108,13 +110,13 @@ func (host *Host) notHere() error {
 	return Failed(Internal, host.offline+" has neither secrets nor network: it must answer from its arguments and the settings")
 }
 
-// Send sends, and waits for the whole answer. Its error is a *NoAnswer: no answer came. It ends before the call's deadline does;
-// nothing is retried, no redirect followed.
+// Send sends a request and waits for the complete answer. Its error is a *NoAnswer. It ends before the call's deadline,
+// retries nothing and follows no redirect.
 func (host *Host) Send(request HTTPRequest) (*HTTPAnswer, error) {
 	return host.SendWithin(Limits{}, request)
 }
 
-// SendWithin sends within these limits.
+// SendWithin sends a request within these limits.
 func (host *Host) SendWithin(limits Limits, request HTTPRequest) (*HTTPAnswer, error) {
 	if err := host.notHere(); err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func (host *Host) SendWithin(limits Limits, request HTTPRequest) (*HTTPAnswer, e
 	return host.backend.Exchange(request, url, within)
 }
 
-// SecretKeys is the keys of the Secret, sorted, without user data.
+// SecretKeys returns the keys of the Secret, sorted, without user data.
 func (host *Host) SecretKeys() ([]string, error) {
 	if err := host.notHere(); err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func (host *Host) SecretKeys() ([]string, error) {
 	return host.backend.SecretKeys(), nil
 }
 
-// Secret is the secret of a key without which nothing works; `what` says what belongs there.
+// Secret returns the secret of a required key; `what` describes its value in the message.
 func (host *Host) Secret(key, what string) (Secret, error) {
 	secret, err := host.OptionalSecret(key)
 	if err == nil && secret == nil {
@@ -148,7 +150,7 @@ func (host *Host) Secret(key, what string) (Secret, error) {
 	return secret, err
 }
 
-// OptionalSecret is nil when there is no such key.
+// OptionalSecret returns nil if there is no such key.
 func (host *Host) OptionalSecret(key string) (Secret, error) {
 	if err := host.notHere(); err != nil {
 		return nil, err
@@ -156,7 +158,7 @@ func (host *Host) OptionalSecret(key string) (Secret, error) {
 	return host.backend.OpenSecret(key), nil
 }
 
-// UserData is what the machine gets at boot. Present in Create and Initialize, nil in every other call.
+// UserData returns the machine's data at boot. Present in Create and Initialize, nil in every other call.
 func (host *Host) UserData() (Secret, error) {
 	if err := host.notHere(); err != nil {
 		return nil, err
@@ -164,13 +166,13 @@ func (host *Host) UserData() (Secret, error) {
 	return host.backend.UserData(), nil
 }
 
-// Settings is what the operator wrote beside the plugin: a JSON object, `{}` when there is nothing. Never secret.
+// Settings returns the operator's settings beside the plugin: a JSON object, `{}` if there are none. Never secret.
 func (host *Host) Settings() string { return host.backend.Settings() }
 
-// Remaining is the time that is left for the call. Who cannot finish in time answers Progress.
+// Remaining returns the time left for the call. If you cannot finish in time, answer Progress.
 func (host *Host) Remaining() time.Duration { return host.backend.Remaining() }
 
-// Log is the log of the call. Messages are static texts, and what varies goes into attributes:
-// host.Log().Info("zone has no room", "zone", zone). The host adds plugin, call and machine. It keeps 1,000 lines and 64 KiB of a
-// call.
+// Log returns the log of the call. Messages are static texts; put all values that vary into attributes:
+// host.Log().Info("zone has no room", "zone", zone). The host adds plugin, call and machine. It keeps 1,000 lines and
+// 64 KiB of a call.
 func (host *Host) Log() *slog.Logger { return host.backend.Log() }

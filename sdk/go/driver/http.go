@@ -9,7 +9,7 @@ import (
 // Header holds the headers of a request or an answer: one value for each name.
 type Header map[string]string
 
-// Get is the value of a header, by its name in any case; empty when there is none.
+// Get returns the value of a header, by its name in any case; empty if there is none.
 func (header Header) Get(name string) string {
 	if value, found := header[name]; found {
 		return value
@@ -22,7 +22,7 @@ func (header Header) Get(name string) string {
 	return ""
 }
 
-// HTTPRequest is a request. In header values and body, placeholders stand for secrets.
+// HTTPRequest is a request. In header values and body, placeholders represent secrets.
 type HTTPRequest struct {
 	Method string
 	URL    string
@@ -30,7 +30,7 @@ type HTTPRequest struct {
 	Body   []byte
 }
 
-// HTTPAnswer is an answer, whatever its status. Redirects are not followed.
+// HTTPAnswer is an answer, whatever its status. The host follows no redirect.
 type HTTPAnswer struct {
 	Status int
 	Header Header
@@ -40,15 +40,15 @@ type HTTPAnswer struct {
 // IsSuccess is true for 200 to 299.
 func (answer *HTTPAnswer) IsSuccess() bool { return answer.Status >= 200 && answer.Status < 300 }
 
-// IsHTML is true for pages, as proxies send them in place of an API's answer.
+// IsHTML is true for an HTML page, which proxies send instead of an API's answer.
 func (answer *HTTPAnswer) IsHTML() bool {
 	return strings.HasPrefix(answer.Header.Get("content-type"), "text/html")
 }
 
-// RetryAfter is what `retry-after` asks for, where it is a number of seconds.
+// RetryAfter returns the time of `retry-after`, if it is a number of seconds.
 func (answer *HTTPAnswer) RetryAfter() time.Duration {
 	text := strings.TrimSpace(answer.Header.Get("retry-after"))
-	// As many digits as surely fit into a duration.
+	// This many digits always fit into a duration.
 	if text == "" || len(text) > 9 {
 		return 0
 	}
@@ -62,24 +62,24 @@ func (answer *HTTPAnswer) RetryAfter() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// The defaults suit an API that answers when the work is done: what takes longer has no answer at all.
+// The defaults suit an API that answers when the work is done: after this time it gives no answer at all.
 const (
 	answerTime  = 30 * time.Second
 	connectTime = 10 * time.Second
 	answerBytes = 8 << 20
-	// Left for what is done after an answer, and for the answer to the host.
+	// Left for the work after an answer, and for the answer to the host.
 	reserve = 250 * time.Millisecond
 )
 
-// Limits say how long one request may take at most, and how large its answer may be. Zero is the default: 10 s to connect, 30 s
-// for the answer and between its parts, 8 MiB. The call's deadline holds as well.
+// Limits are the maximum time of one request and the maximum size of its answer. Zero is the default: 10 s to connect,
+// 30 s for the answer and between its parts, 8 MiB. The call's deadline applies as well.
 type Limits struct {
 	Connect     time.Duration
 	Answer      time.Duration
 	AnswerBytes int
 }
 
-// These limits, ended before the host ends the call, so that the call can say what happened.
+// within returns these limits, shortened to end before the call does, so that the call can report the failure.
 func (limits Limits) within(remaining time.Duration) (Limits, bool) {
 	left := remaining - reserve
 	if left <= 0 {
@@ -98,15 +98,15 @@ func (limits Limits) within(remaining time.Duration) (Limits, bool) {
 	return limits, true
 }
 
-// URL is the parts of a URL that a request needs.
+// URL holds the parts of a URL that a request needs.
 type URL struct {
 	IsTLS bool
-	// Authority is host and port, as they are dialled.
+	// Authority is host and port, as the host connects to them.
 	Authority     string
 	PathWithQuery string
 }
 
-// ParseURL reads a URL of HTTP. Its error is a *NoAnswer.
+// ParseURL parses a URL of HTTP. Its error is a *NoAnswer.
 func ParseURL(text string) (URL, error) {
 	rest, isTLS := strings.CutPrefix(text, "https://")
 	if !isTLS {
@@ -134,7 +134,7 @@ func ParseURL(text string) (URL, error) {
 	return parsed, nil
 }
 
-// Host is the host without its port, as grants name it.
+// Host returns the host without its port, as grants name it.
 func (parsed URL) Host() string {
 	at := strings.LastIndexByte(parsed.Authority, ':')
 	if at < 0 || strings.Trim(parsed.Authority[at+1:], "0123456789") != "" {
@@ -150,7 +150,7 @@ func (parsed URL) hostOr(other string) string {
 	return other
 }
 
-// Escaped is the text for a segment of a path or a value of a query.
+// Escaped escapes a segment of a path or a value of a query.
 func Escaped(text string) string {
 	var escaped strings.Builder
 	for _, character := range []byte(text) {

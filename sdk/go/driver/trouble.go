@@ -2,36 +2,36 @@ package driver
 
 import "strings"
 
-// Trouble is why a request has no answer.
+// Trouble is the cause of a missing answer.
 type Trouble uint8
 
-// The first ones are of requests that were not sent.
+// Requests with the causes from Denied to NoTimeLeft were not sent.
 const (
-	// Other is what has no name of its own.
+	// Other is any other cause.
 	Other Trouble = iota
-	// Denied means that the grants do not allow the request, or a secret in its place.
+	// Denied means that the grants do not allow the request, or a secret at its place.
 	Denied
-	// AddressDenied means that the host leads to an address that is not granted.
+	// AddressDenied means that the host resolves to an address that is not granted.
 	AddressDenied
-	// BadURL means that the URL is none of HTTP.
+	// BadURL means that the URL is not a URL of HTTP.
 	BadURL
-	// RequestTooLarge means larger than the grants allow.
+	// RequestTooLarge means that the request is larger than the grants allow.
 	RequestTooLarge
 	// NoSuchHost means that the host has no address.
 	NoSuchHost
-	// ConnectionRefused means that nobody listens.
+	// ConnectionRefused means that no server listens there.
 	ConnectionRefused
-	// Unreachable means that there is no way to the host.
+	// Unreachable means that there is no route to the host.
 	Unreachable
-	// TLSFailed means that there is no TLS session.
+	// TLSFailed means that the TLS handshake failed.
 	TLSFailed
-	// NoTimeLeft means that the call's time was over before.
+	// NoTimeLeft means that the call's time was over before the request.
 	NoTimeLeft
 	// TimedOut means that no answer came in time.
 	TimedOut
 	// CutOff means that the connection ended before the answer did.
 	CutOff
-	// AnswerTooLarge means larger than what is read.
+	// AnswerTooLarge means that the answer exceeds a limit.
 	AnswerTooLarge
 	troubles
 )
@@ -39,7 +39,7 @@ const (
 type meaning struct {
 	code            Code
 	mayHaveBeenSent bool
-	// With HOST and DETAIL.
+	// Contains HOST and DETAIL.
 	explanation string
 }
 
@@ -71,22 +71,22 @@ func (trouble Trouble) meaning() meaning {
 	return meanings[trouble]
 }
 
-// Code is how the host treats it.
+// Code returns the contract's code, by which the host decides.
 func (trouble Trouble) Code() Code { return trouble.meaning().code }
 
-// MayHaveBeenSent is true when the request may have reached the cloud.
+// MayHaveBeenSent is true if the request may have reached the cloud.
 func (trouble Trouble) MayHaveBeenSent() bool { return trouble.meaning().mayHaveBeenSent }
 
-// NoAnswer is the error of a request that has no answer.
+// NoAnswer is the error of a request without an answer.
 type NoAnswer struct {
 	Trouble Trouble
-	// Host was asked, without its port.
+	// Host is the host of the request, without its port.
 	Host string
-	// Detail is said of Other.
+	// Detail explains Other.
 	Detail string
 }
 
-// Error is what is wrong, and what to do.
+// Error explains the problem and what to do.
 func (err *NoAnswer) Error() string {
 	return strings.NewReplacer("HOST", err.Host, "DETAIL", err.Detail).Replace(err.Trouble.meaning().explanation)
 }

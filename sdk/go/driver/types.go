@@ -2,37 +2,37 @@ package driver
 
 import "time"
 
-// Code says for machines what went wrong. The host decides by it when to try again.
+// Code classifies a failure. The host decides by it when to retry.
 type Code uint8
 
 const (
-	// Unknown is not classifiable. It may have happened.
+	// Unknown means that the error cannot be classified. It may have happened.
 	Unknown Code = iota
 	// Canceled means that the caller gave up.
 	Canceled
-	// InvalidArgument means that the class or the machine can never work as it is.
+	// InvalidArgument means that the class or the machine can never work.
 	InvalidArgument
-	// DeadlineExceeded means too slow. It may have happened.
+	// DeadlineExceeded means that the cloud was too slow. It may have happened.
 	DeadlineExceeded
-	// NotFound means that the machine does not exist in the cloud. In Delete that is success: answer Deleted instead.
+	// NotFound means that the machine does not exist in the cloud. In Delete that is success: return Deleted instead.
 	NotFound
-	// AlreadyExists means that the name is taken by something that is not this machine.
+	// AlreadyExists means that the name belongs to something that is not this machine.
 	AlreadyExists
 	// PermissionDenied means that the identity is known and lacks a right.
 	PermissionDenied
-	// ResourceExhausted means that quota or capacity is used up. The autoscaler looks elsewhere.
+	// ResourceExhausted means that quota or capacity is used up. The autoscaler uses other pools.
 	ResourceExhausted
-	// FailedPrecondition means that a person must mend something in the cloud first.
+	// FailedPrecondition means that a person must fix something in the cloud first.
 	FailedPrecondition
-	// Aborted means that a change at the same time was in the way.
+	// Aborted means that a concurrent change interfered.
 	Aborted
-	// OutOfRange means that several machines answer to this one's name.
+	// OutOfRange means that several machines have this one's name.
 	OutOfRange
 	// Unimplemented means that this driver does not offer the call.
 	Unimplemented
-	// Internal means that the driver met what it holds impossible.
+	// Internal means that the driver met a state that it considers impossible.
 	Internal
-	// Unavailable is a passing outage of the cloud.
+	// Unavailable means a temporary outage of the cloud.
 	Unavailable
 	// DataLoss means lost beyond repair.
 	DataLoss
@@ -49,7 +49,7 @@ var codeNames = [codes]string{
 	"data-loss", "unauthenticated", "uninitialized",
 }
 
-// String is the code's name in the contract.
+// String returns the code's name in the contract.
 func (code Code) String() string {
 	if code >= codes {
 		return "a code that does not exist"
@@ -57,52 +57,53 @@ func (code Code) String() string {
 	return codeNames[code]
 }
 
-// IsKnown is false for numbers that are no code.
+// IsKnown is false for undefined codes.
 func (code Code) IsKnown() bool { return code < codes }
 
-// Machine is one Machine of the cluster. An empty text means that there is none.
+// Machine is one Machine of the cluster. An empty text means "none".
 type Machine struct {
 	Namespace string
-	// Name is unique in the namespace among those that live at the same time.
+	// Name is unique in the namespace among Machines that exist at the same time.
 	Name string
-	// UID is unique for all time. Put it on the machine as a tag, and find the machine by it.
+	// UID is unique for all time. Set it on the machine as a tag, and find the machine by it.
 	UID         string
 	Labels      map[string]string
 	Annotations map[string]string
-	// ProviderID is the cloud's id as this driver gave it. Empty before the machine is created, and after a crash in between.
+	// ProviderID is the cloud's id as this driver returned it. Empty before the machine is created, and after a crash in
+	// between.
 	ProviderID string
-	// NodeTemplate is JSON: metadata and taints that the Node is to carry.
+	// NodeTemplate is JSON: metadata and taints for the Node.
 	NodeTemplate string
-	// LastKnownState is what this driver said last about this machine.
+	// LastKnownState is the last state that this driver returned for this machine.
 	LastKnownState string
 }
 
 // Class is the MachineClass of the call.
 type Class struct {
 	Name string
-	// Provider is the provider name by which the driver was chosen.
+	// Provider is the provider name by which the host chose the driver.
 	Provider string
-	// Spec is `providerSpec`, JSON as the user wrote it. ReadJSON reads it.
+	// Spec is `providerSpec`, JSON as the user wrote it. ReadJSON decodes it.
 	Spec string
 	// NodeTemplate is JSON: capacity, instance type, region, zone.
 	NodeTemplate string
-	// Zones may be used instead, best first. Empty: only what Spec says.
+	// Zones may be used instead, best first. Empty: only the zone of Spec.
 	Zones []string
 }
 
-// Request is what every call about a machine gets.
+// Request holds the arguments of every call about a machine.
 type Request struct {
 	Machine Machine
 	Class   Class
-	// IdempotencyKey is made from the Machine's uid. Hand it to the cloud where the cloud takes one.
+	// IdempotencyKey is derived from the Machine's uid. Pass it to the cloud if the cloud has idempotency keys.
 	IdempotencyKey string
-	// Cluster names the cluster towards the cloud. Put it on every machine as a tag, list by it, touch nothing without it.
+	// Cluster identifies the cluster in the cloud. Set it on every machine as a tag, list by it, touch nothing without it.
 	Cluster string
-	// Deadline is how long the call may take. Host.Remaining says what is left of it.
+	// Deadline is the time for the call. Host.Remaining returns the time left.
 	Deadline time.Duration
 }
 
-// Address is one of a VM.
+// Address is one address of a VM.
 type Address struct {
 	// Kind is Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS.
 	Kind    string
@@ -117,7 +118,7 @@ type Condition struct {
 	Message string
 }
 
-// VMState is where a VM is in its life.
+// VMState is the state of a VM.
 type VMState uint8
 
 // The states of a VM.
@@ -130,7 +131,7 @@ const (
 	vmStates
 )
 
-// IsKnown is false for numbers that are no state.
+// IsKnown is false for undefined states.
 func (state VMState) IsKnown() bool { return state < vmStates }
 
 // VM is a machine as the cloud shows it.
@@ -142,23 +143,23 @@ type VM struct {
 	Addresses     []Address
 	FailureDomain string
 	Conditions    []Condition
-	// LastKnownState is stored by the host and comes back. Empty leaves what is stored.
+	// LastKnownState is stored by the host and comes back. Empty keeps the stored state.
 	LastKnownState string
 }
 
-// Progress says that the cloud works on it. The host stores the token and calls again, in an instance of its own.
+// Progress means that the cloud is working on it. The host stores the token and calls again, in an instance of its own.
 type Progress struct {
 	// ResumeToken comes back as the machine's LastKnownState.
 	ResumeToken string
-	// AskAgain is how long to wait at least.
+	// AskAgain is the minimum time until the next call.
 	AskAgain time.Duration
-	// Message is for people: what is awaited.
+	// Message is for people: the step in progress.
 	Message string
 }
 
-// Deleted says that the cloud has accepted it, or that nothing is there.
+// Deleted means that the cloud has accepted the order, or that nothing exists.
 type Deleted struct {
-	// LastKnownState is stored by the host. Empty leaves what is stored.
+	// LastKnownState is stored by the host. Empty keeps the stored state.
 	LastKnownState string
 }
 
@@ -176,20 +177,20 @@ func (Progress) deletion() {}
 // Listed is a machine in a listing.
 type Listed struct {
 	ProviderID string
-	// MachineName is empty when the machine does not say.
+	// MachineName is empty if the machine has no such tag.
 	MachineName string
 	MachineUID  string
-	// Created is the zero time where the cloud does not say it.
+	// Created is the zero time if the cloud does not report it.
 	Created time.Time
 }
 
-// Page is one page of a listing. With Next there is more.
+// Page is one page of a listing. If Next is set, there are more.
 type Page struct {
 	Machines []Listed
 	Next     string
 }
 
-// About is what a driver says about itself. What it offers is seen by its methods.
+// About is a driver's description of itself. Its methods show which calls it offers.
 type About struct {
 	Name string
 	// Version is a semantic version.
@@ -198,10 +199,10 @@ type About struct {
 	Providers []string
 	// ClassSchema is the JSON Schema of `providerSpec`.
 	ClassSchema string
-	// IdempotencyKeys: the cloud keeps them, and a create with a known key answers with the same machine.
+	// IdempotencyKeys is true if the cloud keeps them: a create with a known key returns the same machine.
 	IdempotencyKeys bool
-	// ConsistencyWindow: after a create, reads of the cloud may not show the machine for as long as this.
+	// ConsistencyWindow is how long after a create reads of the cloud may not show the machine.
 	ConsistencyWindow time.Duration
-	// Hosts that it would like to reach, as patterns of grants. A wish, not a grant.
+	// Hosts are requested as patterns of grants. An operator grants them or not.
 	Hosts []string
 }

@@ -42,7 +42,7 @@ func TestTheDefaultRuleNamesItsCauses(test *testing.T) {
 		policytest.Condition("Other", policy.StatusTrue, ago(99))))
 }
 
-// Answers what a test wants.
+// Returns the answer that a test sets.
 type puppet func() (policy.Verdict, error)
 
 func (puppet) Describe() policy.About        { return policy.About{} }

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Ready is the condition that a kubelet keeps for "this Node takes pods".
+// Ready is the condition by which a kubelet reports that its Node accepts pods.
 const Ready = "Ready"
 
-// Sickness is what speaks against a Node.
+// Sickness is the reason why a Node is unhealthy.
 type Sickness struct {
-	// Because has one text for one state of things: causes sorted, no times.
+	// Because is one text for one state: causes sorted, no times.
 	Because string
-	// Since when the first of them.
+	// Since is the time of the earliest cause.
 	Since time.Time
 }
 
-// SicknessOf is the rule that everybody knows: Ready is True, and nothing on the list is anything but False. Nil: the Node is healthy.
-// A missing Ready is not: a Node that says nothing of itself has not shown that it works.
+// SicknessOf is the standard rule: Ready is True, and no condition on the list has another status than False. Nil if
+// the Node is healthy. A missing Ready is unhealthy: such a Node has not shown that it works.
 func SicknessOf(question Question, mustBeFalse []string, now time.Time) *Sickness {
 	phaseSince := or(question.History.PhaseSince, now)
 	node := question.Node

@@ -10,14 +10,14 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/text"
 )
 
-// Settings are the fields that the operator wrote. Each is taken once, and Done refuses the rest. The first fault is kept.
+// Settings holds the operator's fields. Read each once; Done refuses the others. The first error is kept.
 type Settings struct {
 	fields map[string]json.RawMessage
 	known  []string
 	fault  error
 }
 
-// ReadSettings reads a JSON object.
+// ReadSettings parses a JSON object.
 func ReadSettings(source string) *Settings {
 	settings := &Settings{}
 	var value any
@@ -29,7 +29,7 @@ func ReadSettings(source string) *Settings {
 	return settings
 }
 
-// Whole is a whole number within a range.
+// Whole returns a whole number within a range.
 func (settings *Settings) Whole(name string, otherwise, least, most int64) int64 {
 	value := settings.take(name)
 	if value == nil {
@@ -45,7 +45,7 @@ func (settings *Settings) Whole(name string, otherwise, least, most int64) int64
 	return number
 }
 
-// Text is a text.
+// Text returns a text.
 func (settings *Settings) Text(name, otherwise string) string {
 	value := settings.take(name)
 	if value != nil && json.Unmarshal(value, &otherwise) != nil {
@@ -54,7 +54,7 @@ func (settings *Settings) Text(name, otherwise string) string {
 	return otherwise
 }
 
-// Texts is a list of texts.
+// Texts returns a list of texts.
 func (settings *Settings) Texts(name string, otherwise []string) []string {
 	value := settings.take(name)
 	if value == nil {
@@ -76,7 +76,7 @@ func (settings *Settings) Texts(name string, otherwise []string) []string {
 	return texts
 }
 
-// Is is true or false.
+// Is returns a boolean.
 func (settings *Settings) Is(name string, otherwise bool) bool {
 	value := settings.take(name)
 	if value != nil && (json.Unmarshal(value, &otherwise) != nil || string(value) == "null") {
@@ -85,12 +85,12 @@ func (settings *Settings) Is(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// Done is called when all fields are taken: it says what is wrong. A field that nobody took is a mistake.
+// Done returns the error, after all fields are read. An unread field is a mistake.
 func (settings *Settings) Done() error {
 	if settings.fault != nil {
 		return settings.fault
 	}
-	// Those that are taken are gone. The first by name, so that the text is the same each time.
+	// Fields that were read are gone. The first one by name, so that the text is the same each time.
 	stray := ""
 	for name := range settings.fields {
 		if stray == "" || name < stray {

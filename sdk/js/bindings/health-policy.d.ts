@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 /// <reference path="./interfaces/machinist-host-log.d.ts" />
 /// <reference path="./interfaces/machinist-policy-policy.d.ts" />
 /// <reference path="./interfaces/machinist-policy-types.d.ts" />

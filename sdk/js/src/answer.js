@@ -1,10 +1,10 @@
 /**
- * What the cloud answered.
+ * The cloud's answers.
  */
 
 /** @import { WireAnswer } from './contract.js' */
 
-/** A whole answer. */
+/** A complete answer. */
 export class Answer {
   #headers;
 
@@ -15,50 +15,53 @@ export class Answer {
     this.#headers = headers;
   }
 
-  /** From 200 to 299. */
+  /** True for statuses from 200 to 299. */
   get isSuccess() {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** Such a page comes from a proxy in between, whatever its status says. */
+  /** True for an HTML page, which proxies send instead of an API's answer. */
   get isHtml() {
     return this.header('content-type')?.startsWith('text/html') ?? false;
   }
 
-  /** The first value of a header, whatever the case of its name. @param {string} name */
+  /** Returns the first value of a header, by its name in any case. @param {string} name */
   header(name) {
     return this.#headers.find(([present]) => present.toLowerCase() === name.toLowerCase())?.[1];
   }
 
-  /** `Retry-After` in seconds, as milliseconds. A date is passed over. */
+  /** Returns `Retry-After` in milliseconds, if it is a number of seconds. Ignores a date. */
   get retryAfterMs() {
     const text = this.header('retry-after')?.trim() ?? '';
     return /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : undefined;
   }
 
-  /** Bytes that are no UTF-8 become U+FFFD. */
+  /** Returns the body as text. Bytes that are not UTF-8 become U+FFFD. */
   text() {
     return new TextDecoder().decode(this.body);
   }
 
-  /** The body as JSON. Throws `SyntaxError` when it is none; see `Attempt.json` for what that means. @returns {unknown} */
+  /**
+   * Parses the body as JSON. Throws `SyntaxError` if it is not JSON; `Attempt.json` throws a `DriverError` instead.
+   * @returns {unknown}
+   */
   json() {
     return JSON.parse(this.text());
   }
 }
 
-/** What may be missing behind the last character, before brackets are closed: the rest of a word, of a text, of a pair. */
+/** Possible ends of JSON that was cut off, before its brackets are closed: the rest of a word, of a text, of a pair. */
 const ENDS = ['', '0', '"', ':0', '":0', '"":0', 'rue', 'ue', 'e', 'alse', 'lse', 'se', 'ull', 'll', 'l'].concat(
   ['\\', '0', '00', '000', '0000'].flatMap((escape) => [`${escape}"`, `${escape}":0`]),
 );
-/** Longer texts are not read that often: brackets alone decide. */
+/** Longer texts are not parsed that often: brackets alone decide. */
 const LONG = 256 * 1024;
 const CLOSING = { '{': '}', '[': ']' };
 
 /**
- * True for the beginning of an object or a list, and for nothing at all: JSON that ended early. Engines say so in words of
- * their own, so it is found out here.
- * @param {string} text What is not JSON.
+ * True for the beginning of an object or a list, and for an empty text: JSON that was cut off. Error messages differ
+ * between engines, so this function decides.
+ * @param {string} text A text that is not JSON.
  */
 export function isCutOff(text) {
   if (text.trim() === '') return true;
@@ -67,7 +70,7 @@ export function isCutOff(text) {
   return brackets !== '' && ENDS.some((end) => isJson(`${text}${end}${brackets}`));
 }
 
-/** What would close the brackets that are open. @param {string} text */
+/** Returns the characters that close the open brackets. @param {string} text */
 function openBrackets(text) {
   const closing = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)|[[\]{}]/gs)) {

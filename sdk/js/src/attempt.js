@@ -1,5 +1,5 @@
 /**
- * One thing that is tried in the cloud, and what each way of failing means for the host.
+ * One request to the cloud, and its failures as errors of the contract.
  */
 
 /** @import { Code, ErrorFacts, HttpRequest } from './contract.js' */
@@ -12,17 +12,17 @@ import { Trouble } from './trouble.js';
 /** @import { Answer } from './answer.js' */
 
 /**
- * What an error of a cloud says, where the status alone does not: `code` and `facts` overrule what the status means.
+ * An error of a cloud, with facts beyond the HTTP status: `code` overrules the status.
  * @typedef {object} Refusal
  * @property {string} cloudCode The cloud's own code.
- * @property {string} message The cloud's own words; quoted in part.
+ * @property {string} message The cloud's message; the error quotes its beginning.
  * @property {Code} [code]
  * @property {boolean} [terminal]
- * @property {string} [advice] What a person can do, where the cloud does not say it.
+ * @property {string} [advice] Advice for a person, if the cloud gives none.
  */
 
 /**
- * How a status is to be taken that nobody knows better.
+ * Returns the code for an error of which only the status is known.
  * @param {number} status
  * @returns {Code}
  */
@@ -53,7 +53,7 @@ export function codeOfStatus(status) {
   }
 }
 
-/** Something that is tried, for the errors of it. */
+/** One request to the cloud, with the facts that its errors need. */
 export class Attempt {
   #http;
 
@@ -61,8 +61,8 @@ export class Attempt {
    * @param {Http} http
    * @param {object} what
    * @param {string} what.doing As in "failed to …".
-   * @param {string} what.host Whom it is asked of.
-   * @param {boolean} what.changes Whether it changes the cloud: only then it may have happened.
+   * @param {string} what.host The host that receives the request.
+   * @param {boolean} what.changes Whether the request changes the cloud: only then it may have happened.
    */
   constructor(http, { doing, host, changes }) {
     this.#http = http;
@@ -72,7 +72,7 @@ export class Attempt {
   }
 
   /**
-   * The cloud's answer, whatever its status.
+   * Returns the cloud's answer, whatever its status.
    * @param {HttpRequest} request
    * @returns {Promise<Answer>}
    */
@@ -85,9 +85,10 @@ export class Attempt {
   }
 
   /**
-   * The JSON of a success. Throws for everything else what it means.
+   * Returns the JSON of a success. Throws the corresponding error for everything else.
    * @param {Answer} answer
-   * @param {(answer: Answer) => Refusal | undefined} refusalOf Reads an error in the cloud's own form; undefined when it is none.
+   * @param {(answer: Answer) => Refusal | undefined} refusalOf Reads an error in the cloud's
+   *   own form; undefined if the answer has another form.
    * @returns {unknown}
    */
   json(answer, refusalOf) {
@@ -104,7 +105,7 @@ export class Attempt {
   }
 
   /**
-   * An error in the cloud's own form.
+   * * Returns the error for a refusal in the cloud's own form.
    * @param {Answer} answer
    * @param {Refusal} refusal
    */
@@ -115,7 +116,7 @@ export class Attempt {
   }
 
   /**
-   * An answer that the cloud itself does not give: a proxy's page, or half of one.
+   * Returns the error for an answer that does not come from the cloud itself: a proxy's page, or half an answer.
    * @param {Answer} answer
    * @param {string} what
    */
@@ -124,7 +125,7 @@ export class Attempt {
     return this.#failed('unavailable', text, { retryAfterMs, mayHaveHappened: this.changes });
   }
 
-  /** A whole answer that is not what the cloud's documents say. @param {string} what */
+  /** Returns the error for a complete answer that violates the cloud's API. @param {string} what */
   odd(what) {
     return this.#failed('internal', `the answer of ${this.host} ${what}`, { mayHaveHappened: this.changes });
   }

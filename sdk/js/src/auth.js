@@ -1,14 +1,14 @@
 /**
- * Marks by which the host knows how to authenticate a request. Each is a header: `headers: { ...auth.bearer() }`. The host takes it
- * off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's grants allow it. A
- * driver has none of it, and brings no such header itself.
+ * Marks that tell the host how to authenticate a request. Each is a header: `headers: { ...auth.bearer() }`. The host
+ * removes the mark. It signs the request or adds the scheme's header, with the keys of the Secret and where the
+ * plugin's grants allow it. The driver never has the credentials, and sets no such header itself.
  */
 
 const PARAMETER = /^[A-Za-z0-9._-]+$/;
 const SCOPE = /^[!#-:<-[\]-~]+$/;
 
 /**
- * Signed by AWS Signature Version 4, as the request is sent.
+ * Signs the request by AWS Signature Version 4.
  * @param {object} parameters
  * @param {string} parameters.service Such as `ec2`.
  * @param {string} parameters.region Such as `eu-west-1`.
@@ -22,7 +22,7 @@ export function awsSigV4({ service, region }) {
 }
 
 /**
- * With a value of the Secret as a bearer token, or in the header that the grants name.
+ * Adds a value of the Secret as a bearer token, or in the header that the grants name.
  * @returns {Record<string, string>}
  */
 export function bearer() {
@@ -30,7 +30,7 @@ export function bearer() {
 }
 
 /**
- * With name and password.
+ * Adds name and password of the Secret.
  * @returns {Record<string, string>}
  */
 export function basic() {
@@ -38,8 +38,8 @@ export function basic() {
 }
 
 /**
- * With a token that the host gets for the client's name and secret.
- * @param {...string} scopes May be absent.
+ * Adds a token that the host fetches for the client's name and secret.
+ * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */
 export function oauth2ClientCredentials(...scopes) {
@@ -47,8 +47,8 @@ export function oauth2ClientCredentials(...scopes) {
 }
 
 /**
- * With a token that the host gets for an assertion that it signs, such as for a service account of Google.
- * @param {...string} scopes May be absent.
+ * Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google.
+ * @param {...string} scopes Optional.
  * @returns {Record<string, string>}
  */
 export function jwtBearer(...scopes) {
@@ -56,7 +56,7 @@ export function jwtBearer(...scopes) {
 }
 
 /**
- * With a token of OpenStack's identity service.
+ * Adds a token of OpenStack's identity service.
  * @returns {Record<string, string>}
  */
 export function keystone() {

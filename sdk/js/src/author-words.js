@@ -1,6 +1,6 @@
 /**
- * From the author's words to the contract's. JavaScript lets an author answer anything: what is not what the contract wants
- * becomes an error that names the field, rather than a value that looks right.
+ * Converts the author's answers to the contract's types. JavaScript lets an author return any value: one that the
+ * contract cannot represent becomes an error that names the field.
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
@@ -177,7 +177,7 @@ function wrong(call, field, wanted, got) {
   return new Defect(`${field} in the answer to ${call} must be ${wanted}, got ${shown(got)}`);
 }
 
-/** The kind alone: what a driver answers may be anything. @param {unknown} value */
+/** Returns the type alone: a driver's answer may be anything. @param {unknown} value */
 function shown(value) {
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }

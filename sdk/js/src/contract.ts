@@ -1,6 +1,6 @@
 /**
- * The nouns of the contract as JavaScript likes them: numbers for milliseconds, objects for lists of pairs. All else is
- * as the bindings have it, which are generated from `wit/`.
+ * The contract's types in JavaScript: numbers for milliseconds, objects for lists of pairs. Everything else is as in
+ * the bindings, which are generated from `wit/`.
  */
 
 /// <reference lib="esnext.disposable" preserve="true" />
@@ -19,26 +19,26 @@ export interface Machine extends Omit<wit.Machine, 'labels' | 'annotations'> {
   annotations: Record<string, string>;
 }
 
-/** The MachineClass of the call. `spec` is JSON as the user wrote it: see `Fields`. */
+/** The MachineClass of the call. `spec` is JSON as the user wrote it; `Fields` reads it. */
 export type Class = wit.Class;
 
-/** What every call about a machine gets. */
+/** The arguments of every call about a machine. */
 export interface Request extends Omit<wit.Request, 'machine' | 'class' | 'deadlineMs'> {
   machine: Machine;
   class: Class;
-  /** Milliseconds that this call may take. `host.remainingMs()` says what is left. */
+  /** Milliseconds for this call. `host.remainingMs()` returns the time left. */
   deadlineMs: number;
 }
 
-/** What is asked of a listing. */
+/** The arguments of a listing. */
 export interface ListRequest {
   class: Class;
   cluster: string;
-  /** What the page before gave. */
+  /** The token of the previous page. */
   token?: string;
 }
 
-/** A machine as the cloud shows it. What may be left out is empty. */
+/** A machine as the cloud shows it. Optional fields default to empty. */
 export type Vm = Omit<wit.Vm, 'addresses' | 'conditions'> & Partial<Pick<wit.Vm, 'addresses' | 'conditions'>>;
 
 /** A machine in a listing. */
@@ -49,23 +49,23 @@ export interface Listed extends Omit<wit.Listed, 'createdAtMs'> {
 /** One page of a listing. */
 export interface Page {
   machines: Listed[];
-  /** Present: there is more, ask with this token. */
+  /** If present, there are more: call again with this token. */
   next?: string;
 }
 
-/** The cloud works on it. See `InProgress`. */
+/** The cloud is working on it. See `InProgress`. */
 export interface ProgressFacts extends Omit<wit.Progress, 'askAgainMs'> {
   askAgainMs: number;
 }
 
-/** The cloud has accepted the deletion, or nothing is there. */
+/** The cloud has accepted the deletion, or nothing exists. */
 export interface Deleted {
   lastKnownState?: string;
 }
 
 export type Capability = keyof wit.Capabilities;
 
-/** What a driver says about itself. What may be left out is empty or 0. */
+/** A driver's description of itself. Optional fields default to empty or 0. */
 export interface About {
   name: string;
   version: string;
@@ -77,7 +77,7 @@ export interface About {
   hosts?: string[];
 }
 
-/** All of an error but code and message. What is left out is absent or false. */
+/** The fields of an error beside code and message. Missing ones are absent or false. */
 export interface ErrorFacts
   extends Partial<Pick<wit.DriverError, 'cloudCode' | 'terminal' | 'mayHaveHappened' | 'lastKnownState' | 'providerId' | 'nodeName'>> {
   retryAfterMs?: number;
@@ -90,13 +90,13 @@ export interface HttpRequest {
   /** Absolute, `http` or `https`. */
   url: string;
   headers?: Record<string, string>;
-  /** Text goes as UTF-8. */
+  /** Text is sent as UTF-8. */
   body?: string | Uint8Array;
-  /** How long the cloud may take to begin its answer, and between two pieces of it. By default 30 seconds. */
+  /** Maximum time until the answer begins, and between two parts of it. By default 30 seconds. */
   timeoutMs?: number;
-  /** By default 10 seconds. */
+  /** Maximum time until there is a connection. By default 10 seconds. */
   connectTimeoutMs?: number;
-  /** The largest answer that is read. By default 8 MiB. */
+  /** Maximum size of an answer. By default 8 MiB. */
   answerBytes?: number;
 }
 
@@ -122,12 +122,12 @@ export interface WireAnswer {
   body: Uint8Array;
 }
 
-/** Carries a request to the cloud. Throws `Trouble` when there is no answer. */
+/** Sends a request to the cloud. Throws `Trouble` if there is no answer. */
 export interface Wire {
   send(request: WireRequest): WireAnswer | Promise<WireAnswer>;
 }
 
-/** A secret as the host gives it. Refusals are thrown with the reason as `payload`. */
+/** A secret in the form of the bindings. Throws a refusal with the reason as `payload`. */
 export interface RawSecret {
   length(): bigint;
   startsWith(prefix: Uint8Array): boolean;
@@ -137,7 +137,7 @@ export interface RawSecret {
 
 type wit_Encoding = import('machinist:host/secrets@0.1.0').Encoding;
 
-/** What the host offers to a driver, as the bindings have it. The component and the mock have one each. */
+/** The host's functions for a driver, in the form of the bindings. The component and the mock implement them. */
 export interface RawHost {
   log: Pick<typeof import('machinist:host/log@0.1.0'), 'enabled' | 'emit'>;
   settings(): string;

@@ -1,5 +1,5 @@
 /**
- * How a call fails.
+ * Failures of calls.
  */
 
 /** @import { Code, ErrorFacts } from './contract.js' */
@@ -25,11 +25,11 @@ export const CODES = Object.freeze([
   'uninitialized',
 ]);
 
-/** What a driver throws: the host decides by code when to try again. */
+/** The failure of a call, which a driver throws. The host decides by code when to retry. */
 export class DriverError extends Error {
   /**
    * @param {Code} code
-   * @param {string} message For people: what failed, and what to do. Must hold neither secret nor user data.
+   * @param {string} message For people: the failure, and what to do. Must hold neither secret nor user data.
    * @param {ErrorFacts} [facts]
    */
   constructor(code, message, facts = {}) {
@@ -39,12 +39,12 @@ export class DriverError extends Error {
     this.facts = facts;
   }
 
-  /** The same with more facts. @param {ErrorFacts} facts */
+  /** Returns the same error with more facts. @param {ErrorFacts} facts */
   with(facts) {
     return new DriverError(this.code, this.message, { ...this.facts, ...facts });
   }
 
-  /** The same with another text. @param {string} message */
+  /** Returns the same error with another text. @param {string} message */
   saying(message) {
     return new DriverError(this.code, message, this.facts);
   }
@@ -66,23 +66,23 @@ export class DriverError extends Error {
   }
 }
 
-/** A mistake in the driver itself, said in words. */
+/** A mistake in the driver itself. */
 export class Defect extends Error {}
 
 /**
- * What is wrong with a class: no retry helps until it changes. `message` names the field.
+ * Returns the error for an invalid class: no retry helps until it changes. `message` names the field.
  * @param {string} message
  */
 export function invalidClass(message) {
   return new DriverError('invalid-argument', message, { terminal: true });
 }
 
-/** The most that a message repeats of what somebody else wrote. */
+/** The maximum length of a quote. */
 const QUOTED_CHARACTERS = 200;
-/** As numbers: the engine of components knows no classes of characters by name. */
+/** As numbers: the engine of components has no named character classes. */
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/g;
 
-/** At most so much of a foreign text, in one line. @param {string} text */
+/** Quotes a foreign text in one line, shortened. @param {string} text */
 export function quoted(text) {
   const characters = [...text.replace(CONTROL, ' ')];
   if (characters.length <= QUOTED_CHARACTERS) return characters.join('');

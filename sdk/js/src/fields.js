@@ -1,10 +1,10 @@
 /**
- * What people write as JSON: a class, or settings. Null is as good as nothing, and each fault names its field.
+ * Reads JSON that people write: a class, or settings. Null counts as absent, and each error names its field.
  */
 
 import { invalidClass, quoted } from './error.js';
 
-/** The fields of an object, and where it stands. */
+/** The fields of a JSON object, with its path. */
 export class Fields {
   #fields;
   #fault;
@@ -12,7 +12,7 @@ export class Fields {
   /**
    * @param {string} path Such as `providerSpec`; empty for the root of settings.
    * @param {Record<string, unknown>} fields
-   * @param {(message: string) => Error} fault Makes the error of a fault.
+   * @param {(message: string) => Error} fault Creates the error.
    */
   constructor(path, fields, fault) {
     this.path = path;
@@ -21,9 +21,9 @@ export class Fields {
   }
 
   /**
-   * Reads an object.
+   * Parses an object.
    * @param {string} text
-   * @param {string} path What it is called in messages.
+   * @param {string} path The name of the object in messages.
    * @param {(message: string) => Error} [fault] By default `invalidClass`.
    */
   static parse(text, path, fault = invalidClass) {
@@ -32,12 +32,12 @@ export class Fields {
     return new Fields(path, value ?? {}, fault);
   }
 
-  /** @param {string} name @returns {unknown} Undefined for what is absent or null. */
+  /** @param {string} name @returns {unknown} Undefined if it is absent or null. */
   get(name) {
     return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 
-  /** A text that is not empty. @param {string} name @returns {string | undefined} */
+  /** Returns a text that is not empty. @param {string} name @returns {string | undefined} */
   text(name) {
     const value = this.get(name);
     if (value === undefined || (typeof value === 'string' && value !== '')) return value;
@@ -73,7 +73,10 @@ export class Fields {
     return this.wholeNumber(name, range) ?? this.#missing(name);
   }
 
-  /** Keys and values of an object, sorted by key. @param {string} name @param {string} wanted What belongs there. @returns {[string, unknown][]} */
+  /**
+   * Returns keys and values of an object, sorted by key.
+   * @param {string} name @param {string} wanted The expected value. @returns {[string, unknown][]}
+   */
   entries(name, wanted) {
     const value = this.get(name);
     if (value === undefined) return [];
@@ -81,7 +84,7 @@ export class Fields {
     return Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  /** The objects of a list. @param {string} name @returns {Fields[]} */
+  /** Returns the objects of a list. @param {string} name @returns {Fields[]} */
   objects(name) {
     const value = this.get(name);
     if (value === undefined) return [];
@@ -93,7 +96,7 @@ export class Fields {
     });
   }
 
-  /** Where fields stand that are not among these. @param {readonly string[]} known */
+  /** Returns the paths of fields that `known` does not name. @param {readonly string[]} known */
   unknown(known) {
     return Object.keys(this.#fields)
       .filter((name) => !known.includes(name))

@@ -1,5 +1,5 @@
 /**
- * From the contract's words to the author's.
+ * Converts the contract's arguments to the author's types.
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
@@ -12,7 +12,7 @@ export function requestFrom({ machine, class: machineClass, idempotencyKey, clus
   return { machine: { ...machine, labels, annotations }, class: machineClass, idempotencyKey, cluster, deadlineMs: Number(deadlineMs) };
 }
 
-/** The other way round: for mocks. @param {Request} request @returns {Wit.Request} */
+/** The inverse, for mocks. @param {Request} request @returns {Wit.Request} */
 export function requestTo({ machine, deadlineMs, ...rest }) {
   const labels = Object.entries(machine.labels);
   const annotations = Object.entries(machine.annotations);

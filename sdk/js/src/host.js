@@ -1,5 +1,5 @@
 /**
- * What a driver's call gets from the host.
+ * The host, as a driver sees it.
  */
 
 /** @import { Level, RawHost } from './contract.js' */
@@ -8,7 +8,7 @@ import { Defect } from './error.js';
 import { Http } from './http.js';
 import { Secrets } from './secrets.js';
 
-/** Lines for the log. `message` is a static text; what varies goes into `fields`. */
+/** The log of a call. `message` is a static text; put all values that vary into `fields`. */
 export class Log {
   #raw;
 
@@ -17,7 +17,7 @@ export class Log {
     this.#raw = raw;
   }
 
-  /** False when the host drops this level anyway. @param {Level} level */
+  /** False if the host drops this level. @param {Level} level */
   isEnabled(level) {
     return this.#raw.enabled(level);
   }
@@ -57,7 +57,7 @@ export class Log {
   }
 }
 
-/** What every call gets. */
+/** The host of every call. */
 export class QuietHost {
   #raw;
 
@@ -67,18 +67,18 @@ export class QuietHost {
     this.log = new Log(raw.log);
   }
 
-  /** What the operator wrote beside the plugin: a JSON object, as text. `Fields.parse` reads it. */
+  /** The operator's settings beside the plugin: a JSON object, as text. `Fields.parse` reads it. */
   get settings() {
     return this.#raw.settings();
   }
 
-  /** Milliseconds until the host ends this call. */
+  /** Returns the milliseconds until the host ends this call. */
   remainingMs() {
     return Number(this.#raw.remainingMs());
   }
 }
 
-/** What calls about machines get: the cloud as well. */
+/** The host of calls about machines, with secrets and network. */
 export class Host extends QuietHost {
   /** @param {RawHost} raw */
   constructor(raw) {
@@ -89,7 +89,8 @@ export class Host extends QuietHost {
 }
 
 /**
- * What a call gets that has neither secrets nor network. Types say so; this is for those who do not look at them.
+ * Returns the host of a call without secrets and network. Types deny both; this host throws for authors who do not
+ * check types.
  * @param {RawHost} raw
  * @param {string} call
  */

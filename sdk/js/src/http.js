@@ -9,13 +9,13 @@ import { Trouble } from './trouble.js';
 
 const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
-/** Left for what is done after an answer, and for the answer to the host. */
+/** Left for the work after an answer, and for the answer to the host. */
 const RESERVE_MS = 250;
 const ANSWER_BYTES = 8 * 1024 * 1024;
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
-/** Asks the cloud, within the time that is left for the call. */
+/** Sends requests to the cloud, within the time left for the call. */
 export class Http {
   #wire;
   #remainingMs;
@@ -30,13 +30,13 @@ export class Http {
     this.#remainingMs = remainingMs;
   }
 
-  /** True when a request that changes something may have reached the cloud. */
+  /** True if a request that changes something may have reached the cloud. */
   get mayHaveChanged() {
     return this.#hasChanged;
   }
 
   /**
-   * Sends, and waits for the whole answer, whatever its status. Throws `Trouble` when there is none.
+   * Sends a request and waits for the complete answer, whatever its status. Throws `Trouble` if there is none.
    * @param {HttpRequest} request
    * @returns {Promise<Answer>}
    */
@@ -57,7 +57,7 @@ export class Http {
   }
 }
 
-/** The host of a URL without its port, as grants name it. @param {string} url */
+/** Returns the host of a URL without its port, as grants name it. @param {string} url */
 export function hostOf(url) {
   return parse(url)?.hostname ?? 'an unknown host';
 }
@@ -111,7 +111,7 @@ function place(url, host) {
  */
 function header(name, value, host) {
   if (!TOKEN.test(name)) throw new Trouble('bad-request', host, 'a header has a name that is none');
-  // Beyond ASCII nobody agrees on what a header says.
+  // The encoding of headers beyond ASCII is undefined.
   if (typeof value !== 'string' || !/^[\x20-\x7e\t]*$/.test(value))
     throw new Trouble('bad-request', host, `the header ${name} must be one line of ASCII`);
   return [name.toLowerCase(), value];

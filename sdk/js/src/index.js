@@ -1,5 +1,5 @@
 /**
- * For drivers.
+ * The SDK for drivers.
  *
  * @module
  */

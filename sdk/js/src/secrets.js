@@ -1,5 +1,5 @@
 /**
- * Secrets as handles. The values stay in the host.
+ * Secrets as handles. Their values stay in the host.
  */
 
 /** @import { Encoding, RawHost, RawSecret, Refusal } from './contract.js' */
@@ -7,7 +7,7 @@
 import { DriverError } from './error.js';
 import { hasPayload } from './payload.js';
 
-/** A secret that can be sent and not seen. */
+/** A secret that a driver can send and not see. */
 export class Secret {
   #raw;
 
@@ -17,25 +17,29 @@ export class Secret {
     this.#raw = raw;
   }
 
-  /** Bytes of the value, before any encoding. */
+  /** The length of the value in bytes, before any encoding. */
   get length() {
     return Number(this.#raw.length());
   }
 
-  /** Only user data answers, and only for the first 64 bytes. @param {string | Uint8Array} prefix */
+  /**
+   * True if user data starts with this prefix (at most 64 bytes are compared). Always false for a credential.
+   * @param {string | Uint8Array} prefix
+   */
   startsWith(prefix) {
     return this.#raw.startsWith(typeof prefix === 'string' ? new TextEncoder().encode(prefix) : prefix);
   }
 
   /**
-   * Letters and digits that stand for the encoded value in requests of this call. Worthless outside of the host.
-   * @param {...Encoding} encodings Applied in this order; none leaves the value as it is.
+   * Returns letters and digits that represent the encoded value in requests of this call. Worthless outside of the
+   * host.
+   * @param {...Encoding} encodings Applied in this order; none keeps the value unchanged.
    */
   placeholder(...encodings) {
     return this.#ask(() => this.#raw.placeholder(encodings.length > 0 ? encodings : ['plain']));
   }
 
-  /** The value itself. Refused unless the operator granted `reveal` for this key. */
+  /** Returns the value itself. The host refuses unless the operator granted `reveal` for this key. */
   reveal() {
     return this.#ask(() => this.#raw.reveal());
   }
@@ -72,21 +76,21 @@ export class Secrets {
     this.#raw = raw;
   }
 
-  /** The keys of the Secret, sorted, without user data. */
+  /** Returns the keys of the Secret, sorted, without user data. */
   keys() {
     return this.#raw.keys();
   }
 
-  /** Undefined when there is no such key. @param {string} key */
+  /** Returns a secret; undefined if there is no such key. @param {string} key */
   open(key) {
     const raw = this.#raw.open(key);
     return raw && new Secret(key, raw);
   }
 
   /**
-   * The same for a key that the driver cannot do without.
+   * Returns the secret of a required key.
    * @param {string} key
-   * @param {string} what For the message: what belongs there, such as "the cloud's API token".
+   * @param {string} what Describes the value in the message, such as "the cloud's API token".
    */
   need(key, what) {
     const secret = this.open(key);
@@ -94,7 +98,7 @@ export class Secrets {
     throw new DriverError('unauthenticated', `the MachineClass's Secret has no key ${key}: add ${what}`, { terminal: true });
   }
 
-  /** What the machine gets at boot. Present in `create` and `initialize`. */
+  /** Returns the machine's data at boot. Present in `create` and `initialize` only. */
   userData() {
     const raw = this.#raw.userData();
     return raw && new Secret('userData', raw);

@@ -1,6 +1,6 @@
 /**
- * Between the contract and an author: turns words into those of the other, and whatever is thrown into an error of the
- * contract. Where the cloud may have been changed, it says so.
+ * Connects the contract with an author's driver: converts arguments and answers, and turns every exception into an
+ * error of the contract. The error says whether the cloud may have been changed.
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
@@ -27,7 +27,7 @@ export function serve(author, raw) {
       try {
         return readAbout(await author.describe(quiet('describe')));
       } catch (error) {
-        // The contract has no error here: the instance ends, and the log says why.
+        // The contract has no error here: the instance ends, and the log gives the reason.
         defect(error, new Log(raw.log));
         throw error;
       }
@@ -70,7 +70,7 @@ function canReboot(author) {
 }
 
 /**
- * Runs a call. What it throws is thrown as the contract has it, which the bindings take as the call's error.
+ * Runs a call. Throws its exceptions as the contract's error, which the bindings return.
  * @template T
  * @param {RawHost} raw
  * @param {(host: Host) => Promise<T>} call
@@ -93,7 +93,7 @@ function explained(error, host) {
   return new DriverError('internal', `the driver has a defect: ${defect(error, host.log)}`, { mayHaveHappened });
 }
 
-/** Writes it down, and answers its short form. @param {unknown} error @param {Log} log */
+/** Logs an error, and returns its short form. @param {unknown} error @param {Log} log */
 function defect(error, log) {
   const text = error instanceof Defect ? error.message : String(error);
   log.error('the driver has a defect', { error: text, stack: stackOf(error) });

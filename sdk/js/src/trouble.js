@@ -1,5 +1,5 @@
 /**
- * Why a request has no answer, and what to do about it.
+ * Requests without an answer: the cause, and what to do.
  */
 
 /** @import { Code } from './contract.js' */
@@ -73,7 +73,7 @@ const KINDS = /** @satisfies {Record<string, Kind>} */ ({
 
 /** @typedef {keyof typeof KINDS} TroubleKind */
 
-/** What `wasi:http` says. What is not here is `other`. @type {Partial<Record<ErrorCode['tag'], TroubleKind>>} */
+/** Causes for errors of `wasi:http`. All others are `other`. @type {Partial<Record<ErrorCode['tag'], TroubleKind>>} */
 const OF_WASI = {
   'HTTP-request-denied': 'denied',
   'destination-IP-prohibited': 'address-denied',
@@ -102,11 +102,11 @@ const OF_WASI = {
   'HTTP-response-header-size': 'answer-too-large',
 };
 
-/** A request without an answer. Its message says why, and what to do. */
+/** A request without an answer. Its message gives the cause, and what to do. */
 export class Trouble extends Error {
   /**
    * @param {TroubleKind} kind
-   * @param {string} host Whom it was asked of.
+   * @param {string} host The host of the request.
    * @param {string} [detail]
    */
   constructor(kind, host, detail = '') {
@@ -121,12 +121,12 @@ export class Trouble extends Error {
     return new Trouble(OF_WASI[error.tag] ?? 'other', host, detail);
   }
 
-  /** How the host treats it. @returns {Code} */
+  /** The contract's code, by which the host decides. @returns {Code} */
   get code() {
     return KINDS[this.kind].code;
   }
 
-  /** True when the request may have reached the cloud. */
+  /** True if the request may have reached the cloud. */
   get mayHaveBeenSent() {
     return !KINDS[this.kind].isUnsent;
   }

@@ -1,5 +1,5 @@
 /**
- * What is generated and committed is what would be generated.
+ * The committed generated files are those that the generators write.
  */
 
 import assert from 'node:assert/strict';

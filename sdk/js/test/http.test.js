@@ -6,7 +6,10 @@ import { sampleRequest } from 'machinist-sdk/mock';
 
 import { failure, mock, VM } from './probe.js';
 
-/** Sends in a create. @param {any} request @param {import('machinist-sdk/mock').Surroundings} [surroundings] */
+/**
+ * Sends a request in a create.
+ * @param {any} request @param {import('machinist-sdk/mock').Surroundings} [surroundings]
+ */
 async function sending(request, surroundings = { cloud: () => ({ body: { ok: true } }) }) {
   /** @type {any} */
   let answer;

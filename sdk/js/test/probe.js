@@ -1,5 +1,5 @@
 /**
- * A driver that does in each call what the test says.
+ * A driver that runs a function of the test in each call.
  */
 
 import { Driver } from 'machinist-sdk';
@@ -15,7 +15,7 @@ export function mock(methods, surroundings) {
   return new MockDriver(Object.assign(new Driver(), methods), surroundings);
 }
 
-/** The error of a call. @param {Promise<unknown>} call @returns {Promise<any>} */
+/** Returns the error of a call. @param {Promise<unknown>} call @returns {Promise<any>} */
 export async function failure(call) {
   const answer = await call.then(
     (value) => ({ value }),

@@ -1,5 +1,5 @@
 /**
- * Types of what the host and the exports look like to JavaScript, generated from the contract.
+ * Generates the JavaScript types of the host's imports and of the exports from the contract.
  */
 
 import { readFileSync, readdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ const WORLDS = [
   { wit: 'policy/0.1.0', world: 'health-policy' },
 ];
 
-/** File names and texts. Interfaces that both worlds have come out the same. */
+/** Returns file names and texts. Interfaces of both worlds have the same text. */
 export async function bindings() {
   const generator = await load('@bytecodealliance/jco-transpile/component');
   await generator.$init;
@@ -28,7 +28,10 @@ export async function bindings() {
   return files;
 }
 
-/** The folder as one text: each package that it depends on as a block. The generator finds no folders under Node.js 20. */
+/**
+ * Returns the folder as one text, with each package that it depends on as a block. The generator finds no folders under
+ * Node.js 20.
+ */
 function oneText(folder) {
   const deps = join(folder, 'deps');
   const main = readdirSync(folder).filter((name) => name.endsWith('.wit'));
@@ -45,5 +48,5 @@ function asBlock(text, name) {
 }
 
 function tidied(text) {
-  return `// Generated from wit/: npm run generate\n${text.replace(/[ \t]+$/gm, '').trimEnd()}\n`;
+  return `// Code generated from wit/ by \`npm run generate\`. DO NOT EDIT.\n${text.replace(/[ \t]+$/gm, '').trimEnd()}\n`;
 }

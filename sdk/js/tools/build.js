@@ -12,10 +12,10 @@ import { world } from './contract.js';
 import { Project } from './project.js';
 import { load } from './toolchain.js';
 
-/** The engine's own HTTP is left out: requests go through the SDK, which knows deadlines, placeholders and typed errors. */
+/** Without the engine's own HTTP: the SDK sends requests, with deadlines, placeholders and typed errors. */
 const WITHOUT = ['http', 'fetch-event'];
 
-/** Builds the project into the file `output`. Answers the number of bytes. */
+/** Builds the project into the file `output`. Returns the number of bytes. */
 export async function build(folder, output) {
   const target = resolve(output);
   const project = new Project(folder);
@@ -33,7 +33,7 @@ async function componentize(text, { wit, name }) {
   try {
     const sourcePath = join(folder, 'component.js');
     writeFileSync(sourcePath, text);
-    // The tool writes paths as seen from here into the component: from here they are the same each time.
+    // The tool writes relative paths into the component: from this folder they are the same each time.
     process.chdir(folder);
     const { component } = await tool.componentize({ sourcePath, witPath: wit, worldName: name, disableFeatures: WITHOUT });
     return component;
@@ -45,7 +45,7 @@ async function componentize(text, { wit, name }) {
   }
 }
 
-/** What stands at the top level of modules runs here and now, without a host. */
+/** Explains an error: the top level of modules runs now, without a host. */
 function explained(message) {
   const [, imported] = /attempted to call an unknown imported function: '([^']+)'/.exec(message) ?? [];
   if (imported) {

@@ -1,5 +1,5 @@
 /**
- * One module out of an author's many, TypeScript or JavaScript.
+ * Bundles an author's modules, TypeScript or JavaScript, into one.
  */
 
 import { isBuiltin } from 'node:module';
@@ -7,17 +7,17 @@ import { isBuiltin } from 'node:module';
 import { Complaint } from './complaint.js';
 import { load } from './toolchain.js';
 
-/** What the host gives to a component. */
+/** The modules that the host provides. */
 const FROM_THE_HOST = ['machinist:*', 'wasi:*'];
 
-/** For a component. Answers the text and the names that it exports. */
+/** Bundles for a component. Returns the text and the names of its exports. */
 export async function bundleComponent(entry) {
   const result = await run({ entryPoints: [entry], platform: 'neutral', mainFields: ['module', 'main'], plugins: [sdk, noNode] });
   const [output] = Object.values(result.metafile.outputs);
   return { text: result.outputFiles[0].text, exports: output.exports };
 }
 
-/** For Node.js, with the lines of the sources in stack traces. */
+/** Bundles for Node.js, with the lines of the sources in stack traces. */
 export async function bundleTests(entries, outdir) {
   await run({
     entryPoints: entries,
@@ -30,7 +30,7 @@ export async function bundleTests(entries, outdir) {
   });
 }
 
-/** The SDK that these tools belong to, whatever else lies about. */
+/** Resolves the SDK to the one that these tools belong to. */
 const sdk = {
   name: 'sdk',
   setup(build) {
@@ -44,7 +44,7 @@ const sdk = {
   },
 };
 
-/** Says so at build time: a component has no Node.js. */
+/** Fails at build time: a component has no Node.js. */
 const noNode = {
   name: 'no-node',
   setup(build) {

@@ -1,5 +1,5 @@
 /**
- * Types of a project: TypeScript, and JavaScript by what its comments say.
+ * Checks the types of a project: TypeScript, and JavaScript by its comments.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { typescript } from './toolchain.js';
 
 const SDK = fileURLToPath(new URL('../', import.meta.url));
 
-/** Checks `src` with what is found. Answers the exit code. */
+/** Checks `src`. Returns the exit code. */
 export function check(folder) {
   const project = new Project(folder);
   const draft = mkdtempSync(join(tmpdir(), 'machinist-js-types-'));
@@ -34,7 +34,7 @@ export function check(folder) {
   }
 }
 
-/** The types of the SDK that these tools belong to. */
+/** Returns the types of the SDK that these tools belong to. */
 function paths() {
   const { exports } = JSON.parse(readFileSync(join(SDK, 'package.json'), 'utf8'));
   const typed = Object.entries(exports).filter(([, target]) => target.types);

@@ -1,2 +1,2 @@
-/** What the author can mend: shown without a stack. */
+/** An error that the author can fix: shown without a stack. */
 export class Complaint extends Error {}

@@ -1,5 +1,5 @@
 /**
- * Where the contract lies: in the package, or in the tree.
+ * Finds the contract: in the package, or in the tree.
  */
 
 import { existsSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { Complaint } from './complaint.js';
 
 const CANDIDATES = ['../wit/', '../../../wit/'];
 
-/** The folder of a package of the contract, such as `provider/0.1.0`. */
+/** Returns the folder of a package of the contract, such as `provider/0.1.0`. */
 export function contract(name) {
   const folders = CANDIDATES.map((base) => fileURLToPath(new URL(`${base}${name}`, import.meta.url)));
   const found = folders.find((folder) => existsSync(folder));
@@ -17,7 +17,7 @@ export function contract(name) {
   return found;
 }
 
-/** What a component is, by the names that its module exports. */
+/** Returns the world of a component, by the names of its module's exports. */
 export function world(exports) {
   const has = (name) => exports.includes(name);
   if (has('policy') && !has('driver')) return { wit: contract('policy/0.1.0'), name: 'health-policy' };

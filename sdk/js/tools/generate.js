@@ -1,5 +1,5 @@
 /**
- * Generates `bindings` and `types` anew. With `--check` it changes nothing, and fails when one of them is stale. Behind it, the name of
+ * Generates `bindings` and `types`. With `--check` it changes nothing, and fails if one of them is stale. The name of
  * one of them restricts it to that one.
  */
 
@@ -12,20 +12,21 @@ import { bindings } from './bindings.js';
 import { typescript } from './toolchain.js';
 
 const SDK = fileURLToPath(new URL('../', import.meta.url));
+const TYPES_HEADER = '// Code generated from src by `npm run generate`. DO NOT EDIT.\n';
 
-/** Names of files below the SDK, and their texts as they should be. */
+/** Returns names of files below the SDK, and their texts. */
 async function bindingFiles() {
   return new Map([...(await bindings())].map(([name, text]) => [join('bindings', name), text]));
 }
 
-/** Types of `src`, from what its comments say. Needs `bindings` as they should be. */
+/** Returns the types of `src`, from its comments. Needs up-to-date `bindings`. */
 function typeFiles() {
-  // Beside `types`, so that references to `bindings` come out the same.
+  // Beside `types`, so that references to `bindings` are the same.
   const draft = mkdtempSync(join(SDK, '.types-'));
   try {
     const { status } = spawnSync(process.execPath, [typescript(), '--project', SDK, '--outDir', draft], { stdio: 'inherit' });
     if (status !== 0) throw new Error('the types of the SDK do not fit');
-    return new Map(filesIn(draft).map((name) => [join('types', name), readFileSync(join(draft, name), 'utf8')]));
+    return new Map(filesIn(draft).map((name) => [join('types', name), TYPES_HEADER + readFileSync(join(draft, name), 'utf8')]));
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }

@@ -1,5 +1,5 @@
 /**
- * Puts what lies elsewhere in the tree into the package, for as long as it is packed: the contract and the licence.
+ * Copies files of the tree into the package while it is packed: the contract and the licence.
  */
 
 import { cpSync, rmSync } from 'node:fs';

@@ -22,7 +22,7 @@ export class Project {
     }
   }
 
-  /** The module that exports what the host calls: `machinist.component` of package.json, else `src/component`. */
+  /** The module with the component's exports: `machinist.component` of package.json, else `src/component`. */
   get entry() {
     const named = this.manifest.machinist?.component;
     const candidates = named ? [named] : ENTRIES;

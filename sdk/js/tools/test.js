@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { bundleTests } from './bundle.js';
 import { Project } from './project.js';
 
-/** Runs the tests with what they print. Answers the exit code. */
+/** Runs the tests and prints their output. Returns the exit code. */
 export async function test(folder) {
   const project = new Project(folder);
   const bundles = mkdtempSync(join(tmpdir(), 'machinist-js-tests-'));
@@ -25,7 +25,7 @@ export async function test(folder) {
 function runIn(cwd, bundles) {
   const files = readdirSync(bundles, { recursive: true }).filter((name) => name.endsWith('.mjs'));
   const paths = files.sort().map((name) => join(bundles, name));
-  // Within another test run Node.js would run nothing, and call it a success.
+  // Within another test run, Node.js would run no test, and report success.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...paths], {
     cwd,

@@ -1,5 +1,5 @@
 /**
- * The tools that build a component: exact versions, outside of the project, checked against the hashes of a lock file.
+ * The tools that build a component: exact versions, outside of the project, verified by the hashes of a lock file.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -12,18 +12,20 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { Complaint } from './complaint.js';
 
-/** What each set of tools is made of, and what its folder is called. */
+/** Source, folder name and size of each set of tools. */
 const RECIPES = {
   component: { recipe: fileURLToPath(new URL('../toolchain/', import.meta.url)), name: 'js', size: '400 MB' },
   tests: { recipe: fileURLToPath(new URL('../toolchain/tests/', import.meta.url)), name: 'js-tests', size: '40 MB' },
 };
-/** Who only runs tests and checks types needs no engine to put into components. */
+/** Tests and type checks need no engine for components. */
 const FOR_TESTS = ['esbuild', 'typescript'];
 const FILES = ['package.json', 'package-lock.json'];
-/** An installation takes a minute or two; one that takes longer waits for something that never comes. */
+/** An installation takes a minute or two; one that takes much longer hangs. */
 const INSTALL_MS = 15 * 60 * 1000;
 
-/** The folder of a set of tools: named by what is in it, so that two versions live side by side. */
+/**
+ * Returns the folder of a set of tools. Its name contains the hash of the lock file, so that two versions can coexist.
+ */
 export function folder(set = 'component') {
   const { recipe, name } = RECIPES[set];
   const lock = readFileSync(join(recipe, 'package-lock.json'));
@@ -31,7 +33,7 @@ export function folder(set = 'component') {
   return join(cache(), `${name}-${hash}`);
 }
 
-/** Installs a set of tools unless it is there. Answers its folder. */
+/** Installs a set of tools if it is missing. Returns its folder. */
 export function setUp(set = 'component') {
   const { recipe, size } = RECIPES[set];
   const target = folder(set);
@@ -43,7 +45,7 @@ export function setUp(set = 'component') {
       cpSync(join(recipe, file), join(draft, file));
     }
     process.stderr.write(`installing the JavaScript tools into ${target} (${size}, once)\n`);
-    // Not `npm ci`: it refuses a lock that lacks a build for another platform, which not every registry has.
+    // Not `npm ci`: it refuses a lock file without the builds for all platforms, which not every registry has.
     npm(['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'], draft);
     insistOnTheLock(recipe, draft);
     settle(draft, target);
@@ -53,19 +55,19 @@ export function setUp(set = 'component') {
   return target;
 }
 
-/** A module of one of the tools. */
+/** Imports a module of one of the tools. */
 export async function load(name) {
   const tools = setUp(FOR_TESTS.includes(name) ? 'tests' : 'component');
   const require = createRequire(join(tools, 'package.json'));
   return import(pathToFileURL(resolveFrom(require, tools, name)).href);
 }
 
-/** The executable of TypeScript. */
+/** Returns the executable of TypeScript. */
 export function typescript() {
   return join(setUp('tests'), 'node_modules', 'typescript', 'bin', 'tsc');
 }
 
-/** Nothing is used that the lock does not name with its hash. */
+/** Fails for any package that the lock file does not name with its hash. */
 function insistOnTheLock(recipe, draft) {
   const read = (name) => JSON.parse(readFileSync(join(draft, name), 'utf8')).packages;
   cpSync(join(recipe, 'package-lock.json'), join(draft, 'package-lock.json'));
@@ -78,7 +80,7 @@ function insistOnTheLock(recipe, draft) {
   );
 }
 
-/** Whole or not at all: whoever comes first wins, and the others find the same. */
+/** Renames the folder in one step: the first process wins, and the others find the same tools. */
 function settle(draft, target) {
   try {
     renameSync(draft, target);
@@ -97,7 +99,7 @@ function npm(args, cwd) {
   }
 }
 
-/** Packages that only speak ESM are found by their `import` condition, which `require.resolve` does not look at. */
+/** Resolves packages that have only ESM by their `import` condition, which `require.resolve` ignores. */
 function resolveFrom(require, tools, name) {
   try {
     return require.resolve(name);

@@ -1,31 +1,35 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What the cloud answered.
+ * The cloud's answers.
  */
 import type { WireAnswer } from './contract.js';
 /** @import { WireAnswer } from './contract.js' */
-/** A whole answer. */
+/** A complete answer. */
 export declare class Answer {
     #private;
     status: number;
     body: Uint8Array<ArrayBufferLike>;
     /** @param {WireAnswer} answer */
     constructor({ status, headers, body }: WireAnswer);
-    /** From 200 to 299. */
+    /** True for statuses from 200 to 299. */
     get isSuccess(): boolean;
-    /** Such a page comes from a proxy in between, whatever its status says. */
+    /** True for an HTML page, which proxies send instead of an API's answer. */
     get isHtml(): boolean;
-    /** The first value of a header, whatever the case of its name. @param {string} name */
+    /** Returns the first value of a header, by its name in any case. @param {string} name */
     header(name: string): string | undefined;
-    /** `Retry-After` in seconds, as milliseconds. A date is passed over. */
+    /** Returns `Retry-After` in milliseconds, if it is a number of seconds. Ignores a date. */
     get retryAfterMs(): number | undefined;
-    /** Bytes that are no UTF-8 become U+FFFD. */
+    /** Returns the body as text. Bytes that are not UTF-8 become U+FFFD. */
     text(): string;
-    /** The body as JSON. Throws `SyntaxError` when it is none; see `Attempt.json` for what that means. @returns {unknown} */
+    /**
+     * Parses the body as JSON. Throws `SyntaxError` if it is not JSON; `Attempt.json` throws a `DriverError` instead.
+     * @returns {unknown}
+     */
     json(): unknown;
 }
 /**
- * True for the beginning of an object or a list, and for nothing at all: JSON that ended early. Engines say so in words of
- * their own, so it is found out here.
- * @param {string} text What is not JSON.
+ * True for the beginning of an object or a list, and for an empty text: JSON that was cut off. Error messages differ
+ * between engines, so this function decides.
+ * @param {string} text A text that is not JSON.
  */
 export declare function isCutOff(text: string): boolean;

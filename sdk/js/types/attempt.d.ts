@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * One thing that is tried in the cloud, and what each way of failing means for the host.
+ * One request to the cloud, and its failures as errors of the contract.
  */
 import type { Code, HttpRequest } from './contract.js';
 import type { Http } from './http.js';
@@ -11,33 +12,33 @@ export type Refusal = {
      */
     cloudCode: string;
     /**
-     * The cloud's own words; quoted in part.
+     * The cloud's message; the error quotes its beginning.
      */
     message: string;
     code?: Code;
     terminal?: boolean;
     /**
-     * What a person can do, where the cloud does not say it.
+     * Advice for a person, if the cloud gives none.
      */
     advice?: string;
 };
 /** @import { Answer } from './answer.js' */
 /**
- * What an error of a cloud says, where the status alone does not: `code` and `facts` overrule what the status means.
+ * An error of a cloud, with facts beyond the HTTP status: `code` overrules the status.
  * @typedef {object} Refusal
  * @property {string} cloudCode The cloud's own code.
- * @property {string} message The cloud's own words; quoted in part.
+ * @property {string} message The cloud's message; the error quotes its beginning.
  * @property {Code} [code]
  * @property {boolean} [terminal]
- * @property {string} [advice] What a person can do, where the cloud does not say it.
+ * @property {string} [advice] Advice for a person, if the cloud gives none.
  */
 /**
- * How a status is to be taken that nobody knows better.
+ * Returns the code for an error of which only the status is known.
  * @param {number} status
  * @returns {Code}
  */
 export declare function codeOfStatus(status: number): Code;
-/** Something that is tried, for the errors of it. */
+/** One request to the cloud, with the facts that its errors need. */
 export declare class Attempt {
     #private;
     doing: string;
@@ -47,8 +48,8 @@ export declare class Attempt {
      * @param {Http} http
      * @param {object} what
      * @param {string} what.doing As in "failed to …".
-     * @param {string} what.host Whom it is asked of.
-     * @param {boolean} what.changes Whether it changes the cloud: only then it may have happened.
+     * @param {string} what.host The host that receives the request.
+     * @param {boolean} what.changes Whether the request changes the cloud: only then it may have happened.
      */
     constructor(http: Http, { doing, host, changes }: {
         doing: string;
@@ -56,30 +57,31 @@ export declare class Attempt {
         changes: boolean;
     });
     /**
-     * The cloud's answer, whatever its status.
+     * Returns the cloud's answer, whatever its status.
      * @param {HttpRequest} request
      * @returns {Promise<Answer>}
      */
     send(request: HttpRequest): Promise<Answer>;
     /**
-     * The JSON of a success. Throws for everything else what it means.
+     * Returns the JSON of a success. Throws the corresponding error for everything else.
      * @param {Answer} answer
-     * @param {(answer: Answer) => Refusal | undefined} refusalOf Reads an error in the cloud's own form; undefined when it is none.
+     * @param {(answer: Answer) => Refusal | undefined} refusalOf Reads an error in the cloud's
+     *   own form; undefined if the answer has another form.
      * @returns {unknown}
      */
     json(answer: Answer, refusalOf: (answer: Answer) => Refusal | undefined): unknown;
     /**
-     * An error in the cloud's own form.
+     * * Returns the error for a refusal in the cloud's own form.
      * @param {Answer} answer
      * @param {Refusal} refusal
      */
     refused({ status, retryAfterMs }: Answer, { cloudCode, message, code, terminal, advice }: Refusal): DriverError;
     /**
-     * An answer that the cloud itself does not give: a proxy's page, or half of one.
+     * Returns the error for an answer that does not come from the cloud itself: a proxy's page, or half an answer.
      * @param {Answer} answer
      * @param {string} what
      */
     foreign({ status, retryAfterMs }: Answer, what: string): DriverError;
-    /** A whole answer that is not what the cloud's documents say. @param {string} what */
+    /** Returns the error for a complete answer that violates the cloud's API. @param {string} what */
     odd(what: string): DriverError;
 }

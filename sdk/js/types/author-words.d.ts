@@ -1,6 +1,7 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * From the author's words to the contract's. JavaScript lets an author answer anything: what is not what the contract wants
- * becomes an error that names the field, rather than a value that looks right.
+ * Converts the author's answers to the contract's types. JavaScript lets an author return any value: one that the
+ * contract cannot represent becomes an error that names the field.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
 import type { DriverError } from './error.js';

@@ -1,6 +1,7 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * The nouns of the contract as JavaScript likes them: numbers for milliseconds, objects for lists of pairs. All else is
- * as the bindings have it, which are generated from `wit/`.
+ * The contract's types in JavaScript: numbers for milliseconds, objects for lists of pairs. Everything else is as in
+ * the bindings, which are generated from `wit/`.
  */
 /// <reference path="../bindings/full-provider.d.ts" preserve="true" />
 /// <reference path="../bindings/health-policy.d.ts" preserve="true" />
@@ -14,23 +15,23 @@ export interface Machine extends Omit<wit.Machine, 'labels' | 'annotations'> {
     labels: Record<string, string>;
     annotations: Record<string, string>;
 }
-/** The MachineClass of the call. `spec` is JSON as the user wrote it: see `Fields`. */
+/** The MachineClass of the call. `spec` is JSON as the user wrote it; `Fields` reads it. */
 export type Class = wit.Class;
-/** What every call about a machine gets. */
+/** The arguments of every call about a machine. */
 export interface Request extends Omit<wit.Request, 'machine' | 'class' | 'deadlineMs'> {
     machine: Machine;
     class: Class;
-    /** Milliseconds that this call may take. `host.remainingMs()` says what is left. */
+    /** Milliseconds for this call. `host.remainingMs()` returns the time left. */
     deadlineMs: number;
 }
-/** What is asked of a listing. */
+/** The arguments of a listing. */
 export interface ListRequest {
     class: Class;
     cluster: string;
-    /** What the page before gave. */
+    /** The token of the previous page. */
     token?: string;
 }
-/** A machine as the cloud shows it. What may be left out is empty. */
+/** A machine as the cloud shows it. Optional fields default to empty. */
 export type Vm = Omit<wit.Vm, 'addresses' | 'conditions'> & Partial<Pick<wit.Vm, 'addresses' | 'conditions'>>;
 /** A machine in a listing. */
 export interface Listed extends Omit<wit.Listed, 'createdAtMs'> {
@@ -39,19 +40,19 @@ export interface Listed extends Omit<wit.Listed, 'createdAtMs'> {
 /** One page of a listing. */
 export interface Page {
     machines: Listed[];
-    /** Present: there is more, ask with this token. */
+    /** If present, there are more: call again with this token. */
     next?: string;
 }
-/** The cloud works on it. See `InProgress`. */
+/** The cloud is working on it. See `InProgress`. */
 export interface ProgressFacts extends Omit<wit.Progress, 'askAgainMs'> {
     askAgainMs: number;
 }
-/** The cloud has accepted the deletion, or nothing is there. */
+/** The cloud has accepted the deletion, or nothing exists. */
 export interface Deleted {
     lastKnownState?: string;
 }
 export type Capability = keyof wit.Capabilities;
-/** What a driver says about itself. What may be left out is empty or 0. */
+/** A driver's description of itself. Optional fields default to empty or 0. */
 export interface About {
     name: string;
     version: string;
@@ -62,7 +63,7 @@ export interface About {
     consistencyWindowMs?: number;
     hosts?: string[];
 }
-/** All of an error but code and message. What is left out is absent or false. */
+/** The fields of an error beside code and message. Missing ones are absent or false. */
 export interface ErrorFacts extends Partial<Pick<wit.DriverError, 'cloudCode' | 'terminal' | 'mayHaveHappened' | 'lastKnownState' | 'providerId' | 'nodeName'>> {
     retryAfterMs?: number;
 }
@@ -73,13 +74,13 @@ export interface HttpRequest {
     /** Absolute, `http` or `https`. */
     url: string;
     headers?: Record<string, string>;
-    /** Text goes as UTF-8. */
+    /** Text is sent as UTF-8. */
     body?: string | Uint8Array;
-    /** How long the cloud may take to begin its answer, and between two pieces of it. By default 30 seconds. */
+    /** Maximum time until the answer begins, and between two parts of it. By default 30 seconds. */
     timeoutMs?: number;
-    /** By default 10 seconds. */
+    /** Maximum time until there is a connection. By default 10 seconds. */
     connectTimeoutMs?: number;
-    /** The largest answer that is read. By default 8 MiB. */
+    /** Maximum size of an answer. By default 8 MiB. */
     answerBytes?: number;
 }
 /** A request as it leaves the SDK, complete and checked. */
@@ -102,11 +103,11 @@ export interface WireAnswer {
     headers: [string, string][];
     body: Uint8Array;
 }
-/** Carries a request to the cloud. Throws `Trouble` when there is no answer. */
+/** Sends a request to the cloud. Throws `Trouble` if there is no answer. */
 export interface Wire {
     send(request: WireRequest): WireAnswer | Promise<WireAnswer>;
 }
-/** A secret as the host gives it. Refusals are thrown with the reason as `payload`. */
+/** A secret in the form of the bindings. Throws a refusal with the reason as `payload`. */
 export interface RawSecret {
     length(): bigint;
     startsWith(prefix: Uint8Array): boolean;
@@ -114,7 +115,7 @@ export interface RawSecret {
     reveal(): Uint8Array;
 }
 type wit_Encoding = import('machinist:host/secrets@0.1.0').Encoding;
-/** What the host offers to a driver, as the bindings have it. The component and the mock have one each. */
+/** The host's functions for a driver, in the form of the bindings. The component and the mock implement them. */
 export interface RawHost {
     log: Pick<typeof import('machinist:host/log@0.1.0'), 'enabled' | 'emit'>;
     settings(): string;

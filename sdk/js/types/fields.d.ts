@@ -1,26 +1,27 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What people write as JSON: a class, or settings. Null is as good as nothing, and each fault names its field.
+ * Reads JSON that people write: a class, or settings. Null counts as absent, and each error names its field.
  */
-/** The fields of an object, and where it stands. */
+/** The fields of a JSON object, with its path. */
 export declare class Fields {
     #private;
     path: string;
     /**
      * @param {string} path Such as `providerSpec`; empty for the root of settings.
      * @param {Record<string, unknown>} fields
-     * @param {(message: string) => Error} fault Makes the error of a fault.
+     * @param {(message: string) => Error} fault Creates the error.
      */
     constructor(path: string, fields: Record<string, unknown>, fault: (message: string) => Error);
     /**
-     * Reads an object.
+     * Parses an object.
      * @param {string} text
-     * @param {string} path What it is called in messages.
+     * @param {string} path The name of the object in messages.
      * @param {(message: string) => Error} [fault] By default `invalidClass`.
      */
     static parse(text: string, path: string, fault?: (message: string) => Error): Fields;
-    /** @param {string} name @returns {unknown} Undefined for what is absent or null. */
+    /** @param {string} name @returns {unknown} Undefined if it is absent or null. */
     get(name: string): unknown;
-    /** A text that is not empty. @param {string} name @returns {string | undefined} */
+    /** Returns a text that is not empty. @param {string} name @returns {string | undefined} */
     text(name: string): string | undefined;
     /** @param {string} name */
     neededText(name: string): string;
@@ -36,11 +37,14 @@ export declare class Fields {
         least?: number;
         most?: number;
     }): number;
-    /** Keys and values of an object, sorted by key. @param {string} name @param {string} wanted What belongs there. @returns {[string, unknown][]} */
+    /**
+     * Returns keys and values of an object, sorted by key.
+     * @param {string} name @param {string} wanted The expected value. @returns {[string, unknown][]}
+     */
     entries(name: string, wanted: string): [string, unknown][];
-    /** The objects of a list. @param {string} name @returns {Fields[]} */
+    /** Returns the objects of a list. @param {string} name @returns {Fields[]} */
     objects(name: string): Fields[];
-    /** Where fields stand that are not among these. @param {readonly string[]} known */
+    /** Returns the paths of fields that `known` does not name. @param {readonly string[]} known */
     unknown(known: readonly string[]): string[];
     /** @param {string} name @param {string} wanted @param {unknown} got */
     unfit(name: string, wanted: string, got: unknown): Error;

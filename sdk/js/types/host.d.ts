@@ -1,15 +1,16 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What a driver's call gets from the host.
+ * The host, as a driver sees it.
  */
 import type { Level, RawHost } from './contract.js';
 import { Http } from './http.js';
 import { Secrets } from './secrets.js';
-/** Lines for the log. `message` is a static text; what varies goes into `fields`. */
+/** The log of a call. `message` is a static text; put all values that vary into `fields`. */
 export declare class Log {
     #private;
     /** @param {RawHost['log']} raw */
     constructor(raw: RawHost['log']);
-    /** False when the host drops this level anyway. @param {Level} level */
+    /** False if the host drops this level. @param {Level} level */
     isEnabled(level: Level): boolean;
     /** @param {string} message @param {Record<string, unknown>} [fields] */
     trace(message: string, fields?: Record<string, unknown>): void;
@@ -22,18 +23,18 @@ export declare class Log {
     /** @param {string} message @param {Record<string, unknown>} [fields] */
     error(message: string, fields?: Record<string, unknown>): void;
 }
-/** What every call gets. */
+/** The host of every call. */
 export declare class QuietHost {
     #private;
     log: Log;
     /** @param {RawHost} raw */
     constructor(raw: RawHost);
-    /** What the operator wrote beside the plugin: a JSON object, as text. `Fields.parse` reads it. */
+    /** The operator's settings beside the plugin: a JSON object, as text. `Fields.parse` reads it. */
     get settings(): string;
-    /** Milliseconds until the host ends this call. */
+    /** Returns the milliseconds until the host ends this call. */
     remainingMs(): number;
 }
-/** What calls about machines get: the cloud as well. */
+/** The host of calls about machines, with secrets and network. */
 export declare class Host extends QuietHost {
     secrets: Secrets;
     http: Http;
@@ -41,7 +42,8 @@ export declare class Host extends QuietHost {
     constructor(raw: RawHost);
 }
 /**
- * What a call gets that has neither secrets nor network. Types say so; this is for those who do not look at them.
+ * Returns the host of a call without secrets and network. Types deny both; this host throws for authors who do not
+ * check types.
  * @param {RawHost} raw
  * @param {string} call
  */

@@ -1,10 +1,11 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Requests to the cloud.
  */
 import type { HttpRequest, Wire } from './contract.js';
 /** @import { HttpRequest, Wire, WireRequest } from './contract.js' */
 import { Answer } from './answer.js';
-/** Asks the cloud, within the time that is left for the call. */
+/** Sends requests to the cloud, within the time left for the call. */
 export declare class Http {
     #private;
     /**
@@ -12,14 +13,14 @@ export declare class Http {
      * @param {() => number} remainingMs
      */
     constructor(wire: Wire, remainingMs: () => number);
-    /** True when a request that changes something may have reached the cloud. */
+    /** True if a request that changes something may have reached the cloud. */
     get mayHaveChanged(): boolean;
     /**
-     * Sends, and waits for the whole answer, whatever its status. Throws `Trouble` when there is none.
+     * Sends a request and waits for the complete answer, whatever its status. Throws `Trouble` if there is none.
      * @param {HttpRequest} request
      * @returns {Promise<Answer>}
      */
     send(request: HttpRequest): Promise<Answer>;
 }
-/** The host of a URL without its port, as grants name it. @param {string} url */
+/** Returns the host of a URL without its port, as grants name it. @param {string} url */
 export declare function hostOf(url: string): string;

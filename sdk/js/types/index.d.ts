@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * For drivers.
+ * The SDK for drivers.
  *
  * @module
  */

@@ -1,6 +1,7 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Between the contract and an author: turns words into those of the other, and whatever is thrown into an error of the
- * contract. Where the cloud may have been changed, it says so.
+ * Connects the contract with an author's driver: converts arguments and answers, and turns every exception into an
+ * error of the contract. The error says whether the cloud may have been changed.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
 import type { RawHost } from './contract.js';

@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Why a request has no answer, and what to do about it.
+ * Requests without an answer: the cause, and what to do.
  */
 import type { Code } from './contract.js';
 import type { ErrorCode } from 'wasi:http/types@0.2.12';
@@ -86,20 +87,20 @@ declare const KINDS: {
     };
 };
 export type TroubleKind = keyof typeof KINDS;
-/** A request without an answer. Its message says why, and what to do. */
+/** A request without an answer. Its message gives the cause, and what to do. */
 export declare class Trouble extends Error {
     kind: "address-denied" | "answer-too-large" | "bad-request" | "connection-refused" | "cut-off" | "denied" | "no-such-host" | "no-time-left" | "other" | "request-too-large" | "timed-out" | "tls" | "unreachable";
     /**
      * @param {TroubleKind} kind
-     * @param {string} host Whom it was asked of.
+     * @param {string} host The host of the request.
      * @param {string} [detail]
      */
     constructor(kind: TroubleKind, host: string, detail?: string);
     /** @param {ErrorCode} error @param {string} host */
     static ofWasi(error: ErrorCode, host: string): Trouble;
-    /** How the host treats it. @returns {Code} */
+    /** The contract's code, by which the host decides. @returns {Code} */
     get code(): Code;
-    /** True when the request may have reached the cloud. */
+    /** True if the request may have reached the cloud. */
     get mayHaveBeenSent(): boolean;
     /**
      * @param {object} what

@@ -1,4 +1,4 @@
-"""What `python -m machinist_sdk.build` says before it makes a component, and what it puts in."""
+"""Errors of `python -m machinist_sdk.build` before it builds a component, and the content of one."""
 
 import os
 import stat
@@ -91,7 +91,7 @@ class Authors(Scratch):
 
 
 class Tools(Scratch):
-    """With a tool and a pip of our own."""
+    """Uses a fake tool and a fake pip."""
 
     def program(self, path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ class Tools(Scratch):
         self.module("mine", _DRIVER)
         author = load("mine:Whole", [self.folder])
         with self.cached():
-            # Writes down what it is given, as if that were a component.
+            # Records its arguments, as if they were a component.
             self.installed('echo "$@" > "${11}"; ls "${13}" "${13}/machinist_sdk" >> "${11}"')
             build(author, [self.folder], self.folder / "mine.wasm")
         told = (self.folder / "mine.wasm").read_text()

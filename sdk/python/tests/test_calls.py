@@ -1,4 +1,4 @@
-"""What becomes of an author's mistakes: a failure that says what it was, never a trap."""
+"""Mistakes of an author become a failure that names the mistake, never a trap."""
 
 from typing import Any
 from unittest import TestCase
@@ -29,7 +29,7 @@ VM = Vm("cloud:///1", "machine-1", VmState.RUNNING)
 
 
 class Author(Driver):
-    """Does in each call what the test says."""
+    """Runs a function of the test in each call."""
 
     def act(self, host: Host) -> Any:
         raise NotImplementedError

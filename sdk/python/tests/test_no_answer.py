@@ -1,4 +1,4 @@
-"""What errors of requests mean."""
+"""Errors of requests become failures."""
 
 import dataclasses
 from unittest import TestCase

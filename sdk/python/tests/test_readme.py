@@ -1,4 +1,4 @@
-"""The first example of the README does what the README says."""
+"""The first example of the README works as described."""
 
 import re
 import sys

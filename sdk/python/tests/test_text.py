@@ -45,7 +45,7 @@ class ReadJson(TestCase):
         self.assertEqual(read_json(nested(126))["a"][0].keys(), {"a"})
         with self.assertRaises(NotJson):
             read_json(nested(128))
-        # Neither brackets in strings nor many beside each other are depth.
+        # Brackets in strings and many lists side by side are no depth.
         self.assertEqual(len(read_json(json.dumps(["[" * 1_000, *[{"a": '\\"['}] * 1_000]))), 1_001)
         with self.assertRaises(NotJson):
             read_json("[" * 200 + '"' + '\\"' * 1_000_000)

@@ -1,4 +1,5 @@
-//! What is generated from the contracts in `wit/`. The other modules are a thin layer over it, and most authors need only those.
+//! Rust types generated from the contracts in `wit/`. The other modules are a thin layer over them; most authors need
+//! only those modules.
 
 #![allow(
     missing_docs,
@@ -9,7 +10,7 @@
     reason = "generated: the canonical ABI is pointers and lengths"
 )]
 
-/// The world `provider`: what every driver exports and may use.
+/// World `provider`: the exports of every driver, and its imports.
 pub mod provider {
     wit_bindgen::generate!({
         path: "wit/provider/0.1.0",
@@ -22,7 +23,7 @@ pub mod provider {
     pub use __export_machinist_driver as export;
 }
 
-/// What is optional: starting machines anew.
+/// Optional: restarts of VMs.
 pub mod rebooter {
     wit_bindgen::generate!({
         path: "wit/provider/0.1.0",
@@ -35,7 +36,7 @@ pub mod rebooter {
     pub use __export_machinist_reboot as export;
 }
 
-/// Optional: removing one VM of two.
+/// Optional: the removal of one VM of two.
 pub mod id_deleter {
     wit_bindgen::generate!({
         path: ["wit/provider/0.1.0", "wit/delete-by-id/0.1.0"],
@@ -48,7 +49,7 @@ pub mod id_deleter {
     pub use __export_machinist_delete_by_id as export;
 }
 
-/// The world `health-policy`.
+/// World `health-policy`.
 pub mod policy {
     wit_bindgen::generate!({
         path: "wit/policy/0.1.0",

@@ -1,18 +1,18 @@
-//! Write a cloud driver or a health policy for Machinist in Rust, test it natively, and make a WebAssembly component of it.
+//! Write a cloud driver or a health policy for Machinist in Rust, test it natively, and build a WebAssembly component.
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | what does an author of a driver implement, and what is there to use | [`driver`] |
-//! | the same for a health policy | [`policy`] |
-//! | how is it tested without WebAssembly and without a cloud | `mock` (native builds only) |
-//! | what does the contract look like | [`bindings`] |
+//! | drivers: the trait to implement, and the tools | [`driver`] |
+//! | the same for health policies | [`policy`] |
+//! | tests without WebAssembly and without a cloud | `mock` (native builds only) |
+//! | the contract | [`bindings`] |
 //!
-//! A driver is a type that implements [`driver::Driver`], and [`export_driver!`] makes the component of it:
+//! A driver is a type that implements [`driver::Driver`]; [`export_driver!`] exports it from the component:
 //!
 //! ```
 //! use machinist_sdk::driver::{
-//!     About, Attempt, Capabilities, Class, Creation, Deletion, Driver, Effect, Failure, Fields, Host, HttpRequest, OfflineHost,
-//!     Request, Vm, VmState, escaped,
+//!     About, Attempt, Capabilities, Class, Creation, Deletion, Driver, Effect, Failure, Fields, Host, HttpRequest,
+//!     OfflineHost, Request, Vm, VmState, escaped,
 //! };
 //! use serde_json::json;
 //!
@@ -96,11 +96,11 @@ mod log;
 #[doc(hidden)]
 pub use component::{Exported, ExportedPolicy};
 
-/// Makes a component of a type that implements [`driver::Driver`]: `export_driver!(MyDriver);`, or
+/// Exports a type that implements [`driver::Driver`] from the component: `export_driver!(MyDriver);`, or
 /// `export_driver!(MyDriver, reboot, delete_by_id);` for one that implements [`driver::Reboot`] and
 /// [`driver::DeleteById`] as well.
 ///
-/// Natively it does nothing, so that tests can be linked.
+/// Does nothing in native builds, so that tests link.
 #[macro_export]
 macro_rules! export_driver {
     ($driver:ty) => {
@@ -154,7 +154,8 @@ macro_rules! export_optional {
     };
 }
 
-/// Makes a component of a type that implements [`policy::Policy`]. Natively it does nothing, so that tests can be linked.
+/// Exports a type that implements [`policy::Policy`] from the component. Does nothing in native builds, so that tests
+/// link.
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty) => {

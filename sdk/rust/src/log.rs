@@ -4,16 +4,17 @@ use crate::bindings::provider::machinist::host::log as contract;
 
 pub use contract::Level;
 
-/// Where lines go.
+/// The receiver of log lines.
 pub(crate) trait Sink {
-    /// False when the line would be dropped anyway.
+    /// False if the host would drop the line.
     fn enabled(&self, level: Level) -> bool;
 
-    /// Takes a line.
+    /// Writes a line.
     fn emit(&self, level: Level, message: &str, fields: &[(&str, &str)]);
 }
 
-/// Takes lines: a static message, and what varies. The host adds plugin, version, call and machine.
+/// Writes log lines: a static message, and all values that vary as fields. The host adds plugin, version, call and
+/// machine.
 #[derive(Clone, Copy)]
 pub struct Log<'a> {
     sink: &'a dyn Sink,
@@ -24,37 +25,37 @@ impl<'a> Log<'a> {
         Self { sink }
     }
 
-    /// False when the host drops this level anyway: ask before you build an expensive message.
+    /// False if the host drops this level: ask before you build an expensive message.
     pub fn enabled(self, level: Level) -> bool {
         self.sink.enabled(level)
     }
 
-    /// A line of this level.
+    /// Writes a line of this level.
     pub fn emit(self, level: Level, message: &str, fields: &[(&str, &str)]) {
         self.sink.emit(level, message, fields);
     }
 
-    /// What only the author wants to know, in every step.
+    /// Writes a line for the author, for each step.
     pub fn trace(self, message: &str, fields: &[(&str, &str)]) {
         self.emit(Level::Trace, message, fields);
     }
 
-    /// What only the author wants to know.
+    /// Writes a line for the author.
     pub fn debug(self, message: &str, fields: &[(&str, &str)]) {
         self.emit(Level::Debug, message, fields);
     }
 
-    /// What an operator may want to know.
+    /// Writes a line that an operator may want to read.
     pub fn info(self, message: &str, fields: &[(&str, &str)]) {
         self.emit(Level::Info, message, fields);
     }
 
-    /// What an operator should look at.
+    /// Writes a line that an operator should check.
     pub fn warn(self, message: &str, fields: &[(&str, &str)]) {
         self.emit(Level::Warn, message, fields);
     }
 
-    /// What an operator must look at.
+    /// Writes a line that an operator must check.
     pub fn error(self, message: &str, fields: &[(&str, &str)]) {
         self.emit(Level::Error, message, fields);
     }

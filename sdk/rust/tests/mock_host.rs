@@ -1,4 +1,4 @@
-//! The mock host does to secrets and requests what the host does.
+//! The mock host treats secrets and requests like the host.
 
 use machinist_sdk::driver::{
     About, Capabilities, Class, Code, Creation, Deletion, Driver, Encoding, Failure, Host, HttpAnswer,
@@ -7,7 +7,7 @@ use machinist_sdk::driver::{
 use machinist_sdk::mock::{MockHost, Place, a_class, a_request, json_answer};
 use serde_json::{Value, json};
 
-/// Does what the class says.
+/// Does the work that the class names.
 struct Probe;
 
 machinist_sdk::export_driver!(Probe, reboot);
@@ -131,7 +131,7 @@ fn a_secret_anywhere_else_is_denied() {
     denied(&json!({ "kind": "application/json", "body": r#"{"TOKEN":1}"# }));
     denied(&json!({ "kind": "text/plain", "body": "TOKEN" }));
     denied(&json!({ "kind": "application/x-www-form-urlencoded", "body": "other=TOKEN" }));
-    // Unescaped it would end the string that it stands in.
+    // Unescaped it would end the string around it.
     denied(&json!({ "kind": "application/json", "body": r#"{"a/b":["TOKEN"]}"# }));
 }
 

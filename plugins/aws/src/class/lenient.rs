@@ -1,22 +1,22 @@
-//! JSON read as leniently as Go's `encoding/json` reads it into structs: keys match without regard to case, unknown ones
-//! are passed over, null is the zero value, and of a key that comes twice the last counts (objects are put together).
+//! Reads JSON as leniently as Go's `encoding/json` reads it into structs: it ignores the case of keys and unknown keys,
+//! null is the zero value, and of a duplicate key the last one counts (objects are merged).
 //!
-//! Faults do not end the reading: all of them are collected, each with the path of its field.
+//! The reader does not stop at a problem: it collects all problems, each with the path of its field.
 
 use std::collections::BTreeMap;
 
 use machinist_sdk::driver::quoted_up_to as quoted;
 use serde_json::Value;
 
-/// The most that a fault repeats of a value.
+/// The maximum length of a quoted value.
 const SHOWN_CHARACTERS: usize = 40;
 
-/// What was found beside the values.
+/// Problems and warnings of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// What makes the document unusable.
+    /// Problems that make the document unusable.
     pub(crate) problems: Vec<String>,
-    /// What is passed over.
+    /// Fields that the driver ignores.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Findings {
     }
 }
 
-/// An object, where it stands, and which of its fields were asked for.
+/// A JSON object, with its path and the names of the fields that were read.
 #[derive(Debug)]
 pub(crate) struct Object<'a> {
     at: String,
@@ -39,14 +39,14 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The whole document. Null is an object without fields; anything else but an object is a problem and read as one.
+    /// Reads the document. Null is an object without fields; any other value is a problem and counts as null.
     pub(crate) fn root(value: &'a Value, findings: &mut Findings) -> Self {
         let mut root = Self { at: String::new(), entries: Vec::new(), asked: Vec::new() };
         root.take(value, findings);
         root
     }
 
-    /// An entry of a list.
+    /// Reads an entry of a list.
     pub(crate) fn entry(at: String, value: &'a Value, findings: &mut Findings) -> Self {
         let mut entry = Self { at, entries: Vec::new(), asked: Vec::new() };
         entry.take(value, findings);
@@ -66,48 +66,48 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The path of a field.
+    /// Returns the path of a field.
     pub(crate) fn path(&self, name: &str) -> String {
         if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
     }
 
-    /// A text, empty when there is none.
+    /// Returns a text, empty if absent.
     pub(crate) fn text(&mut self, name: &'static str, findings: &mut Findings) -> String {
         let value = self.last_set(name);
         self.as_text(name, value, findings).unwrap_or_default()
     }
 
-    /// A text that may be absent. Null says so as well.
+    /// Returns an optional text. Null counts as absent.
     pub(crate) fn optional_text(&mut self, name: &'static str, findings: &mut Findings) -> Option<String> {
         let value = self.last(name);
         self.as_text(name, value, findings)
     }
 
-    /// A whole number of 32 bits, 0 when there is none.
+    /// Returns a whole number of 32 bits, 0 if absent.
     pub(crate) fn number(&mut self, name: &'static str, findings: &mut Findings) -> i32 {
         let value = self.last_set(name);
         self.as_number(name, value, findings).unwrap_or_default()
     }
 
-    /// A whole number of 32 bits that may be absent.
+    /// Returns an optional whole number of 32 bits.
     pub(crate) fn optional_number(&mut self, name: &'static str, findings: &mut Findings) -> Option<i32> {
         let value = self.last(name);
         self.as_number(name, value, findings)
     }
 
-    /// True or false, false when there is none.
+    /// Returns a boolean, false if absent.
     pub(crate) fn flag(&mut self, name: &'static str, findings: &mut Findings) -> bool {
         let value = self.last_set(name);
         self.as_flag(name, value, findings).unwrap_or_default()
     }
 
-    /// True or false, or absent.
+    /// Returns an optional boolean.
     pub(crate) fn optional_flag(&mut self, name: &'static str, findings: &mut Findings) -> Option<bool> {
         let value = self.last(name);
         self.as_flag(name, value, findings)
     }
 
-    /// An object that may be absent.
+    /// Returns an optional object.
     pub(crate) fn object(&mut self, name: &'static str, findings: &mut Findings) -> Option<Object<'a>> {
         let values = self.values(name);
         let after_null = values.iter().rposition(|value| value.is_null()).map_or(0, |index| index + 1);
@@ -119,7 +119,7 @@ impl<'a> Object<'a> {
         Some(object)
     }
 
-    /// The entries of a list, each with its path.
+    /// Returns the entries of a list, each with its path.
     pub(crate) fn list(&mut self, name: &'static str, findings: &mut Findings) -> Vec<(String, &'a Value)> {
         let path = self.path(name);
         match self.last(name) {
@@ -135,7 +135,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The texts of a list, each with its path. Null is an empty text.
+    /// Returns the texts of a list, each with its path. Null is an empty text.
     pub(crate) fn texts(&mut self, name: &'static str, findings: &mut Findings) -> Vec<(String, String)> {
         let entries = self.list(name, findings);
         let text = |(at, value): (String, &Value)| match value {
@@ -149,7 +149,7 @@ impl<'a> Object<'a> {
         entries.into_iter().filter_map(text).collect()
     }
 
-    /// A map from texts to texts, in which case matters.
+    /// Returns a map from texts to texts, with case-sensitive keys.
     pub(crate) fn map(&mut self, name: &'static str, findings: &mut Findings) -> BTreeMap<String, String> {
         let Some(object) = self.object(name, findings) else { return BTreeMap::new() };
         let mut map = BTreeMap::new();
@@ -170,7 +170,7 @@ impl<'a> Object<'a> {
         map
     }
 
-    /// Warns of the fields that nobody asked for.
+    /// Adds a warning for each field that was not read.
     pub(crate) fn finish(self, findings: &mut Findings) {
         for (key, _) in &self.entries {
             if !self.asked.iter().any(|asked| folded(asked) == folded(key)) {
@@ -186,12 +186,12 @@ impl<'a> Object<'a> {
         self.entries.iter().filter(|(key, _)| folded(key) == name).map(|(_, value)| *value).collect()
     }
 
-    /// What a field that knows absence holds in the end.
+    /// Returns the last value of an optional field.
     fn last(&mut self, name: &'static str) -> Option<&'a Value> {
         self.values(name).last().copied().filter(|value| !value.is_null())
     }
 
-    /// What a field that knows no absence holds in the end: null changes nothing there.
+    /// Returns the last value of a field with a default: null changes nothing.
     fn last_set(&mut self, name: &'static str) -> Option<&'a Value> {
         self.values(name).into_iter().rfind(|value| !value.is_null())
     }
@@ -224,7 +224,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A value, in part and in one line.
+/// Quotes a value in one line, shortened.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
@@ -233,8 +233,8 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Keys that Go holds for equal are equal after this. Two letters beyond ASCII fold into ASCII: the long s and the sign of
-/// Kelvin.
+/// Folds a key, so that keys which Go considers equal are equal. Two letters beyond ASCII fold into ASCII: the long s
+/// and the Kelvin sign.
 fn folded(key: &str) -> String {
     let fold = |char: char| match char {
         'ſ' => 's',

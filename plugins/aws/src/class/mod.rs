@@ -1,4 +1,4 @@
-//! What a class says: `providerSpec`, settings of the plugin, placement.
+//! The operator's input: `providerSpec` of a class, settings of the plugin, placement.
 
 pub(crate) mod lenient;
 pub(crate) mod placement;

@@ -1,4 +1,4 @@
-//! Where an instance is put: by the class, else by an annotation of the Machine's node template.
+//! The placement of an instance: by the class, else by an annotation of the Machine's node template.
 
 use machinist_sdk::driver::{Code, DriverError, Failure};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use crate::class::lenient::{Findings, Object};
 use crate::class::spec::Placement;
 use crate::ec2::errors::error;
 
-/// The annotation; its value is EC2's whole Placement as JSON.
+/// The annotation with EC2's complete Placement as JSON.
 pub(crate) const ANNOTATION: &str = "machine.sapcloud.io/awsPlacement";
 
-/// EC2's texts. `PartitionNumber` is its only number.
+/// The text fields of EC2's Placement. `PartitionNumber` is its only number.
 const TEXTS: [&str; 9] = [
     "Affinity",
     "AvailabilityZone",
@@ -24,9 +24,10 @@ const TEXTS: [&str; 9] = [
 ];
 const PARTITION: &str = "PartitionNumber";
 
-/// Names and values below `Placement.`, in a fixed order. The annotation counts only for a class without a placement.
+/// Returns names and values below `Placement.`, in a fixed order. The annotation applies only to a class without a
+/// placement.
 ///
-/// Fails with what is wrong with the annotation.
+/// Fails with the problem of the annotation.
 pub(crate) fn parameters(
     class: Option<&Placement>,
     node_template: Option<&str>,

@@ -1,4 +1,4 @@
-//! Where the cloud is: AWS itself, or what the operator wrote beside the plugin.
+//! The address of the cloud: AWS itself, or the endpoint in the operator's settings beside the plugin.
 
 use machinist_sdk::driver::{Code, Failure, Url};
 use serde_json::Value;
@@ -6,21 +6,21 @@ use serde_json::Value;
 use crate::ec2::errors::error;
 use crate::ec2::region;
 
-/// What stands for the region in an endpoint.
+/// The placeholder of the region in an endpoint.
 const REGION: &str = "{region}";
 
-/// Where requests go.
+/// The target of all requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// All of it: EC2 has one URL for everything.
+    /// The complete URL: EC2 has one URL for all calls.
     pub(crate) url: String,
     host: String,
-    /// True when the operator chose it.
+    /// True if the operator's settings name it.
     pub(crate) is_override: bool,
 }
 
 impl Endpoint {
-    /// The endpoint of a region. Fails with what the operator has to write.
+    /// Returns the endpoint of a region. The error says what to write.
     pub(crate) fn of(settings: &str, region: &str) -> Result<Self, Failure> {
         match endpoint(settings)? {
             Some(url) => Self::parse(&url.replace(REGION, region)).ok_or_else(|| invalid(&unusable(&url))),
@@ -36,13 +36,13 @@ impl Endpoint {
         Some(Self { url: url.to_owned(), host: parts.host().to_owned(), is_override: true })
     }
 
-    /// The host without its port, as grants name it.
+    /// Returns the host without its port, as grants name it.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 }
 
-/// The hosts that the driver would like to reach with these settings.
+/// Returns the hosts that the driver requests with these settings.
 pub(crate) fn wished_hosts(settings: &str) -> Vec<String> {
     match endpoint(settings) {
         Ok(Some(url)) => {
@@ -115,7 +115,7 @@ mod tests {
             r#"{"endpoint": "http://{zone}/"}"#,
         ] {
             let error = Endpoint::of(settings, "eu-west-1").unwrap_err();
-            // The operator's change of the settings helps, so it is not terminal.
+            // The operator can fix the settings, so the error is not terminal.
             assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, false), "{settings}");
             assert!(error.message.contains("settings"), "{settings}: {}", error.message);
         }

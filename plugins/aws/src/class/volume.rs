@@ -8,7 +8,7 @@ use crate::ec2::errors::error;
 const CSI_DRIVER: &str = "ebs.csi.aws.com";
 const URL: &str = "aws://";
 
-/// The id of a PersistentVolume's spec; `None` when it is of another kind.
+/// Returns the volume id of a PersistentVolume's spec; `None` if it is of another kind.
 ///
 /// Fails for text that is not JSON.
 pub(crate) fn id(spec: &str, index: usize) -> Result<Option<String>, Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn id(spec: &str, index: usize) -> Result<Option<String>, Failure> {
     Ok(handle.map(str::to_owned))
 }
 
-/// Either the id itself, or `aws://ZONE/ID` with an empty zone or not.
+/// Parses the id itself, or `aws://ZONE/ID` with or without a zone.
 fn in_tree(volume: &str) -> Option<&str> {
     let id = match volume.strip_prefix(URL) {
         None => volume,

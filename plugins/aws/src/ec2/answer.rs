@@ -1,4 +1,4 @@
-//! EC2's objects, as far as the driver needs them.
+//! EC2's objects, with the fields that the driver needs.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use roxmltree::Node;
 
 use crate::ec2::xml::{child, items, text, verbatim};
 
-/// Where an instance is in its life.
+/// The state of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Pending,
     Running,
-    /// On its way to `Stopped`, from which it may come back.
+    /// Becomes `Stopped`, from which it can start again.
     Stopping,
     Stopped,
-    /// On its way to `Terminated`, from which nothing comes back.
+    /// Becomes `Terminated`, which is final.
     ShuttingDown,
     /// Only its record is left.
     Terminated,
-    /// One that EC2 has not named yet.
+    /// A state that this driver does not know.
     Other,
 }
 
@@ -36,19 +36,19 @@ impl State {
     }
 }
 
-/// An instance.
+/// An instance of EC2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) id: String,
     pub(crate) state: State,
-    /// Its private DNS name; empty until it has one.
+    /// The private DNS name; empty until it has one.
     pub(crate) node_name: String,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) interfaces: Vec<Nic>,
     pub(crate) zone: Option<String>,
-    /// Kind and address.
+    /// Pairs of kind and address.
     pub(crate) addresses: Vec<(&'static str, String)>,
-    /// As EC2 writes it.
+    /// The time as EC2 writes it.
     pub(crate) launched: Option<String>,
     pub(crate) client_token: Option<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Instance {
 pub(crate) struct Nic {
     pub(crate) id: String,
     pub(crate) kind: String,
-    /// Whether it drops what is not its own traffic.
+    /// True if the source/destination check is on.
     pub(crate) checks: bool,
     pub(crate) card: i32,
     pub(crate) device: i32,
@@ -66,13 +66,13 @@ pub(crate) struct Nic {
 }
 
 impl Nic {
-    /// Fabric adapters have no such check, and no way to turn it off.
+    /// True for fabric adapters, which have no such check.
     pub(crate) fn is_fabric(&self) -> bool {
         matches!(self.kind.as_str(), "efa" | "efa-only")
     }
 }
 
-/// Where an instance's addresses stand, and what Kubernetes calls them.
+/// The elements of an instance's addresses, and their Kubernetes types.
 const ADDRESSES: [(&str, &str); 5] = [
     ("privateIpAddress", "InternalIP"),
     ("ipv6Address", "InternalIP"),
@@ -82,7 +82,7 @@ const ADDRESSES: [(&str, &str); 5] = [
 ];
 
 impl Instance {
-    /// `None` when it has no id.
+    /// Parses an instance. `None` if it has no id.
     pub(crate) fn parse(node: Node<'_, '_>) -> Option<Self> {
         let own = |name: &str| text(node, &[name]).map(str::to_owned);
         let tag = |item: Node<'_, '_>| {
@@ -106,18 +106,18 @@ impl Instance {
         })
     }
 
-    /// The value of a tag.
+    /// Returns the value of a tag.
     pub(crate) fn tag(&self, key: &str) -> Option<&str> {
         self.tags.get(key).map(String::as_str)
     }
 
-    /// False once its end has begun: EC2 takes no termination back.
+    /// True until its termination has begun, which EC2 never reverts.
     pub(crate) fn is_there(&self) -> bool {
         !matches!(self.state, State::ShuttingDown | State::Terminated)
     }
 }
 
-/// An interface that does not say whether it checks does as its instance.
+/// Parses an interface. Without a check of its own it has its instance's.
 fn nic(item: Node<'_, '_>, instance_checks: bool) -> Option<Nic> {
     let number = |path: &[&str]| text(item, path).and_then(|text| text.parse().ok()).unwrap_or(0);
     Some(Nic {
@@ -130,7 +130,7 @@ fn nic(item: Node<'_, '_>, instance_checks: bool) -> Option<Nic> {
     })
 }
 
-/// The instances of `RunInstances`. `None` when one has no id.
+/// Parses the instances of `RunInstances`. `None` if one has no id.
 pub(crate) fn launched(root: Node<'_, '_>) -> Option<Vec<Instance>> {
     child(root, "instancesSet")?;
     items(root, "instancesSet").into_iter().map(Instance::parse).collect()
@@ -143,7 +143,7 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// A page of `DescribeInstances`. `None` when an entry is none: a listing that leaves something out is worse than none.
+/// Parses a page of `DescribeInstances`. `None` if an entry is invalid: an incomplete listing is worse than an error.
 pub(crate) fn page(root: Node<'_, '_>) -> Option<Page> {
     child(root, "reservationSet")?;
     let reservations = items(root, "reservationSet").into_iter();
@@ -154,14 +154,14 @@ pub(crate) fn page(root: Node<'_, '_>) -> Option<Page> {
     })
 }
 
-/// The root devices of the images of `DescribeImages`.
+/// Parses the root devices of the images of `DescribeImages`.
 pub(crate) fn root_devices(root: Node<'_, '_>) -> Option<Vec<Option<String>>> {
     child(root, "imagesSet")?;
     let device = |image| text(image, &["rootDeviceName"]).map(str::to_owned);
     Some(items(root, "imagesSet").into_iter().map(device).collect())
 }
 
-/// Whether a call without a result of its own says that it was done.
+/// Parses the answer of a call without a result: `Some` if it was done.
 pub(crate) fn is_done(root: Node<'_, '_>) -> Option<()> {
     text(root, &["return"]).is_none_or(|text| text == "true").then_some(())
 }

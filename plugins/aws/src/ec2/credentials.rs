@@ -1,20 +1,21 @@
-//! Whether the Secret has what the host needs to sign. The values stay in the host; their keys and lengths are enough.
+//! Checks that the Secret has the keys with which the host signs. The values stay in the host; keys and lengths are
+//! enough.
 
 use machinist_sdk::driver::{Code, DriverError, Failure};
 
 use crate::ec2::errors::error;
 
-/// The first key that is present counts, even when it is empty.
+/// The first key that exists counts, even if it is empty.
 const ACCESS_KEY_ID: [&str; 2] = ["providerAccessKeyId", "accessKeyID"];
 const SECRET_ACCESS_KEY: [&str; 2] = ["providerSecretAccessKey", "secretAccessKey"];
-/// Its presence means web identity, and access keys are not looked at.
+/// If this key exists, the host uses web identity and ignores access keys.
 const TOKEN_FILE: &str = "workloadIdentityTokenFile";
 const ROLE: &str = "roleARN";
 
-/// EC2 takes so many bytes of user data, before they are encoded.
+/// EC2's limit of user data in bytes, before encoding.
 pub(crate) const MOST_USER_DATA_BYTES: u64 = 16 * 1024;
 
-/// Says what is missing. `length` is the length of a key's value, `None` without that key.
+/// Names the missing keys. `length` returns the length of a key's value, `None` without that key.
 pub(crate) fn check(length: impl Fn(&str) -> Option<u64>) -> Result<(), Failure> {
     let has_value = |key: &str| length(key).is_some_and(|bytes| bytes > 0);
     let first = |keys: [&'static str; 2]| keys.into_iter().find(|key| length(key).is_some());
@@ -44,7 +45,7 @@ pub(crate) fn check(length: impl Fn(&str) -> Option<u64>) -> Result<(), Failure>
     Err(Failure::from(DriverError { terminal: true, ..error(Code::Unauthenticated, message) }))
 }
 
-/// Checks user data by its length, `None` when there is none.
+/// Checks user data by its length, `None` if there is none.
 pub(crate) fn check_user_data(length: Option<u64>) -> Result<(), Failure> {
     let message = match length.unwrap_or(0) {
         0 => "the MachineClass's Secret lacks userData: add what the instance gets at boot".to_owned(),
@@ -86,18 +87,18 @@ mod tests {
         let table: [Row<'_>; 6] = [
             (&[], &["providerAccessKeyId (or accessKeyID)", "providerSecretAccessKey (or secretAccessKey)"]),
             (&[("accessKeyID", 20)], &["lacks providerSecretAccessKey (or secretAccessKey):"]),
-            // The first key that is present counts.
+            // The first key that exists counts.
             (
                 &[("providerAccessKeyId", 0), ("accessKeyID", 20), ("secretAccessKey", 40)],
                 &["lacks a value of providerAccessKeyId:"],
             ),
-            // Access keys are not looked at beside web identity.
+            // With web identity, access keys are ignored.
             (
                 &[("workloadIdentityTokenFile", 9), ("accessKeyID", 20), ("secretAccessKey", 40)],
                 &["lacks roleARN"],
             ),
             (&[("workloadIdentityTokenFile", 0), ("roleARN", 9)], &["lacks workloadIdentityTokenFile"]),
-            // The spelling of a comment in an old sample was never a key.
+            // A spelling in a comment of an old sample was never a key.
             (
                 &[("accessKeyId", 20), ("secretAccessKey", 40)],
                 &["lacks providerAccessKeyId (or accessKeyID):"],

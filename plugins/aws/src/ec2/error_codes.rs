@@ -1,38 +1,38 @@
-//! EC2's error codes: what each means to the host, and what a person can do. One table.
+//! EC2's error codes as codes of the contract, with advice. One table.
 
 use machinist_sdk::driver::Code;
 
-/// Whether a change that was refused so may have been made all the same.
+/// Whether a refused change may have happened all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     NotDone,
     Unknown,
 }
 
-/// What a code of EC2 means.
+/// The meaning of an EC2 error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meaning {
-    /// EC2's code; one that ends with `*` stands for all that begin so.
+    /// EC2's code; a trailing `*` matches any suffix.
     pub(crate) name: &'static str,
     pub(crate) code: Code,
-    /// True when only another class, Secret or Machine helps.
+    /// True if only another class, Secret or Machine helps.
     pub(crate) is_terminal: bool,
     pub(crate) outcome: Outcome,
-    /// What to do, where EC2's own message does not say it.
+    /// Advice for a person, if EC2's own message gives none.
     pub(crate) advice: &'static str,
 }
 
-/// An end for good: class, Secret or Machine must change.
+/// Terminal: class, Secret or Machine must change.
 const fn lasting(name: &'static str, code: Code, advice: &'static str) -> Meaning {
     Meaning { name, code, is_terminal: true, outcome: Outcome::NotDone, advice }
 }
 
-/// May pass without a change of class, Secret or Machine.
+/// Temporary: may pass without a change of class, Secret or Machine.
 const fn passing(name: &'static str, code: Code, advice: &'static str) -> Meaning {
     Meaning { name, code, is_terminal: false, outcome: Outcome::NotDone, advice }
 }
 
-/// Nobody knows whether it was done.
+/// The work may have been done.
 const fn unknown(name: &'static str) -> Meaning {
     Meaning { name, code: Code::Unavailable, is_terminal: false, outcome: Outcome::Unknown, advice: "" }
 }
@@ -68,7 +68,7 @@ const GROUP: &str = "correct networkInterfaces[].securityGroupIDs in the Machine
 const RENEW: &str = "renew the session token in the MachineClass's Secret, or use keys that do not expire";
 const CLOCK: &str = "mend the time synchronisation (NTP) of the node that this runs on";
 
-/// First the codes by which machine-controller-manager's driver tells exhaustion, then the rest.
+/// First the codes that machine-controller-manager's driver treats as exhaustion, then the others.
 pub(crate) const TABLE: &[Meaning] = &[
     exhausted("InsufficientCapacity", OTHER_CAPACITY),
     exhausted("InsufficientAddressCapacity", "release addresses, or raise the account's quota of them"),
@@ -164,7 +164,7 @@ pub(crate) const TABLE: &[Meaning] = &[
     passing("InvalidNetworkInterface*", Code::Aborted, ""),
     passing("ConcurrentTagAccess", Code::Aborted, ""),
     passing("InvalidNextToken*", Code::Aborted, "the listing is begun anew"),
-    // Throttling: the cloud itself says that it has done nothing.
+    // Throttling: EC2 has done nothing.
     throttled("RequestLimitExceeded"),
     throttled("EC2ThrottledException"),
     throttled("Throttl*"),
@@ -180,7 +180,7 @@ pub(crate) const TABLE: &[Meaning] = &[
     unknown("RequestTimeout*"),
 ];
 
-/// What a code means; `None` for one that the table does not have.
+/// Returns the meaning of a code; `None` if the table does not list it.
 pub(crate) fn meaning(name: &str) -> Option<&'static Meaning> {
     let is_it = |row: &&Meaning| match row.name.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
@@ -189,7 +189,7 @@ pub(crate) fn meaning(name: &str) -> Option<&'static Meaning> {
     TABLE.iter().find(is_it)
 }
 
-/// What the host learns of a code that the table does not have: its status says more than nothing.
+/// Classifies a code that the table does not list by its status.
 pub(crate) fn by_status(status: u16) -> (Code, Outcome) {
     match status {
         401 => (Code::Unauthenticated, Outcome::NotDone),

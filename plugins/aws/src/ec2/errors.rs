@@ -1,28 +1,29 @@
-//! What a failed call of EC2 means for the host.
+//! Failed calls of EC2 as failures of a call.
 
 use machinist_sdk::driver::{Code, DriverError, Effect, Failure, NoAnswer, quoted_up_to as quoted};
 
 use crate::ec2::error_codes::{self, Outcome};
 use crate::ec2::lost_answers as trouble;
 
-/// The most that a message repeats of what the cloud wrote.
+/// The maximum length of a quote of the cloud.
 const QUOTED_CHARACTERS: usize = 240;
-/// Behind these words EC2 puts a text of some kilobytes that only its owner can decode.
+/// After these words EC2 adds a text of some kilobytes that only the account's owner can decode.
 const ENCODED: &str = "Encoded authorization failure message";
-/// AWS refuses what is signed 5 minutes off. A clock that is nearly so is worth naming: it drifts on.
+/// AWS refuses signatures that are wrong by 5 minutes. The message names a clock that is nearly so: it will drift
+/// further.
 const WORTH_NAMING_SKEW_S: u64 = 240;
 
-/// An error with nothing but code and message.
+/// Returns an error with a code and a message.
 pub(crate) fn error(code: Code, message: impl Into<String>) -> DriverError {
     Failure::new(code, message).into_record()
 }
 
-/// How a call of EC2 failed.
+/// The kind of failure of a call of EC2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// An answer in EC2's own form.
     Refused { status: u16, code: String, message: String, retry_after_ms: Option<u64>, skew_s: Option<u64> },
-    /// The host could not sign, because whoever gives out credentials refused. Nothing was sent to EC2.
+    /// The host could not sign, because the credential service refused. Nothing was sent to EC2.
     NotSigned {
         status: u16,
         code: Option<String>,
@@ -30,31 +31,31 @@ pub(crate) enum Cause {
         retry_after_ms: Option<u64>,
         skew_s: Option<u64>,
     },
-    /// Too many requests, said by a status alone. Nothing was done.
+    /// Too many requests, reported by the status alone. Nothing was done.
     Throttled { retry_after_ms: Option<u64> },
-    /// No answer.
+    /// The request has no answer.
     NoAnswer(NoAnswer),
-    /// An answer that EC2 itself does not give: a proxy's page, or half of one.
+    /// An answer that does not come from EC2 itself: a proxy's page, or half an answer.
     Foreign { status: u16, what: &'static str, retry_after_ms: Option<u64> },
-    /// A whole answer that is not of EC2's form.
+    /// A complete answer that violates EC2's API.
     Odd { what: &'static str },
 }
 
-/// Where requests go, for messages.
+/// The target of requests, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) host: String,
     pub(crate) region: String,
-    /// True when the operator's settings name the endpoint.
+    /// True if the operator's settings name the endpoint.
     pub(crate) is_override: bool,
 }
 
 /// A failed call of EC2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CloudError {
-    /// What was tried, as in "failed to …".
+    /// The action, which follows "failed to" in messages.
     pub(crate) doing: &'static str,
-    /// EC2's name for it.
+    /// EC2's name of the action.
     pub(crate) action: &'static str,
     pub(crate) effect: Effect,
     pub(crate) target: Target,
@@ -62,7 +63,7 @@ pub(crate) struct CloudError {
 }
 
 impl CloudError {
-    /// EC2's own code, where it gave one.
+    /// Returns EC2's own code, if any.
     pub(crate) fn cloud_code(&self) -> Option<&str> {
         match &self.cause {
             Cause::Refused { code, .. } => Some(code),
@@ -74,7 +75,7 @@ impl CloudError {
         }
     }
 
-    /// EC2 itself says that there is no such instance.
+    /// True if EC2 itself reports that there is no such instance.
     pub(crate) fn is_absence(&self) -> bool {
         matches!(self.cloud_code(), Some(error_codes::NO_INSTANCE | error_codes::NO_INSTANCE_ID))
     }
@@ -108,7 +109,7 @@ impl CloudError {
         DriverError { terminal: is_terminal, ..driver_error(text) }
     }
 
-    /// The right that the identity lacks.
+    /// Returns the right that the identity lacks.
     fn right(&self) -> String {
         let needed = match self.action {
             "RunInstances" => "ec2:RunInstances, ec2:CreateTags and iam:PassRole".to_owned(),
@@ -203,7 +204,7 @@ fn not_signed(
              sts:AssumeRoleWithWebIdentity to this token"
                 .to_owned()
         }
-        // A token of the Secret is not what has expired here, the one of the file is.
+        // The token of the file has expired here, not a token of the Secret.
         Some(row) if row.name.starts_with("ExpiredToken") => {
             "the token in the file of workloadIdentityTokenFile must be renewed by whoever writes it"
                 .to_owned()

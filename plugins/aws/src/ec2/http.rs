@@ -1,4 +1,4 @@
-//! Requests to EC2 over the host, which signs them.
+//! Requests to EC2 through the host, which signs them.
 
 use machinist_sdk::driver::{
     Code, Encoding, Failure, Host, HttpAnswer, HttpRequest, Limits, NoAnswer, Secret, SecretRefusal,
@@ -10,16 +10,16 @@ use crate::ec2::credentials;
 use crate::ec2::errors::Target;
 use crate::ec2::{Answer, Transport};
 
-/// EC2 answers a launch within seconds. What takes longer than this never comes.
+/// EC2 answers a launch within seconds; after this time no answer comes.
 const ANSWER_MS: u64 = 60_000;
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
-/// On an answer: the host could not sign.
+/// The header of an answer if the host could not sign.
 const AUTH: &str = "machinist-auth";
 const FAILED: &str = "failed";
 const SKEW: &str = "machinist-clock-skew";
 
-/// The way to EC2 of the running call.
+/// Sends the running call's requests to EC2.
 pub(crate) struct Signed<'a> {
     host: &'a dyn Host,
     endpoint: Endpoint,
@@ -27,7 +27,7 @@ pub(crate) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    /// Reads the settings, and sees that the Secret has what the host signs with.
+    /// Reads the settings, and checks that the Secret has the keys with which the host signs.
     pub(crate) fn open(host: &'a dyn Host, region: String) -> Result<Self, Failure> {
         let endpoint = Endpoint::of(&host.settings(), &region)?;
         credentials::check(|key| host.secrets().open(key).map(|secret| secret.length()))?;
@@ -68,7 +68,7 @@ fn answer(answer: HttpAnswer) -> Answer {
     }
 }
 
-/// What the instance gets at boot, as a placeholder for the base64 of it, as it stands in a form.
+/// Returns a placeholder for the user data in base64, encoded for a form.
 pub(crate) fn user_data(host: &dyn Host) -> Result<String, Failure> {
     let secret = host.secrets().user_data();
     credentials::check_user_data(secret.as_ref().map(Secret::length))?;

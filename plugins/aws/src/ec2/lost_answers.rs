@@ -1,13 +1,13 @@
-//! What to do about a request without an answer, where EC2 knows more than the SDK.
+//! Explains requests without an answer, with more detail for EC2 than the SDK.
 
 use machinist_sdk::driver::{NoAnswer, Trouble};
 
 use crate::ec2::errors::Target;
 
-/// What is wrong at the target that was asked for this action, and what to do.
+/// Explains the problem of a target for this action, and what to do.
 pub(crate) fn explanation(error: &NoAnswer, action: &str, target: &Target) -> String {
     let Target { host, region, is_override } = target;
-    // Where the operator chose the endpoint, its host says nothing about the region.
+    // If the operator chose the endpoint, its host does not depend on the region.
     let unknown = if *is_override {
         format!("the plugin's grants do not allow the host {host}, or not for region {region}")
     } else {

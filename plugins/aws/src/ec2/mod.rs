@@ -19,34 +19,34 @@ use self::xml::Broken;
 use crate::ec2::errors::{Cause, CloudError, Target};
 use crate::ec2::params::{Filter, Params};
 
-/// Instances of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.
+/// Instances of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB.
 const PAGE_INSTANCES: usize = 100;
-/// Pages of one look. Nobody's machine has this many instances: a cloud that pages on has lost its way.
+/// Pages of one search. No machine has this many instances: a cloud that returns more pages is broken.
 const PAGES: usize = 100;
 
-/// An answer as it came, with what the host says about it.
+/// An answer, with the host's remarks about it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) is_html: bool,
     pub(crate) retry_after_ms: Option<u64>,
-    /// The host has not sent the request: this is the answer of whoever should have given credentials.
+    /// True if the host has not sent the request: the answer comes from the credential service.
     pub(crate) is_unsigned: bool,
-    /// How far the host's clock is from the cloud's.
+    /// The difference of the host's clock from the cloud's.
     pub(crate) skew_s: Option<u64>,
     pub(crate) body: Vec<u8>,
 }
 
-/// What carries requests to the cloud.
+/// Sends requests to the cloud.
 pub(crate) trait Transport {
-    /// Whom it leads to.
+    /// Returns the target of all requests.
     fn target(&self) -> Target;
 
-    /// Sends a form, signed, and waits for the whole answer.
+    /// Sends a signed form, and waits for the complete answer.
     fn send(&self, form: &str) -> Result<Answer, NoAnswer>;
 }
 
-/// EC2 of one region. Reads may lag behind changes; changes and client tokens do not.
+/// EC2 of one region. Reads may be stale; changes and client tokens are not.
 #[derive(Clone, Copy)]
 pub(crate) struct Ec2<'a> {
     transport: &'a dyn Transport,
@@ -54,7 +54,7 @@ pub(crate) struct Ec2<'a> {
 
 type Outcome<T> = Result<T, Box<CloudError>>;
 
-/// One thing that is tried, for the errors of it.
+/// One request, with the facts that its errors need.
 struct Attempt<'a> {
     ec2: &'a Ec2<'a>,
     doing: &'static str,
@@ -67,12 +67,12 @@ impl<'a> Ec2<'a> {
         Self { transport }
     }
 
-    /// The region that is asked.
+    /// Returns the region of the requests.
     pub(crate) fn region(&self) -> String {
         self.transport.target().region
     }
 
-    /// The name of the image's root device. `None` when there is no such image.
+    /// Returns the name of the image's root device. `None` if there is no such image.
     pub(crate) fn root_device(&self, image: &str) -> Outcome<Option<String>> {
         let attempt = self.read("read the image", "DescribeImages");
         let answer = attempt.send(&attempt.params().set("ImageId.1", image))?;
@@ -84,17 +84,17 @@ impl<'a> Ec2<'a> {
             .transpose()
     }
 
-    /// Launches an instance, or answers the one that was launched under the token.
+    /// Launches an instance, or returns the one that was launched with the token.
     pub(crate) fn run(&self, params: &Params) -> Outcome<Instance> {
         let attempt = self.change("launch the instance", "RunInstances");
         let instances = attempt.parse(&attempt.send(params)?, answer::launched)?;
         instances.into_iter().next().ok_or_else(|| attempt.odd("names no instance"))
     }
 
-    /// `None`: there is no such instance, or reads do not show it yet.
+    /// Returns an instance. `None`: there is no such instance, or reads do not show it yet.
     pub(crate) fn instance(&self, id: &str) -> Outcome<Option<Instance>> {
         let attempt = self.read("read the instance", "DescribeInstances");
-        // EC2 takes either ids or a size of the page.
+        // EC2 accepts either ids or a page size.
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
             Ok(answer) => {
                 let page = attempt.parse(&answer, answer::page)?;
@@ -105,7 +105,7 @@ impl<'a> Ec2<'a> {
         }
     }
 
-    /// All instances that pass the filters.
+    /// Returns all instances that match the filters.
     pub(crate) fn search(&self, filters: &[Filter]) -> Outcome<Vec<Instance>> {
         let attempt = self.read("look for the instance", "DescribeInstances");
         let mut instances: Vec<Instance> = Vec::new();
@@ -122,7 +122,7 @@ impl<'a> Ec2<'a> {
         }
     }
 
-    /// One page. A token that comes back is an error: it would never end.
+    /// Returns one page. A repeated token is an error: the listing would never end.
     pub(crate) fn page(&self, filters: &[Filter], token: Option<&str>) -> Outcome<Page> {
         let attempt = self.read("list instances", "DescribeInstances");
         let page = attempt.page(filters, token)?;
@@ -132,7 +132,7 @@ impl<'a> Ec2<'a> {
         Ok(Page { instances: without_doubles(page.instances), next: page.next })
     }
 
-    /// Orders an instance's end. One that is not there is as good.
+    /// Terminates an instance. If it does not exist, that is success.
     pub(crate) fn terminate(&self, id: &str) -> Outcome<()> {
         let attempt = self.change("terminate the instance", "TerminateInstances");
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
@@ -142,7 +142,7 @@ impl<'a> Ec2<'a> {
         }
     }
 
-    /// Puts these tags on an instance, in the place of those with the same keys.
+    /// Sets these tags on an instance, and replaces those with the same keys.
     pub(crate) fn tag(&self, id: &str, tags: &[(&str, &str)]) -> Outcome<()> {
         let attempt = self.change("mark the instance", "CreateTags");
         let params = attempt.params().set("ResourceId.1", id);
@@ -152,7 +152,7 @@ impl<'a> Ec2<'a> {
         attempt.parse(&attempt.send(&params)?, answer::is_done)
     }
 
-    /// Starts an instance anew. False: there is no such instance.
+    /// Reboots an instance. False: there is no such instance.
     pub(crate) fn reboot(&self, id: &str) -> Outcome<bool> {
         let attempt = self.change("reboot the instance", "RebootInstances");
         match attempt.send(&attempt.params().set("InstanceId.1", id)) {
@@ -162,14 +162,14 @@ impl<'a> Ec2<'a> {
         }
     }
 
-    /// Lets a network interface take and send what is not its own.
+    /// Turns off the source/destination check of a network interface.
     pub(crate) fn stop_checking(&self, nic: &str) -> Outcome<()> {
         let attempt = self.change("turn off the source/destination check", "ModifyNetworkInterfaceAttribute");
         let params = attempt.params().set("NetworkInterfaceId", nic).set("SourceDestCheck.Value", false);
         attempt.parse(&attempt.send(&params)?, answer::is_done)
     }
 
-    /// Gives a network interface so many IPv6 prefixes more.
+    /// Assigns further IPv6 prefixes to a network interface.
     pub(crate) fn assign_prefixes(&self, nic: &str, prefixes: i32) -> Outcome<()> {
         let attempt = self.change("assign IPv6 prefixes", "AssignIpv6Addresses");
         let params = attempt.params().set("NetworkInterfaceId", nic).set("Ipv6PrefixCount", prefixes);
@@ -203,7 +203,7 @@ impl Attempt<'_> {
         self.odd("repeats a page token of its listing, which would never end")
     }
 
-    /// The body of a success.
+    /// Returns the body of a success.
     fn send(&self, params: &Params) -> Outcome<String> {
         let answer = self.ec2.transport.send(&params.encoded());
         let answer = answer.map_err(|error| self.failed(Cause::NoAnswer(error)))?;
@@ -231,7 +231,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// What the answer of this action says.
+    /// Parses the answer of this action.
     fn parse<T>(&self, text: &str, read: impl FnOnce(Node<'_, '_>) -> Option<T>) -> Outcome<T> {
         let document = xml::parse(text).map_err(|broken| match broken {
             Broken::CutOff => {
@@ -254,7 +254,7 @@ impl Attempt<'_> {
     }
 }
 
-/// An instance that comes twice while a listing changes counts once, as it came last.
+/// Removes duplicates: an instance that occurs twice in a changing listing counts once, in its last form.
 fn without_doubles(instances: Vec<Instance>) -> Vec<Instance> {
     let mut unique: Vec<Instance> = Vec::with_capacity(instances.len());
     for instance in instances {

@@ -21,7 +21,7 @@ impl Params {
         self
     }
 
-    /// Nothing where there is nothing.
+    /// Sets a parameter, if there is a value.
     pub(crate) fn maybe(self, name: impl Into<String>, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.set(name, value),
@@ -29,7 +29,7 @@ impl Params {
         }
     }
 
-    /// `Filter.N` of a describing call.
+    /// Sets `Filter.N` of a describing call.
     pub(crate) fn filters(self, filters: &[Filter]) -> Self {
         filters.iter().zip(1_usize..).fold(self, |params, (filter, number)| {
             let params = params.set(format!("Filter.{number}.Name"), &filter.name);
@@ -39,7 +39,7 @@ impl Params {
         })
     }
 
-    /// As application/x-www-form-urlencoded. The same parameters always give the same bytes.
+    /// Encodes as application/x-www-form-urlencoded. The same parameters always give the same bytes.
     pub(crate) fn encoded(&self) -> String {
         let mut form = Serializer::new(String::new());
         for (name, value) in &self.0 {
@@ -49,7 +49,7 @@ impl Params {
     }
 }
 
-/// What a listing is narrowed to.
+/// A filter of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
     name: String,
@@ -70,7 +70,7 @@ impl Filter {
     }
 }
 
-/// EC2 reads `*` and `?` in the values of filters as wildcards.
+/// Escapes `*` and `?`, which are wildcards in the values of filters.
 fn literal(value: &str) -> String {
     let mut literal = String::with_capacity(value.len());
     for char in value.chars() {

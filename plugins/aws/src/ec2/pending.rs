@@ -1,18 +1,18 @@
-//! What is known from one call to the next about a machine's create: `last-known-state`.
+//! The state of a machine's create between calls: `last-known-state`.
 
 use serde_json::{Value, json};
 
 use crate::ec2::region;
 
-/// EC2 takes tokens of so many ASCII characters.
+/// EC2's limit of ASCII characters in a client token.
 const TOKEN_CHARACTERS: usize = 64;
 
-/// What a call hands to the next one. Text that another program left reads as nothing.
+/// The state that a call passes to the next one. Text of another program counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// How many instances of this machine are proven gone: the next launch needs another token.
+    /// The number of this machine's instances that are proven gone: the next launch needs another token.
     pub(crate) attempt: u32,
-    /// The instance that a launch answered with.
+    /// The instance that a launch returned.
     pub(crate) instance: Option<String>,
     pub(crate) region: Option<String>,
 }
@@ -41,14 +41,14 @@ impl State {
     }
 }
 
-/// Whether a text can be the id of an instance.
+/// True if a text can be the id of an instance.
 pub(crate) fn is_instance(id: &str) -> bool {
     let digits = id.strip_prefix("i-").unwrap_or_default();
     !digits.is_empty() && digits.len() <= 64 && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// EC2's `ClientToken`: the key itself, and for each instance of it that is proven gone another one. `None` when the key is
-/// not of a form that EC2 takes.
+/// Returns EC2's `ClientToken`: the key itself, and another one for each instance that is proven gone. `None` if EC2
+/// does not accept the key.
 pub(crate) fn token(key: &str, attempt: u32) -> Option<String> {
     let token = if attempt == 0 { key.to_owned() } else { format!("{key}-{attempt}") };
     let fits = !key.is_empty()
@@ -57,7 +57,7 @@ pub(crate) fn token(key: &str, attempt: u32) -> Option<String> {
     fits.then_some(token)
 }
 
-/// Whether this is one of the tokens that are made of the key.
+/// True if this is one of the tokens that are derived from the key.
 pub(crate) fn is_token_of(key: &str, token: &str) -> bool {
     let attempt = token.strip_prefix(key).filter(|_| !key.is_empty());
     attempt.is_some_and(|rest| {

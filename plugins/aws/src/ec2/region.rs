@@ -1,6 +1,6 @@
-//! Regions, and the hosts that serve them.
+//! Regions, and the host names of their API servers.
 
-/// Hosts end differently in each partition of AWS.
+/// The suffix of host names in each partition of AWS.
 const SUFFIXES: [(&str, &str); 6] = [
     ("cn-", "amazonaws.com.cn"),
     ("us-iso-", "c2s.ic.gov"),
@@ -11,20 +11,20 @@ const SUFFIXES: [(&str, &str); 6] = [
 ];
 const COMMERCIAL: &str = "amazonaws.com";
 
-/// Whether a text can be a region: it becomes part of a host's name, so nothing else may stand in it.
+/// True if a text can be a region: it becomes part of a host name, so it may contain nothing else.
 pub(crate) fn is_region(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    // A label of a host's name has at most 63 bytes.
+    // A label of a host name has at most 63 bytes.
     !text.is_empty() && text.len() <= 63 && text.bytes().all(is_plain)
 }
 
-/// The host of EC2's API.
+/// Returns the host of EC2's API.
 pub(crate) fn host(region: &str) -> String {
     let suffix = SUFFIXES.iter().find(|(prefix, _)| region.starts_with(prefix));
     format!("ec2.{region}.{}", suffix.map_or(COMMERCIAL, |(_, suffix)| suffix))
 }
 
-/// Patterns of all hosts, for `describe`.
+/// Returns patterns of all hosts, for `describe`.
 pub(crate) fn hosts() -> Vec<String> {
     let suffixes = SUFFIXES.iter().map(|(_, suffix)| *suffix);
     [COMMERCIAL].into_iter().chain(suffixes).map(|suffix| format!("ec2.*.{suffix}")).collect()

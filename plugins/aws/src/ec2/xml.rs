@@ -1,17 +1,17 @@
-//! Answers of EC2: XML in a namespace that changes with the API's version, so elements go by their local names.
+//! Answers of EC2: XML in a namespace that changes with the API's version, so elements are found by their local names.
 
 use roxmltree::{Document, Error, Node};
 
-/// Why a text is no answer.
+/// The reason why a text is not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// It ends before it is complete.
     CutOff,
-    /// It is no XML.
+    /// The text is not XML.
     NotXml,
 }
 
-/// Parses a whole answer.
+/// Parses a complete answer.
 pub(crate) fn parse(text: &str) -> Result<Document<'_>, Broken> {
     Document::parse(text).map_err(|error| match error {
         Error::UnexpectedEndOfStream | Error::UnclosedRootNode | Error::NoRootNode => Broken::CutOff,
@@ -20,17 +20,17 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Broken> {
     })
 }
 
-/// What begins as XML and does not end as such.
+/// True for a text that begins as XML and does not end as XML.
 fn is_cut(text: &str) -> bool {
     text.trim_start().starts_with('<') && !text.trim_end().ends_with('>')
 }
 
-/// The first child of this name.
+/// Returns the first child of this name.
 pub(crate) fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
     node.children().find(|child| child.is_element() && child.tag_name().name() == name)
 }
 
-/// The text at the end of a path of children; `None` when it is empty.
+/// Returns the text at the end of a path of children; `None` if it is empty.
 pub(crate) fn text<'a>(node: Node<'a, '_>, path: &[&str]) -> Option<&'a str> {
     let mut at = node;
     for name in path {
@@ -39,19 +39,19 @@ pub(crate) fn text<'a>(node: Node<'a, '_>, path: &[&str]) -> Option<&'a str> {
     at.text().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// The text of a child as it is, for texts of users.
+/// Returns the unchanged text of a child, for texts of users.
 pub(crate) fn verbatim<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     Some(child(node, name)?.text().unwrap_or_default())
 }
 
-/// The entries of a list: the `item`s of the child of this name.
+/// Returns the entries of a list: the `item`s of the child of this name.
 pub(crate) fn items<'a, 'input>(node: Node<'a, 'input>, list: &str) -> Vec<Node<'a, 'input>> {
     let list = child(node, list);
     let children = list.into_iter().flat_map(|list| list.children());
     children.filter(|child| child.is_element() && child.tag_name().name() == "item").collect()
 }
 
-/// Code and message of an error, as EC2 and STS write it.
+/// Returns code and message of an error of EC2 or STS.
 pub(crate) fn refusal(text: &str) -> Option<(String, String)> {
     let document = parse(text).ok()?;
     let error = document.descendants().find(|node| node.is_element() && node.tag_name().name() == "Error")?;

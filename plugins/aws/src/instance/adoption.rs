@@ -1,8 +1,8 @@
-//! Which instances that another program has made an operator lets a cluster adopt.
+//! The operator's choice of instances of another program that a cluster adopts.
 //!
-//! The plugin's settings say it, which only operators write: `{"adopt": {"CLUSTER": ["KEY", "KEY"]}}`, with the mark
-//! of the cluster (the host's `--cluster-id`) and the keys of the two tags that machine-controller-manager put on its
-//! instances.
+//! The plugin's settings, which only operators write, contain it: `{"adopt": {"CLUSTER": ["KEY", "KEY"]}}`, with the
+//! mark of the cluster (the host's `--cluster-id`) and the keys of the two tags that machine-controller-manager set on
+//! its instances.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 use crate::ec2::answer::Instance;
 use crate::ec2::errors::error;
 
-/// Some key must begin so and go on with the cluster's name: it marks what belongs to a cluster.
+/// The prefix of the key that marks a cluster's instances; the cluster's name follows.
 pub(crate) const CLUSTER_KEY: &str = "kubernetes.io/cluster/";
-/// Some key must begin so and go on with a role.
+/// The prefix of the key with a role; the role follows.
 pub(crate) const ROLE_KEY: &str = "kubernetes.io/role/";
 
-/// The keys of the two tags that machine-controller-manager put on each instance of a cluster.
+/// The keys of the two tags that machine-controller-manager set on each instance of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TagKeys {
     pub(crate) cluster: String,
@@ -25,13 +25,13 @@ pub(crate) struct TagKeys {
 }
 
 impl TagKeys {
-    /// True when the instance has both tags.
+    /// True if the instance has both tags.
     pub(crate) fn are_on(&self, instance: &Instance) -> bool {
         instance.tags.contains_key(&self.cluster) && instance.tags.contains_key(&self.role)
     }
 }
 
-/// The keys that this cluster adopts by. `None`: it adopts nothing. Fails with what the operator has to write.
+/// Returns the keys by which this cluster adopts. `None`: it adopts nothing. The error says what to write.
 pub(crate) fn of(settings: &str, cluster: &str) -> Result<Option<TagKeys>, Failure> {
     let value: Value =
         serde_json::from_str(settings).map_err(|_| invalid("the plugin's settings are not JSON"))?;
@@ -71,8 +71,8 @@ fn keys_of(cluster: &str, keys: &Value) -> Result<TagKeys, Failure> {
     }
 }
 
-/// What an operator writes to let this cluster adopt. Without keys of a class: whoever writes one could name another
-/// cluster's, and have an operator write them.
+/// Returns the setting with which this cluster adopts. It contains no keys of a class: the class's author could name
+/// another cluster's keys, and an operator would copy them.
 pub(crate) fn advice(cluster: &str) -> String {
     let cluster = Value::from(quoted(cluster, 80));
     format!(r#"{{"adopt": {{{cluster}: ["{CLUSTER_KEY}NAME", "{ROLE_KEY}ROLE"]}}}}"#)
@@ -124,7 +124,7 @@ mod tests {
             r#"{"adopt": {"c1": ["kubernetes.io/cluster/one", "kubernetes.io/role/ "]}}"#,
             r#"{"adopt": {"c1": ["kubernetes.io/cluster/one", "kubernetes.io/cluster/two"]}}"#,
             r#"{"adopt": {"c1": ["kubernetes.io/cluster/one", "kubernetes.io/role/node", "Name"]}}"#,
-            // One cluster's VMs for two: each would delete what the other has made.
+            // One cluster's VMs in two clusters: each would delete the other's.
             r#"{"adopt": {"c1": ["kubernetes.io/cluster/one", "kubernetes.io/role/a"],
                           "c2": ["kubernetes.io/cluster/one", "kubernetes.io/role/b"]}}"#,
             "adopt",

@@ -1,7 +1,7 @@
 //! From a request to exactly one instance.
 //!
-//! The client token makes repetitions safe: EC2 answers a token that it knows with the instance that it made. A token whose
-//! instance is proven gone makes nothing any more; only then the next one is used.
+//! The client token makes repetitions safe: EC2 answers a known token with the same instance. A token whose instance is
+//! proven gone creates nothing any more; only then the driver uses the next one.
 
 use machinist_sdk::driver::{self as wit, Code, Creation, DriverError, Failure, Request};
 
@@ -17,12 +17,12 @@ use crate::instance::map;
 use crate::instance::marks::Marks;
 use crate::machine::{Look, Machines, Outcome, of_another_cluster, only};
 
-/// How soon EC2 is asked again about an instance that it does not show, or has given no name.
+/// The time until the next call for an instance that EC2 does not show, or that has no name yet.
 const LAG_RETRY_MS: u64 = 2_000;
-/// Tokens that one call tries. More lead nowhere at once: the host asks again, and the count goes on from there.
+/// Tokens that one call tries. The host calls again, and the count continues.
 const TOKENS_PER_CALL: u32 = 5;
 
-/// What became of a launch under one token.
+/// The result of a launch with one token.
 enum Launched {
     Here(Box<Instance>),
     /// The token's instance is proven gone.
@@ -30,7 +30,7 @@ enum Launched {
 }
 
 impl Machines<'_> {
-    /// Two requests where nothing is in the way. `user_data` stands for it, in base64.
+    /// Sends two requests in the normal case. `user_data` is a placeholder for its base64.
     pub(crate) fn create(&self, request: &Request, user_data: &str) -> Outcome<Creation> {
         let mut state = State::parse(request.machine.last_known_state.as_deref());
         let in_part = spec::read_in_part(&request.class);
@@ -48,7 +48,7 @@ impl Machines<'_> {
                     self.log.info("the instance of an earlier launch is gone", &[("instance", &id)]);
                     state.attempt = state.attempt.saturating_add(1);
                 }
-                // The token answers what reads do not know, in the region where it was used.
+                // The token finds an instance that reads do not show, in the region where it was used.
                 Look::Unseen | Look::Foreign if in_part.region == self.ec2.region() => {}
                 Look::Unseen | Look::Foreign => {
                     return Ok(self.in_progress(
@@ -125,13 +125,14 @@ impl Machines<'_> {
         }
     }
 
-    /// Another class or other user data launched an instance under the token: that one is the machine's.
+    /// An earlier create with another class or other user data launched an instance with this token: it is the
+    /// machine's.
     fn adopt(&self, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
         if let Some(instance) = only(self.find(marks)?)? {
             self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
             return Ok(Launched::Here(Box::new(instance)));
         }
-        // Without its tags it is still known by the token.
+        // Without its tags the token still finds it.
         let mut found = self.ec2.search(&[Filter::new("client-token", token)])?;
         found.retain(|instance| instance.client_token.as_deref().is_none_or(|own| own == token));
         let (here, gone): (Vec<Instance>, Vec<Instance>) = found.into_iter().partition(Instance::is_there);
@@ -159,7 +160,8 @@ impl Machines<'_> {
         }
     }
 
-    /// One look for the name. What takes longer is left to another call, since a call holds a place that others wait for.
+    /// Reads the instance once for its name. If that takes longer, the next call continues, since a call occupies a
+    /// place for which others wait.
     fn named(&self, id: &str, marks: &Marks<'_>, state: &State) -> Outcome<Creation> {
         match self.look(id, marks) {
             Ok(Look::Here(instance)) if !instance.node_name.is_empty() => Ok(self.created(&instance, state)),
@@ -199,13 +201,13 @@ fn progress(id: &str, state: &State, message: &str, ask_again_ms: u64) -> Creati
     Creation::InProgress(wit::Progress { resume_token, ask_again_ms, message: message.to_owned() })
 }
 
-/// From here on no error may hide that there is an instance.
+/// From here on every error must say that there may be an instance.
 fn exists(mut failed: Failure) -> Failure {
     failed.may_have_happened = true;
     failed
 }
 
-/// The next call must know which token is due, even when this one failed.
+/// The next call must know the current token, even if this one failed.
 fn after_attempts(failed: Failure, state: &State) -> Failure {
     if state.attempt == 0 { failed } else { known(failed, state) }
 }

@@ -1,5 +1,5 @@
-//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes. An instance
-//! that is adopted gets the marks that a launch gives.
+//! The steps after a launch: interfaces without source/destination check, and IPv6 prefixes. An adopted instance gets
+//! the marks of a launch.
 
 use std::fmt;
 
@@ -14,24 +14,24 @@ use crate::instance::marks::{Marks, lacks_marks};
 use crate::machine::Look;
 use crate::machine::{Machines, Outcome, known_id, launched_id, not_found, only};
 
-/// How soon an instance that reads do not show yet is looked for again.
+/// The time until the next search for an instance that reads do not show yet.
 const LAG_RETRY_MS: u64 = 2_000;
 
-/// What an instance lacks of what its class wants.
+/// The missing steps of an instance, by its class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// It is the Machine's and does not say so.
+    /// True if it belongs to the Machine and lacks the marks.
     pub(crate) marks: bool,
-    /// Interfaces that check source and destination still.
+    /// Interfaces whose source/destination check is still on.
     pub(crate) checking: Vec<String>,
-    /// Interfaces, and how many prefixes they lack.
+    /// Interfaces, and the number of their missing prefixes.
     pub(crate) prefixes: Vec<(String, i32)>,
-    /// Network card and device of interfaces that are to have prefixes and are not attached.
+    /// Network card and device of interfaces that need prefixes and are not attached.
     pub(crate) absent: Vec<(i32, i32)>,
 }
 
 impl Due {
-    /// Each interface is looked at itself. More prefixes than wanted are left: a pod may use them.
+    /// Compares an instance with its class, interface by interface. Surplus prefixes stay: a pod may use them.
     pub(crate) fn of(spec: &Spec, instance: &Instance) -> Self {
         let mut due = Self { marks: lacks_marks(instance), ..Self::default() };
         if spec.is_forwarding {
@@ -77,7 +77,7 @@ impl fmt::Display for Due {
 }
 
 impl Machines<'_> {
-    /// Nothing in EC2 unless the class asks for it, or the instance is adopted.
+    /// Sends no request unless the class asks for it, or the instance is adopted.
     pub(crate) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
@@ -94,7 +94,7 @@ impl Machines<'_> {
         }
     }
 
-    /// Right after a launch reads may not show the instance. That is not its absence.
+    /// Returns the launched instance. Right after a launch reads may not show it; it is not absent then.
     fn launched(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Instance> {
         let Some(id) = known_id(request) else {
             return only(self.find(marks)?)?.ok_or_else(|| not_found(request));
@@ -120,7 +120,7 @@ impl Machines<'_> {
         }
     }
 
-    /// Goes on after a refusal, so that one interface does not keep the others from what they need.
+    /// Does the missing steps. Continues after a refusal, so that one interface does not block the others.
     fn do_what_is_due(&self, due: &Due, instance: &Instance, marks: &Marks<'_>) -> Outcome<()> {
         let mut refused = None;
         if due.marks {
@@ -149,8 +149,8 @@ impl Machines<'_> {
     }
 }
 
-/// What is known without a request: the class asks for nothing, and nothing that this driver has not launched itself
-/// is to be adopted.
+/// Fails without a request if the class asks for nothing and there is no instance to adopt. An instance that this
+/// driver has launched needs no adoption.
 pub(crate) fn is_offered(request: &Request, adopted: Option<&TagKeys>) -> Outcome<()> {
     let may_be_adopted = adopted.is_some() && launched_id(request).is_none();
     if may_be_adopted || spec::read_in_part(&request.class).needs_initialize() {

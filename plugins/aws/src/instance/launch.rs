@@ -1,27 +1,27 @@
-//! What an instance is launched with: every parameter of `RunInstances`.
+//! The parameters of `RunInstances`.
 
 use std::collections::BTreeMap;
 
 use crate::class::spec::{Cpu, Disk, Iam, Interface, Market, Metadata, Reservation, Spec};
 use crate::ec2::params::Params;
 
-/// What a launch needs beside the class.
+/// The values of a launch beside the class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch<'a> {
-    /// The same token makes no second instance.
+    /// The client token, which prevents a second instance.
     pub(crate) token: &'a str,
-    /// The image's root device.
+    /// The name of the image's root device.
     pub(crate) root_device: &'a str,
-    /// Stands for the user data, in base64.
+    /// The placeholder for the user data in base64.
     pub(crate) user_data: &'a str,
-    /// All of them.
+    /// All tags of the instance.
     pub(crate) tags: &'a BTreeMap<String, String>,
     /// Names and values below `Placement.`
     pub(crate) placement: &'a [(String, String)],
 }
 
-/// The parameters of `RunInstances`. The same class and launch always give the same ones: a token that comes with others
-/// is refused.
+/// Returns the parameters of `RunInstances`. The same class and launch always give the same ones: EC2 refuses a token
+/// with others.
 pub(crate) fn parameters(spec: &Spec, launch: Launch<'_>) -> Params {
     let mut params = Params::new("RunInstances")
         .set("ImageId", &spec.ami)

@@ -1,4 +1,4 @@
-//! From EC2's words to the contract's.
+//! From EC2's objects to the contract's types.
 
 use machinist_sdk::driver as wit;
 
@@ -9,20 +9,20 @@ use crate::instance::marks::{NAME_TAG, UID_TAG};
 
 const PREFIX: &str = "aws://";
 
-/// `aws:///REGION/ID`.
+/// Returns the provider id `aws:///REGION/ID`.
 pub(crate) fn provider_id(region: &str, instance: &str) -> String {
     format!("{PREFIX}/{region}/{instance}")
 }
 
-/// Region and instance of a provider id: its last two segments. `None` when it names no instance. A region that can be none
-/// is left out.
+/// Returns region and instance of a provider id: its last two segments. `None` if it names no instance. An invalid
+/// region is omitted.
 pub(crate) fn parts(provider_id: &str) -> Option<(Option<&str>, &str)> {
     let mut segments = provider_id.strip_prefix(PREFIX)?.rsplit('/');
     let instance = segments.next().filter(|id| is_instance(id))?;
     Some((segments.next().filter(|name| region::is_region(name)), instance))
 }
 
-/// An instance as EC2 shows it. Its Node registers under its private DNS name.
+/// Converts an instance. Its Node registers under its private DNS name.
 pub(crate) fn vm(instance: &Instance, region: &str) -> wit::Vm {
     let address = |(kind, address): &(&str, String)| wit::Address {
         kind: (*kind).to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn vm(instance: &Instance, region: &str) -> wit::Vm {
     }
 }
 
-/// An instance in a listing.
+/// Converts an instance of a listing.
 pub(crate) fn listed(instance: &Instance, region: &str) -> wit::Listed {
     wit::Listed {
         provider_id: provider_id(region, &instance.id),

@@ -1,9 +1,9 @@
-//! Which instance is whose.
+//! Ownership of EC2 instances by Machines and clusters.
 //!
-//! What this driver makes carries the cluster's name and the Machine's uid. What machine-controller-manager has made
-//! carries neither: it is a Machine's only where the operator adopts it (`adoption`), by two tag keys and the Machine's
-//! name. A class's own tags prove nothing, since whoever writes a class chooses them: they only help to find what must
-//! not be taken for absent.
+//! Instances of this driver have tags with the cluster's mark and the Machine's uid. Instances of
+//! machine-controller-manager have neither: one belongs to a Machine only if the operator adopts it (`adoption`), by
+//! two tag keys and the Machine's name. A class's own tags prove nothing, since the class's author chooses them: they
+//! only help to find instances that must not count as absent.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::instance::adoption::TagKeys;
 pub(crate) const NAME_TAG: &str = "Name";
 /// The tag with the Machine's uid.
 pub(crate) const UID_TAG: &str = "machinist.dev/machine-uid";
-/// The tag with the cluster's name.
+/// The tag with the cluster's mark.
 pub(crate) const CLUSTER_TAG: &str = "machinist.dev/cluster";
 
 /// States in which an instance exists.
@@ -29,42 +29,42 @@ const STATES: [&str; 4] = ["pending", "running", "stopping", "stopped"];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterMarks<'a> {
     pub(crate) cluster: &'a str,
-    /// What the operator lets this cluster adopt. `None`: nothing.
+    /// The keys by which this cluster adopts. `None`: it adopts nothing.
     pub(crate) adopted: Option<&'a TagKeys>,
 }
 
 impl<'a> ClusterMarks<'a> {
-    /// True when it carries the cluster's name.
+    /// True if it has the cluster's mark.
     pub(crate) fn are_on(&self, instance: &Instance) -> bool {
         instance.tag(CLUSTER_TAG) == Some(self.cluster)
     }
 
-    /// True when it carries nobody's marks and the keys that the operator lets this cluster adopt.
+    /// True if it has no marks, but the keys by which this cluster adopts.
     pub(crate) fn adopt(&self, instance: &Instance) -> bool {
         is_unmarked(instance) && self.adopted.is_some_and(|keys| keys.are_on(instance))
     }
 
-    /// Filters for what carries the cluster's name.
+    /// Returns filters for instances with the cluster's mark.
     pub(crate) fn filters(&self) -> Vec<Filter> {
         vec![Filter::tag(CLUSTER_TAG, self.cluster), exists()]
     }
 
-    /// Filters for what carries these keys, by whoever it was made.
+    /// Returns filters for instances with these tag keys, of any program.
     pub(crate) fn key_filters(keys: &TagKeys) -> Vec<Filter> {
         vec![Filter::new("tag-key", &keys.cluster), Filter::new("tag-key", &keys.role), exists()]
     }
 }
 
-/// Whose an instance is to which a Machine's provider id leads.
+/// The owner of the instance to which a Machine's provider id leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose<'a> {
-    /// The Machine's.
+    /// It belongs to the Machine.
     Own,
-    /// Another Machine's of this cluster.
+    /// It belongs to another Machine of this cluster.
     Neighbours,
-    /// Another cluster's, which it names.
+    /// It belongs to another cluster, which its mark names.
     OfCluster(&'a str),
-    /// It says nothing that counts.
+    /// It has no tags that count.
     Unmarked,
 }
 
@@ -74,9 +74,9 @@ pub(crate) struct Marks<'a> {
     pub(crate) cluster: ClusterMarks<'a>,
     pub(crate) uid: &'a str,
     pub(crate) name: &'a str,
-    /// From which the client tokens of its launches are made.
+    /// The idempotency key, from which client tokens are derived.
     key: &'a str,
-    /// Of the class: no proof.
+    /// The class's tag keys, which prove nothing.
     class_keys: Option<&'a TagKeys>,
 }
 
@@ -95,7 +95,8 @@ impl<'a> Marks<'a> {
         vec![Filter::tag(UID_TAG, self.uid), Filter::tag(CLUSTER_TAG, self.cluster.cluster), exists()]
     }
 
-    /// One search for each pair of keys: the operator's, then the class's. None without keys: a name alone is no mark.
+    /// Returns one search for each pair of keys: the operator's, then the class's. None without keys: a name alone is
+    /// no mark.
     pub(crate) fn name_filters(&self) -> Vec<Vec<Filter>> {
         let class_keys = self.class_keys.filter(|keys| self.cluster.adopted != Some(keys));
         let pairs = self.cluster.adopted.into_iter().chain(class_keys);
@@ -106,13 +107,13 @@ impl<'a> Marks<'a> {
         pairs.map(filters).collect()
     }
 
-    /// True when it carries the Machine's uid.
+    /// True if it has the Machine's uid.
     pub(crate) fn are_on(&self, instance: &Instance) -> bool {
         self.cluster.are_on(instance) && self.uid_is_on(instance)
     }
 
-    /// True when an instance that was found by its name is the Machine's: it carries nobody's uid, and the cluster's
-    /// name or what the operator adopts, or it was launched for this Machine.
+    /// True if an instance that was found by its name belongs to the Machine: it has no uid, and has the cluster's mark
+    /// or the adopted keys, or it was launched for this Machine.
     pub(crate) fn own_by_name(&self, instance: &Instance) -> bool {
         let is_ours = self.cluster.are_on(instance) || self.cluster.adopt(instance);
         instance.tag(UID_TAG).is_none()
@@ -120,14 +121,14 @@ impl<'a> Marks<'a> {
             && (is_ours || self.is_launched_for_it(instance))
     }
 
-    /// True when it has the Machine's name and nobody's marks: it may be this Machine's, and nothing proves it.
+    /// True if it has the Machine's name and no marks: it may belong to this Machine, and nothing proves it.
     pub(crate) fn may_be_on(&self, instance: &Instance) -> bool {
         is_unmarked(instance) && self.name_is_on(instance)
     }
 
-    /// Whose an instance is to which the Machine's provider id leads. The id itself proves nothing, since others write
-    /// it as well. In this cluster the name is as good as the uid, since a Machine that was restored from a backup has
-    /// another uid. What was launched under the Machine's own client token is its own whatever has become of its tags.
+    /// Returns the owner of the instance to which the Machine's provider id leads. The id itself proves nothing, since
+    /// others write it as well. In this cluster the name is enough, since a Machine that was restored from a backup has
+    /// another uid. An instance that was launched with the Machine's own client token belongs to it, whatever its tags.
     pub(crate) fn whose<'b>(&self, instance: &'b Instance) -> Whose<'b> {
         match instance.tag(CLUSTER_TAG) {
             Some(cluster) if cluster != self.cluster.cluster => Whose::OfCluster(cluster),
@@ -139,13 +140,13 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The mark of another cluster, when the instance carries one.
+    /// Returns the mark of another cluster, if the instance has one.
     pub(crate) fn other_cluster<'b>(&self, instance: &'b Instance) -> Option<&'b str> {
         instance.tag(CLUSTER_TAG).filter(|cluster| *cluster != self.cluster.cluster)
     }
 
-    /// True when it carries the Machine's uid, whichever cluster's mark it carries. A name proves nothing: clusters that
-    /// share classes share names.
+    /// True if it has the Machine's uid, with any cluster's mark. A name proves nothing: clusters that share classes
+    /// share names.
     pub(crate) fn uid_is_on(&self, instance: &Instance) -> bool {
         instance.tag(UID_TAG) == Some(self.uid)
     }
@@ -158,25 +159,25 @@ impl<'a> Marks<'a> {
         instance.client_token.as_deref().is_some_and(|token| is_token_of(self.key, token))
     }
 
-    /// The tags of all that is made for the Machine.
+    /// Returns the tags of everything that is created for the Machine.
     pub(crate) fn tags(&self, spec: &Spec) -> BTreeMap<String, String> {
         let own = self.own_tags().into_iter().chain([(NAME_TAG, self.name)]);
         let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
         spec.tags.clone().into_iter().chain(own).collect()
     }
 
-    /// The tags by which the instance is the Machine's.
+    /// Returns the tags that prove that the instance belongs to the Machine.
     pub(crate) fn own_tags(&self) -> [(&'static str, &'a str); 2] {
         [(CLUSTER_TAG, self.cluster.cluster), (UID_TAG, self.uid)]
     }
 }
 
-/// True when it carries neither a cluster's name nor a Machine's uid.
+/// True if it has neither a cluster's mark nor a Machine's uid.
 fn is_unmarked(instance: &Instance) -> bool {
     instance.tag(CLUSTER_TAG).is_none() && instance.tag(UID_TAG).is_none()
 }
 
-/// True when it does not carry both.
+/// True if it lacks one of both marks.
 pub(crate) fn lacks_marks(instance: &Instance) -> bool {
     instance.tag(CLUSTER_TAG).is_none() || instance.tag(UID_TAG).is_none()
 }

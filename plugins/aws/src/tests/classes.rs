@@ -1,4 +1,4 @@
-//! What classes may say.
+//! Classes that the driver accepts and refuses.
 
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::world::{World, class, request_of, spec, spec_with};
 use crate::class::spec::{Iam, Market, SCHEMA, read, read_in_part};
 use crate::instance::adoption::TagKeys;
 
-/// The problems of a class, which are all told at once.
+/// Returns the problems of a class, which are all reported at once.
 fn problems(spec: &Value) -> Vec<String> {
     let error = read(&class(spec)).unwrap_err();
     assert_eq!((error.code, error.terminal), (Code::InvalidArgument, true));
@@ -314,7 +314,7 @@ fn many_problems_are_told_in_part() {
     assert_eq!((told.len(), told.last().unwrap().as_str()), (21, "and 40 more"));
 }
 
-/// Every field of the schema is one that is read, at every depth; what the driver has no use for warns in other words.
+/// The driver reads every field of the schema, at every depth; fields without effect have another warning.
 #[test]
 fn the_schema_knows_the_fields_that_are_read() {
     fn filled(schema: &Value) -> Value {

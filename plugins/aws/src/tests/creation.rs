@@ -42,7 +42,7 @@ fn a_create_repeated_is_the_same_instance() {
     let world = World::new();
     let first = world.create(&request(1)).unwrap();
     let second = world.create(&request(1)).unwrap();
-    // Also with what the first one left to know.
+    // Also with the state of the first call.
     let third = world.create(&with_state(&request(1), first.last_known_state.as_ref())).unwrap();
     assert_eq!((&first.provider_id, &second.provider_id), (&second.provider_id, &third.provider_id));
     assert_eq!(world.live().len(), 1);
@@ -92,7 +92,7 @@ fn a_name_that_is_not_there_yet_is_looked_for_once_and_then_left_to_another_call
     assert!(progress.message.contains("i-00000001"), "{}", progress.message);
     assert_eq!(progress.ask_again_ms, 2_000);
 
-    // Reads do not show it: the token does.
+    // Reads do not show it: the token finds it.
     let resumed = with_state(&request(1), Some(&progress.resume_token));
     in_progress(&world, &resumed);
     assert_eq!(world.sent(), ["DescribeInstances", "DescribeImages", "RunInstances", "DescribeInstances"]);
@@ -123,7 +123,7 @@ fn a_look_that_fails_after_the_launch_does_not_lose_the_instance() {
         };
         assert_eq!(state_of(state.as_ref()).instance.as_deref(), Some("i-00000001"), "{code}");
     }
-    // No time is left for a look.
+    // No time is left for a read.
     let world = World::new();
     world.set(|model| model.names = false);
     world.fault("DescribeInstances", Fault::Instead(trouble(Trouble::NoTimeLeft)));
@@ -190,7 +190,7 @@ fn only_a_token_whose_instance_is_proven_gone_is_followed_by_the_next() {
         let vm = world.create(&request(1)).unwrap();
         assert_eq!(state_of(vm.last_known_state.as_ref()).attempt, 1);
         assert_eq!(world.live()[0].token, "uid-1-1");
-        // Nothing is lost when nobody stored the count: the tokens lead to it again.
+        // Nothing is lost if nobody stored the count: the tokens lead to it again.
         assert_eq!(world.create(&request(1)).unwrap().provider_id, vm.provider_id);
         assert_eq!(world.live().len(), 1);
     }
@@ -219,7 +219,7 @@ fn the_count_of_tokens_goes_from_call_to_call() {
     let mut request = request(1);
     let first = world.create(&request).unwrap();
     world.change(0, |vm| vm.state = "terminated");
-    // The instance that is known is looked at, and its end is what counts up.
+    // The driver reads the known instance, and its end increases the count.
     request = with_state(&request, first.last_known_state.as_ref());
     world.sent();
     let second = world.create(&request).unwrap();

@@ -1,4 +1,4 @@
-//! What the host and people learn of each failure.
+//! Failures as the host and people see them.
 
 use machinist_sdk::bindings::provider::wasi::http::types::ErrorCode;
 use machinist_sdk::driver::{Code, Failure, NoAnswer, Trouble, quoted_up_to as quoted};
@@ -29,7 +29,7 @@ fn every_row_of_the_table_reaches_the_host() {
         .filter(|row| ![error_codes::MISMATCH, error_codes::TERMINATED].contains(&row.name))
     {
         let name = row.name.replace('*', "Something");
-        // The status says nothing that the code does not say better: capacity comes with 500.
+        // The code is more exact than the status: capacity comes with 500.
         for status in [400, 500, 503] {
             let error = said(answer(refused(status, &name, "because")));
             assert_eq!((error.code, error.terminal), (row.code, row.is_terminal), "{name}");

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::world::{World, granted, request_of, spec_with, with_id};
 
-/// A whole life, of a class that asks for everything that follows a launch.
+/// A complete life, of a class with all steps after a launch.
 fn live(world: &World) -> Result<(), Failure> {
     let nics = json!([{ "subnetID": "subnet-1", "securityGroupIDs": ["sg-1"], "ipv6PrefixCount": 1 }]);
     let spec = spec_with(json!({ "srcAndDstChecksEnabled": false, "networkInterfaces": nics }));

@@ -1,4 +1,4 @@
-//! What comes after a launch.
+//! The steps after a launch.
 
 use machinist_sdk::driver::{Code, Request};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Looking at a machine, and its end.
+//! The state of a machine, and its deletion.
 
 use machinist_sdk::driver::{Code, Trouble, VmState};
 use serde_json::json;
@@ -98,7 +98,7 @@ fn a_deletion_is_a_look_and_an_order_and_may_be_repeated() {
     assert_eq!(world.live().len(), 1);
     assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
     assert_eq!(world.sent(), ["DescribeInstances"], "the proof that it is gone");
-    // By uid, by name, by id: nothing is there to order.
+    // By uid, by name, by id: there is nothing to terminate.
     world.delete(&request).unwrap();
     assert_eq!(world.sent(), ["DescribeInstances"; 3]);
     assert_eq!(world.live().len(), 1);
@@ -145,7 +145,7 @@ fn an_instance_that_reads_do_not_show_yet_is_ordered_away_by_its_id() {
     let world = World::new();
     world.set(|model| model.lags = true);
     let vm = world.create(&request(1)).unwrap();
-    // The host may have stored the id as well, or only what the create left to know.
+    // The host may have stored the id as well, or only the create's state.
     let noted = with_state(&request(1), vm.last_known_state.as_ref());
     for request in [with_id(&noted, &vm), noted] {
         world.change(0, |vm| vm.state = "pending");
@@ -268,7 +268,7 @@ fn a_reboot_is_a_look_and_an_order() {
     world.sent();
     world.bodies();
     world.reboot(&known).unwrap();
-    // A look, and the order.
+    // A read, and the order.
     let bodies = world.bodies();
     assert!(bodies.len() == 2 && bodies[0].starts_with("Action=DescribeInstances"), "{bodies:?}");
     assert_eq!(bodies[1], "Action=RebootInstances&Version=2016-11-15&InstanceId.1=i-00000001");

@@ -1,4 +1,4 @@
-//! Listings.
+//! Listings of the cluster's instances.
 
 use machinist_sdk::driver::{Code, Listed};
 
@@ -6,7 +6,7 @@ use super::model::wrapped;
 use super::takeover::adopts;
 use super::world::{Fault, World, answer, request};
 
-/// All pages.
+/// Returns the entries of all pages.
 fn list(world: &World, cluster: &str) -> Vec<Listed> {
     let mut machines = Vec::new();
     let mut token = None;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Parameters by name.
+/// Parameters of a request by name.
 pub(super) type Form = BTreeMap<String, String>;
 
-/// Status and body.
+/// Status and body of an answer.
 pub(super) type Said = (u16, String);
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Vm {
     pub(super) tags: BTreeMap<String, String>,
     pub(super) nics: Vec<Nic>,
     pub(super) token: String,
-    /// What it was launched with.
+    /// The parameters of its launch.
     pub(super) form: Form,
 }
 
@@ -52,9 +52,9 @@ impl Vm {
 
 pub(super) struct Model {
     pub(super) vms: Vec<Vm>,
-    /// Reads show nothing that was launched since the last reads that did.
+    /// True if reads show no instance that was launched since they were last up to date.
     pub(super) lags: bool,
-    /// What a launched instance is named; empty for none.
+    /// True if a launched instance has a name at once.
     pub(super) names: bool,
     pub(super) images: Vec<String>,
     visible: usize,

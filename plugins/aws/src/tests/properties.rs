@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties for any input.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};

@@ -1,11 +1,11 @@
-//! The bytes that are sent.
+//! The bytes of requests.
 
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::world::{World, request, request_of, spec, spec_with, with_id};
 
-/// The form of a launch, one parameter a line, without what every launch has.
+/// Returns the form of a launch, one parameter per line, without those of every launch.
 fn launched(spec: &Value) -> Vec<String> {
     let world = World::new();
     world.create(&request_of(1, spec)).unwrap();
@@ -17,7 +17,7 @@ fn lines(form: &str) -> Vec<String> {
     pairs.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-/// What a launch has more, or otherwise, than one of the plainest class.
+/// Returns the parameters of a launch that differ from those of the simplest class.
 fn more(fields: Value) -> Vec<String> {
     let plain = launched(&spec());
     launched(&spec_with(fields)).into_iter().filter(|line| !plain.contains(line)).collect()
@@ -29,7 +29,7 @@ fn a_create_asks_for_the_image_and_launches() {
     world.create(&request(1)).unwrap();
     let bodies = world.bodies();
     assert_eq!(bodies[0], "Action=DescribeImages&Version=2016-11-15&ImageId.1=ami-1");
-    // The placeholder stands as it is, so that the host finds it.
+    // The placeholder is unchanged, so that the host finds it.
     assert!(bodies[1].contains("&UserData=x0placeholder0x&"));
     expect![[r#"
         Action=RunInstances
@@ -234,7 +234,7 @@ fn looks_and_orders_have_these_forms() {
         "Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-00000001",
     ];
     assert_eq!(world.bodies(), expected);
-    // What machine-controller-manager has made is found by name and tag keys.
+    // Instances of machine-controller-manager are found by name and tag keys.
     world.status(&request(2)).unwrap_err();
     let by_name = world.bodies().pop().unwrap();
     assert!(by_name.contains(

@@ -1,4 +1,4 @@
-//! Instances that another program has made, in clusters that adopt them and in clusters that do not.
+//! Instances of another program, in clusters that adopt them and in clusters that do not.
 
 use machinist_sdk::driver::{Code, Failure, Request, Vm};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(super) fn mcm(world: &World, number: usize) -> Vm {
     vm
 }
 
-/// Without our marks, and launched under nobody's token.
+/// Removes our marks and the token of the launch.
 pub(super) fn made_by_another_program(world: &World, vm: &Vm) {
     let is_it = |id: &str| vm.provider_id.ends_with(id);
     let index = world.model.borrow().vms.iter().position(|vm| is_it(&vm.id)).unwrap();
@@ -25,7 +25,7 @@ pub(super) fn made_by_another_program(world: &World, vm: &Vm) {
     });
 }
 
-/// What an operator writes so that cluster `c1` adopts.
+/// Writes the setting with which cluster `c1` adopts.
 pub(super) fn adopts(world: &World) {
     world.configure(&json!({ "adopt": { "c1": KEYS } }));
     world.grant("CreateTags");
@@ -51,7 +51,7 @@ fn pages(world: &World, cluster: &str) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// It holds creation and deletion, and says what an operator has to write.
+/// Checks that creation and deletion are blocked, with an error that says what to write.
 #[track_caller]
 fn is_held<T: std::fmt::Debug>(answer: Result<T, Failure>) {
     let error = answer.unwrap_err();
@@ -99,7 +99,7 @@ fn attack_the_tags_of_a_class_list_no_instance_of_another_cluster() {
     world.sent();
     assert!(pages(&world, "c1").is_empty());
     assert_eq!(world.sent(), ["DescribeInstances"], "nobody asks by keys");
-    // What is adopted for one cluster is so for no other.
+    // An adoption for one cluster does not affect another.
     adopts(&world);
     assert!(pages(&world, "c2").is_empty());
     assert_eq!(pages(&world, "c1").len(), 3);
@@ -109,9 +109,10 @@ fn attack_the_tags_of_a_class_list_no_instance_of_another_cluster() {
 fn attack_an_instance_of_nobody_with_a_machines_name_is_neither_taken_nor_taken_for_absent() {
     let world = World::new();
     mcm(&world, 1);
-    // The host looks before each create that is not provably the first, so that no second instance is made.
+    // The host calls `get-status` before each create that is not provably the first, so that there is no second
+    // instance.
     nothing_happens(&world, &request(1));
-    // Of another name there is nothing.
+    // There is no instance of another name.
     assert_eq!(world.status(&request(2)).unwrap_err().code, Code::NotFound);
     world.delete(&request(2)).unwrap();
     assert_eq!(world.live().len(), 1);
@@ -135,7 +136,7 @@ fn attack_adoption_takes_nothing_that_carries_anybodys_mark_or_another_name() {
     let vm = mcm(&world, 1);
     // Another Machine's name.
     nothing_happens(&world, &with_id(&request(2), &vm));
-    // Somebody's uid without a cluster: not as another program leaves it.
+    // A uid without a cluster's mark: another program leaves no such instance.
     world.change(0, |vm| drop(vm.tags.insert("machinist.dev/machine-uid".into(), "another".into())));
     nothing_happens(&world, &with_id(&request(1), &vm));
     assert!(pages(&world, "c1").is_empty());
@@ -185,7 +186,7 @@ fn with_adoption_an_instance_is_its_machines_and_gets_its_marks() {
         "kubernetes.io/cluster/shoot": "1", "kubernetes.io/role/node": "1",
     });
     assert_eq!(tags(&world, 0), expected);
-    // From here on it is one of its own, whatever the settings say.
+    // From here on it is the cluster's own, whatever the settings say.
     world.configure(&json!({}));
     assert_eq!(world.status(&known).unwrap().provider_id, vm.provider_id);
     assert_eq!(pages(&world, "c1"), [("machine-1".to_owned(), Some("uid-1".to_owned()))]);
@@ -258,7 +259,7 @@ fn a_listing_asks_for_both_kinds_and_shows_each_once() {
     assert_eq!((first.machines.len(), first.next.as_deref()), (1, Some("k:")));
     let names: Vec<String> = pages(&world, "c1").into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["machine-3", "machine-0", "machine-2"]);
-    // An operator takes it back in the middle of a listing.
+    // An operator removes the setting in the middle of a listing.
     world.configure(&json!({}));
     let rest = world.list("c1", first.next.as_deref()).unwrap();
     assert!(rest.machines.is_empty() && rest.next.is_none());

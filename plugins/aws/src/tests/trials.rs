@@ -1,4 +1,4 @@
-//! Answers of odd shapes.
+//! Answers of invalid shapes.
 
 use machinist_sdk::driver::Code;
 

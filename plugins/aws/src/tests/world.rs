@@ -1,4 +1,4 @@
-//! The model, what goes wrong on the way to it, and words for what tests do with both.
+//! The model, faults on the way to it, and the functions that tests use.
 
 use std::cell::RefCell;
 
@@ -16,19 +16,19 @@ use crate::instance::adoption;
 use crate::instance::initialize::is_offered;
 use crate::machine::Machines;
 
-/// Stands for the placeholder.
+/// The placeholder of the user data.
 pub(super) const USER_DATA: &str = "x0placeholder0x";
 pub(super) const REGION: &str = "eu-west-1";
 
 type Outcome<T> = Result<T, Failure>;
 
-/// What happens to a request.
+/// A fault of one request.
 pub(super) enum Fault {
     /// It does not reach the cloud.
     Instead(Result<Answer, NoAnswer>),
-    /// It does, and this comes back.
+    /// It reaches the cloud, and this comes back.
     After(Result<Answer, NoAnswer>),
-    /// It does, and so many bytes of the answer come back.
+    /// It reaches the cloud, and this many bytes of the answer come back.
     Cut(usize),
 }
 
@@ -37,13 +37,13 @@ pub(super) struct World {
     sent: RefCell<Vec<Form>>,
     bodies: RefCell<Vec<String>>,
     fault: RefCell<Option<(&'static str, Fault)>>,
-    /// The actions that the shipped grants name: no test gets further than they let it.
+    /// The actions of the shipped grants: no test may use another one.
     granted: RefCell<Vec<String>>,
     settings: RefCell<String>,
     log: MockLog,
 }
 
-/// The actions of EC2 in the shipped grants.
+/// Returns the actions of EC2 in the shipped grants.
 pub(super) fn granted() -> Vec<String> {
     let lines = include_str!("../../grants.yaml").lines().skip_while(|line| line.trim() != "Action:").skip(1);
     lines.map_while(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect()
@@ -91,33 +91,33 @@ impl World {
         }
     }
 
-    /// For the next request of this action.
+    /// Sets a fault for the next request of this action.
     pub(super) fn fault(&self, action: &'static str, fault: Fault) {
         *self.fault.borrow_mut() = Some((action, fault));
     }
 
-    /// From here on the grants name this action too.
+    /// Adds an action to the grants.
     pub(super) fn grant(&self, action: &str) {
         self.granted.borrow_mut().push(action.to_owned());
     }
 
-    /// From here on the grants do not name this action.
+    /// Removes an action from the grants.
     pub(super) fn take_away(&self, action: &str) {
         self.granted.borrow_mut().retain(|granted| granted != action);
     }
 
-    /// The next request of this action is refused by EC2.
+    /// Makes EC2 refuse the next request of this action.
     pub(super) fn refuse(&self, action: &'static str, status: u16, code: &str) {
         self.fault(action, Fault::Instead(Ok(answer(super::model::refused(status, code, "because")))));
     }
 
-    /// The actions that were sent since the last question.
+    /// Returns the actions that were sent since the last call.
     pub(super) fn sent(&self) -> Vec<String> {
         self.bodies.take();
         self.sent.take().iter().map(|form| form["Action"].clone()).collect()
     }
 
-    /// The forms that were sent since the last question, as they were.
+    /// Returns the forms that were sent since the last call, unchanged.
     pub(super) fn bodies(&self) -> Vec<String> {
         self.sent.take();
         self.bodies.take()
@@ -143,7 +143,7 @@ impl World {
         self.with(&request.cluster, |machines| machines.create(request, USER_DATA))
     }
 
-    /// A create that ends.
+    /// Creates an instance, and fails the test for "in progress".
     pub(super) fn create(&self, request: &Request) -> Outcome<wit::Vm> {
         self.begin(request).map(|creation| match creation {
             Creation::Created(vm) => vm,
@@ -178,7 +178,7 @@ impl World {
         self.with(cluster, |machines| machines.list(cluster, token))
     }
 
-    /// What the operator writes into the plugin's settings.
+    /// Sets the plugin's settings.
     pub(super) fn configure(&self, settings: &Value) {
         *self.settings.borrow_mut() = settings.to_string();
     }
@@ -189,7 +189,7 @@ impl World {
     }
 }
 
-/// No answer, for this reason.
+/// Returns no answer, for this reason.
 pub(super) fn trouble(trouble: Trouble) -> Result<Answer, NoAnswer> {
     Err(NoAnswer { trouble, host: format!("ec2.{REGION}.amazonaws.com") })
 }
@@ -220,7 +220,7 @@ pub(super) fn spec() -> Value {
     })
 }
 
-/// The class with other fields at the top.
+/// Returns the class with other top-level fields.
 pub(super) fn spec_with(fields: Value) -> Value {
     let mut spec = spec();
     let Value::Object(fields) = fields else { panic!("an object") };
@@ -230,7 +230,7 @@ pub(super) fn spec_with(fields: Value) -> Value {
     spec
 }
 
-/// A request for the Machine with this number.
+/// Returns a request for the Machine with this number.
 pub(super) fn request(number: usize) -> Request {
     request_of(number, &spec())
 }
@@ -254,14 +254,14 @@ pub(super) fn request_of(number: usize, spec: &Value) -> Request {
     }
 }
 
-/// The same request after the host has stored the id.
+/// Returns the same request after the host has stored the id.
 pub(super) fn with_id(request: &Request, vm: &wit::Vm) -> Request {
     let mut request = request.clone();
     request.machine.provider_id = Some(vm.provider_id.clone());
     request
 }
 
-/// The same request after the host has stored what the driver wants to know.
+/// Returns the same request after the host has stored the driver's state.
 pub(super) fn with_state(request: &Request, state: Option<&String>) -> Request {
     let mut request = request.clone();
     request.machine.last_known_state = Some(state.expect("a state").clone());

@@ -1,4 +1,4 @@
-//! What classes may say.
+//! Classes that the driver accepts and refuses.
 
 use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn refused(spec: &Value, message: &str) {
     let error = read(&class(spec)).unwrap_err();
     assert_eq!((error.code, error.terminal), (Code::InvalidArgument, true));
     assert_eq!(error.message, message);
-    // What is refused here costs no request there.
+    // A class that is refused here causes no request in a create.
     let world = World::new();
     assert_eq!(world.create(&request_of(1, spec)).unwrap_err().message, message);
     assert_eq!(world.requests(), 0);

@@ -1,4 +1,4 @@
-//! A machine's life where nothing is in the way, and how many requests it takes.
+//! A machine's life without failures, and its number of requests.
 
 use jiff::SignedDuration;
 use machinist_sdk::driver::{Code, VmState};
@@ -89,7 +89,7 @@ fn the_end_of_a_vm_takes_three_requests_from_the_order_to_its_proof() {
     }
 }
 
-/// How long the cloud remembers a VM that is gone.
+/// The cloud's record of a VM that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SimTime {
     Kept,
@@ -128,7 +128,7 @@ fn a_deletion_takes_the_vm_and_its_volumes_and_may_be_repeated() {
     world.sent();
     world.delete(&request).unwrap();
     assert_eq!(world.requests(), 3);
-    // Also when not even a record is left.
+    // Also if not even a record is left.
     world.pass(SignedDuration::from_secs(60));
     world.delete(&request).unwrap();
     assert_eq!(world.live().len(), 1);
@@ -192,7 +192,7 @@ fn what_belongs_to_another_cluster_is_left_alone() {
     let vm = world.create(&theirs).unwrap();
     assert_eq!(world.status(&request(1)).unwrap_err().code, Code::NotFound);
     world.delete(&request(1)).unwrap();
-    // The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+    // The id leads to it: the control plane was moved, and both "there is none" and "it is removed" would be wrong.
     let known = with_id(&request(1), &vm);
     for refused in [world.status(&known).unwrap_err(), world.delete(&known).unwrap_err()] {
         assert_eq!(refused.code, Code::FailedPrecondition);

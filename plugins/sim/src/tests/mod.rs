@@ -1,4 +1,4 @@
-//! The driver against the cloud's model, without sockets and with a clock of its own.
+//! The driver against the cloud's model, without sockets and with a simulated clock.
 
 mod classes;
 mod life;

@@ -1,4 +1,4 @@
-//! What the driver makes of a cloud that refuses, lags, breaks and lies.
+//! The driver with a cloud that refuses, breaks and lies, and whose reads are stale.
 
 use jiff::SignedDuration;
 use machinist_sdk::driver::{Code, Failure, HttpAnswer, Page};
@@ -83,7 +83,7 @@ fn a_full_zone_leads_to_the_next_and_full_zones_to_exhaustion() {
     full(&["sim-1a"]);
     let vm = world.create(&request).unwrap();
     assert_eq!(vm.failure_domain.as_deref(), Some("sim-1b"));
-    // With room in the first zone again, the machine is still the one in the second.
+    // The first zone has room again, but the machine's VM is still the one in the second.
     full(&[]);
     assert_eq!(world.create(&request).unwrap().provider_id, vm.provider_id);
     assert_eq!(world.live().len(), 1);
@@ -173,7 +173,7 @@ fn a_proxy_s_page_of_nothing_is_no_proof_that_there_is_no_vm() {
     assert_eq!(world.delete(&request).unwrap_err().code, Code::Unavailable);
 }
 
-/// A host whose cloud answers the same to everything.
+/// A host whose cloud gives the same answer to every request.
 fn parrot(body: &'static str) -> MockHost<'static> {
     host(move |_| Ok(HttpAnswer { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() }))
 }

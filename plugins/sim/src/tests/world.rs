@@ -1,4 +1,4 @@
-//! A cloud, a clock that stands, and words for what tests do with them.
+//! A cloud, a fixed clock, and the functions that tests use.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -52,7 +52,7 @@ fn target(request: &HttpRequest) -> &str {
     request.url.strip_prefix(ENDPOINT).unwrap()
 }
 
-/// A host as the operator of the driver sets it up, with this in place of the cloud.
+/// A host with the settings of an operator, and a function as its cloud.
 pub(super) fn host(
     cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'static,
 ) -> MockHost<'static> {
@@ -74,26 +74,26 @@ impl World {
         Self { model, host }
     }
 
-    /// With another token in the Secret.
+    /// Sets another token in the Secret.
     pub(super) fn with_token(mut self, token: &str) -> Self {
         self.host = self.host.secret(TOKEN_KEY, token, &[Place::header("authorization")]);
         self
     }
 
-    /// With a cloud that keeps no idempotency keys.
+    /// Uses a cloud that keeps no idempotency keys.
     pub(super) fn without_keys(mut self) -> Self {
         let settings = json!({ "endpoint": ENDPOINT, "idempotencyKeys": false });
         self.host = self.host.settings(settings.to_string());
         self
     }
 
-    /// Faults as the admin API takes them.
+    /// Sets faults in the form of the admin API.
     pub(super) fn faults(&self, faults: Value) {
         let faults: Faults = serde_json::from_value(faults).unwrap();
         self.model.cloud.borrow_mut().set_faults(faults).unwrap();
     }
 
-    /// One rule for each call of a method on a path.
+    /// Sets one fault for each call of a method on a path.
     pub(super) fn fault(&self, method: &str, path: &str, effect: &Value) {
         self.faults(json!({ "rules": [{ "match": { "method": method, "path": path }, "effect": effect }] }));
     }
@@ -103,12 +103,12 @@ impl World {
         self.model.cloud.borrow_mut().advance(self.model.now.get());
     }
 
-    /// Long enough for whatever boots or shuts down.
+    /// Advances the clock until all VMs have booted or shut down.
     pub(super) fn settle(&self) {
         self.pass(SignedDuration::from_secs(5));
     }
 
-    /// What was sent since the last question.
+    /// Returns the requests since the last call of this function.
     pub(super) fn sent(&self) -> Vec<String> {
         let path = |request: &HttpRequest| {
             let path = target(request).split('?').next().unwrap();
@@ -119,17 +119,17 @@ impl World {
         sent
     }
 
-    /// How many requests were sent since the last question.
+    /// Returns the number of requests since the last call.
     pub(super) fn requests(&self) -> usize {
         self.sent().len()
     }
 
-    /// The messages of the log since what was sent was asked for.
+    /// Returns the messages of the log since the last call of `sent`.
     pub(super) fn notes(&self) -> Vec<String> {
         self.host.lines().into_iter().map(|line| line.message).collect()
     }
 
-    /// The VMs that work.
+    /// Returns the VMs that are not being deleted.
     pub(super) fn live(&self) -> Vec<VmView> {
         self.model.cloud.borrow().vms().filter(|vm| vm.state.is_live()).cloned().collect()
     }
@@ -138,7 +138,7 @@ impl World {
         self.model.cloud.borrow_mut().kill_vm(id, self.model.now.get()).unwrap();
     }
 
-    /// A call as somebody else makes it.
+    /// Calls the cloud's API as somebody else.
     pub(super) fn ask(&self, method: simcloud::Method, target: &str, body: &Value) -> Value {
         let request = simcloud::Request::new(method, target).with_token("sim-token").with_json(body).unwrap();
         let answer = self.model.cloud.borrow_mut().handle(&request, self.model.now.get());
@@ -154,7 +154,7 @@ impl World {
         self.host.driver()
     }
 
-    /// A create that ends.
+    /// Creates a VM, and fails the test for "in progress".
     pub(super) fn create(&self, request: &Request) -> Result<Vm, Failure> {
         self.driver().create(request).map(|creation| match creation {
             Creation::Created(vm) => vm,
@@ -178,7 +178,7 @@ impl World {
         self.driver().get_status(request)
     }
 
-    /// A deletion that ends.
+    /// Deletes a VM, and fails the test for "in progress".
     pub(super) fn delete(&self, request: &Request) -> Result<(), Failure> {
         self.driver().delete(request).map(|deletion| match deletion {
             Deletion::Deleted(_) => (),
@@ -199,7 +199,7 @@ pub(super) fn spec() -> Value {
     json!({ "zone": "sim-1a", "type": "sim.small", "image": "linux-1" })
 }
 
-/// A request for the Machine with this number.
+/// Returns a request for the Machine with this number.
 pub(super) fn request(number: usize) -> Request {
     request_of(number, &spec())
 }
@@ -208,7 +208,7 @@ pub(super) fn request_of(number: usize, spec: &Value) -> Request {
     mock::a_request(number, &class(spec))
 }
 
-/// The same request after the host has stored the id.
+/// Returns the same request after the host has stored the id.
 pub(super) fn with_id(request: &Request, vm: &Vm) -> Request {
     mock::with_id(request, &vm.provider_id)
 }

@@ -1,4 +1,4 @@
-//! Go: the compiler of Go, and a library that makes a component of what it compiles.
+//! Go: the Go compiler, and a library that makes a component of its module.
 
 use std::ffi::OsStr;
 use std::path::Path;

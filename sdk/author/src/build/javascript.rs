@@ -1,4 +1,4 @@
-//! JavaScript and TypeScript: the SDK's own tool, which lies in the project's packages.
+//! JavaScript and TypeScript: the SDK's own tool, from the project's packages.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -44,7 +44,7 @@ mod tests {
     fn packages_that_are_not_installed_are_named_with_the_command() {
         let folder = tempfile::tempdir().unwrap();
         let error = build(folder.path(), &folder.path().join("a.wasm")).unwrap_err().to_string();
-        // Where there is no Node.js, that comes first.
+        // Without Node.js, the error names Node.js first.
         let words = ["npm install --prefix", "https://nodejs.org", "apt-get install npm"];
         assert!(words.iter().any(|word| error.contains(word)), "{error}");
     }

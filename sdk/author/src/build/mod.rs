@@ -1,7 +1,7 @@
 //! From a project to a component, with the tools of its language.
 //!
-//! Before a tool is started it is looked whether all is there that it needs, so that what is missing is named with the command
-//! that mends it. The tools' own messages go to standard error as they come.
+//! Before it starts a tool, the build checks the tool's requirements, and names a missing one with the command that
+//! installs it. The tools' own messages are written to standard error.
 
 mod go;
 mod javascript;
@@ -15,75 +15,75 @@ use std::path::{Path, PathBuf};
 
 use crate::project::{self, Project};
 
-/// A component cannot be made.
+/// The reason why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder is no project.
+    /// The folder is not a project.
     #[error(transparent)]
     Project(#[from] project::Error),
-    /// Something is not installed.
+    /// A required tool is not installed.
     #[error("{what} is missing: {mend}")]
     Missing {
-        /// What.
+        /// The name of the tool.
         what: String,
-        /// The command that mends it.
+        /// The command that fixes it.
         mend: String,
     },
-    /// Something is too old.
+    /// A required tool is too old.
     #[error("{what} is needed, and here is {found}: {mend}")]
     TooOld {
-        /// What is needed.
+        /// The required version.
         what: String,
-        /// What is there.
+        /// The installed version.
         found: String,
-        /// The command that mends it.
+        /// The command that fixes it.
         mend: String,
     },
     /// A tool cannot be started.
     #[error("failed to start {program}")]
     Start {
-        /// Which.
+        /// The name of the program.
         program: String,
-        /// Why.
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
-    /// A tool said no.
+    /// A tool failed with an error.
     #[error("`{line}` failed: its messages are above")]
     Failed {
-        /// As it was started.
+        /// The command line that was started.
         line: String,
     },
-    /// What makes components of Go programs said no.
+    /// The library for Go programs failed.
     #[error("Go gives no component")]
     Go(#[source] go_component::Error),
-    /// A tool was content, and nothing is there.
+    /// A tool succeeded and wrote no component.
     #[error("`{line}` made no component: {mend}")]
     Nothing {
-        /// As it was started.
+        /// The command line that was started.
         line: String,
-        /// What to do.
+        /// The next step for the author.
         mend: String,
     },
     /// A file cannot be moved.
     #[error("failed to write {}", at.display())]
     Write {
-        /// Which.
+        /// The path of the file.
         at: PathBuf,
-        /// Why.
+        /// The cause of the error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Makes the component of the project in a folder. Answers where it is: `output`, or a file in the folder.
+/// Builds the component of the project in a folder. Returns its path: `output`, or a file in the folder.
 ///
 /// # Errors
-/// When the folder is no project, something is missing, or a tool fails.
+/// If the folder is not a project, a requirement is missing, or a tool fails.
 pub fn build(folder: &Path, output: Option<&Path>) -> Result<PathBuf, Error> {
     let project = project::look(folder)?;
     let output = output.map_or_else(|| folder.join(project.component()), Path::to_owned);
-    // Tools run in the project's folder, whatever the output is relative to.
+    // Tools run in the project's folder; `output` is relative to the current one.
     let output =
         std::path::absolute(&output).map_err(|source| Error::Write { at: output.clone(), source })?;
     match &project {

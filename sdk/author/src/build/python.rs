@@ -42,7 +42,7 @@ pub(super) fn build(folder: &Path, driver: &str, output: &Path) -> Result<(), Er
     run(with_sdk(&["-m", "machinist_sdk.build", driver, "-p", "."]).arg("-o").arg(output))
 }
 
-/// The project's own environment, else the one of the machine.
+/// Returns the project's own virtual environment, else the machine's Python.
 fn interpreter(folder: &Path) -> OsString {
     let own = folder.join(".venv/bin/python");
     match std::path::absolute(&own) {
@@ -51,7 +51,7 @@ fn interpreter(folder: &Path) -> OsString {
     }
 }
 
-/// Where the sources of requirements lie that are folders and not versions: they need not be installed.
+/// Returns the source folders of requirements that are folders and not versions: they need not be installed.
 fn checkouts(requirements: &str) -> Vec<PathBuf> {
     let lines = requirements.lines().map(str::trim);
     lines.filter(|line| line.starts_with('/')).map(|line| Path::new(line).join("src")).collect()
@@ -85,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(REQUIREMENTS), "machinist-sdk==0.1.0\n").unwrap();
         let error = build(folder.path(), "a:A", &folder.path().join("a.wasm")).unwrap_err().to_string();
-        // Where there is no Python, that comes first.
+        // Without Python, the error names Python first.
         let words = ["pip install -r requirements.txt", "apt-get install python3"];
         assert!(words.iter().any(|word| error.contains(word)), "{error}");
     }

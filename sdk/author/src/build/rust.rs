@@ -10,7 +10,7 @@ use super::Error;
 use super::tool::{Need, line, said};
 
 const TARGET: &str = "wasm32-wasip2";
-/// What the SDK is written for.
+/// The Rust version that the SDK requires.
 const RUST: Need = Need {
     name: "Rust",
     asks: "--version",
@@ -56,7 +56,7 @@ struct Message {
     filenames: Vec<PathBuf>,
 }
 
-/// The component among what cargo says that it made, of the crate with this manifest.
+/// Returns the component of the crate with this manifest, from cargo's messages.
 fn component(messages: &str, manifest: &Path) -> Option<PathBuf> {
     let real = manifest.canonicalize().ok();
     let same =

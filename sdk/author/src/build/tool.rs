@@ -1,4 +1,4 @@
-//! Starting the tools of a language.
+//! Starts the tools of a language.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,22 +7,22 @@ use std::process::{Command, Stdio};
 
 use super::{Error, version};
 
-/// What a language needs of a tool.
+/// The requirement of a tool.
 pub(super) struct Need {
-    /// As people call it.
+    /// The tool's name in messages.
     pub(super) name: &'static str,
-    /// What it is asked for its version.
+    /// The argument that prints its version.
     pub(super) asks: &'static str,
-    /// Major and minor version, at least.
+    /// The minimum major and minor version.
     pub(super) least: (u32, u32),
     /// The command that installs it.
     pub(super) install: &'static str,
-    /// The command that renews it.
+    /// The command that upgrades it.
     pub(super) renew: &'static str,
 }
 
 impl Need {
-    /// Asks the tool for its version.
+    /// Checks the version of the tool.
     pub(super) fn check(&self, program: &OsStr, folder: &Path) -> Result<(), Error> {
         let least = format!("{} {}.{} or later", self.name, self.least.0, self.least.1);
         let said = said(Command::new(program).arg(self.asks).current_dir(folder))?;
@@ -34,13 +34,13 @@ impl Need {
                 let found = said.lines().next().unwrap_or_default().to_owned();
                 Err(Error::TooOld { what: least, found, mend: self.renew.to_owned() })
             }
-            // What says nothing that is understood may work all the same.
+            // A tool with an unknown version format may work all the same.
             Some(_) | None => Ok(()),
         }
     }
 }
 
-/// What a command prints. `None`: there is no such program, or it does not work.
+/// Returns the output of a command. `None`: there is no such program, or it does not work.
 pub(super) fn said(command: &mut Command) -> Result<Option<String>, Error> {
     match command.stdin(Stdio::null()).stderr(Stdio::null()).output() {
         Ok(output) if output.status.success() => {
@@ -52,7 +52,7 @@ pub(super) fn said(command: &mut Command) -> Result<Option<String>, Error> {
     }
 }
 
-/// Runs a command to its end. What it prints goes to standard error, since standard output is the result's.
+/// Runs a command to its end. Its output is written to standard error, since standard output is for the result.
 pub(super) fn run(command: &mut Command) -> Result<(), Error> {
     let status = command.stdin(Stdio::null()).stdout(io::stderr()).status();
     match status {
@@ -62,7 +62,7 @@ pub(super) fn run(command: &mut Command) -> Result<(), Error> {
     }
 }
 
-/// A command as one would type it.
+/// Returns a command as a user types it.
 pub(super) fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let word = |word: &OsStr| {
@@ -81,7 +81,7 @@ mod tests {
     const NEED: Need =
         Need { name: "Tool", asks: "--version", least: (3, 2), install: "install it", renew: "renew it" };
 
-    /// A tool that prints this.
+    /// Creates a tool that prints this.
     fn tool(folder: &Path, prints: &str) -> std::path::PathBuf {
         use std::os::unix::fs::PermissionsExt as _;
         let path = folder.join("tool");

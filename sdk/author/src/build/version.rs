@@ -1,6 +1,6 @@
-//! Versions that tools say of themselves.
+//! Parses the versions that tools print.
 
-/// Major and minor number of the first version in a text: `rustc 1.95.0 (…)`, `go version go1.26.0 …`,
+/// Returns major and minor number of the first version in a text: `rustc 1.95.0 (…)`, `go version go1.26.0 …`,
 /// `v20.1.0`, `Python 3.11.2`.
 pub(super) fn first(text: &str) -> Option<(u32, u32)> {
     text.split_whitespace().find_map(|word| {

@@ -1,4 +1,4 @@
-//! From a folder with a Go program to a component.
+//! Builds a component from a folder with a Go program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use crate::contract::World;
 use crate::{compiler, encode, look};
 
-/// What is to be built.
+/// One build: its source and its target.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// The folder of package main, in which `component.Serve` is called.
+    /// The folder of package main, which calls `component.Serve`.
     pub folder: PathBuf,
-    /// The file that the component is written to.
+    /// The file to write the component to.
     pub component: PathBuf,
-    /// What the variable `version` of package main is set to. Absent: it keeps the value of the source.
+    /// The value of the variable `version` of package main. Absent: the value in the source.
     pub version: Option<String>,
     /// The command of Go: `go`, or a path.
     pub go: OsString,
 }
 
-/// What was built.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// What the component is.
+    /// The world of the component.
     pub world: World,
-    /// What `Describe` says.
+    /// The name that `Describe` returns.
     pub name: String,
-    /// What `Describe` says.
+    /// The version that `Describe` returns.
     pub version: String,
-    /// Size of the file.
+    /// The size of the file.
     pub bytes: u64,
 }
 
-/// Why there is no component.
+/// The reason why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The folder holds no Go module.
@@ -43,29 +43,29 @@ pub enum Error {
         "failed to start {go}: install Go 1.24 or later from https://go.dev/dl/, and put its bin folder into PATH"
     )]
     NoGo {
-        /// What was to be started.
+        /// The command.
         go: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The compiler, in its own words.
+    /// The compiler failed, with its own message.
     #[error("{doing} failed:\n{said}")]
     Go {
         /// The command.
         doing: &'static str,
-        /// What it printed.
+        /// The output of the command.
         said: String,
     },
-    /// Go has not noted what it may fetch.
+    /// go.sum lacks modules that Go may download.
     #[error("go.sum lacks modules that the program needs: run `go mod tidy` in {}\n{said}", folder.display())]
     NoSums {
         /// The folder of the program.
         folder: PathBuf,
-        /// What the compiler printed.
+        /// The compiler's output.
         said: String,
     },
-    /// The version is nothing that a flag of the linker can hold.
+    /// A linker flag cannot hold this version.
     #[error("{0:?} is no version: write a semantic version such as 0.1.0")]
     Version(String),
     /// The program serves nothing.
@@ -73,27 +73,28 @@ pub enum Error {
         "{0} serves nothing: call component.Serve in an init function of package main (not in main), with a driver or a policy"
     )]
     NothingServed(PathBuf),
-    /// What is served would be rejected.
+    /// The host would reject the driver or policy.
     #[error("{0}")]
     Unfit(String),
-    /// The module does not become a component.
+    /// The module cannot be made a component.
     #[error("failed to make a component of what Go compiled")]
     Encode(#[source] anyhow::Error),
     /// A file cannot be read or written.
     #[error("failed to {doing} {path}")]
     File {
-        /// Read, write and so on.
+        /// The action: read, write and so on.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl Build {
-    /// Looks at what is served natively, compiles it, and writes the component. The file is there whole or not at all.
+    /// Inspects the served driver or policy natively, compiles the program, and writes the component. The file is
+    /// complete or absent.
     pub fn run(&self) -> Result<Built, Error> {
         self.check()?;
         let drafts = tempfile::tempdir().map_err(|source| Error::File {
@@ -149,7 +150,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Drafts are private, and a component is a file like any other.
+/// Temporary files are private; a component has the permissions of an ordinary file.
 #[cfg(unix)]
 fn readable_for_all(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::build::Error;
 
-/// Without tables of symbols: a component is a third smaller, and panics still name their place.
+/// Omits symbol tables: a component is a third smaller, and panics still name their place.
 const SMALL: &str = "-s -w";
 
 pub(crate) struct Compiler<'a> {
@@ -16,15 +16,15 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// A program for this machine.
+    /// Compiles a program for this machine.
     pub(crate) fn native(&self, program: &Path) -> Result<(), Error> {
         let mut command = self.command(program);
-        // Whatever the user's shell builds for, this one has to run here; and no C compiler is needed.
+        // The program must run on this machine, whatever target the user's shell sets; it needs no C compiler.
         command.env_remove("GOOS").env_remove("GOARCH").env("CGO_ENABLED", "0").arg(".");
         self.run(command, "go build")
     }
 
-    /// A module for the component.
+    /// Compiles a module for the component.
     pub(crate) fn module(&self, module: &Path) -> Result<(), Error> {
         let mut command = self.command(module);
         command.env("GOOS", "wasip1").env("GOARCH", "wasm").arg("-buildmode=c-shared").arg(".");
@@ -34,7 +34,7 @@ impl Compiler<'_> {
     fn command(&self, output: &Path) -> Command {
         let version = self.version.map(|version| format!(" -X main.version={version}")).unwrap_or_default();
         let mut command = Command::new(self.go);
-        // Two builds of the same sources are the same bytes, wherever they lie.
+        // Two builds of the same sources are the same bytes, in any folder.
         command.current_dir(self.folder).args(["build", "-trimpath", "-buildvcs=false"]);
         command.arg(format!("-ldflags={SMALL}{version}")).arg("-o").arg(output);
         command
@@ -50,7 +50,7 @@ impl Compiler<'_> {
         let said =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let said = said.trim().to_owned();
-        // Go's own advice is to get the program itself, which helps nobody.
+        // Go's own advice is to get the program itself, which does not help.
         if said.contains("missing go.sum entry") {
             return Err(Error::NoSums { folder: self.folder.to_owned(), said });
         }

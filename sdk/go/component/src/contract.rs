@@ -1,4 +1,4 @@
-//! The contract's texts, as they are compiled in, and its worlds.
+//! The contract's files, compiled in, and its worlds.
 
 use wit_parser::{Resolve, UnresolvedPackageGroup, WorldId};
 
@@ -24,19 +24,19 @@ const PROVIDER: Sources = sources![
 ];
 const POLICY: Sources = sources!["policy/0.1.0/policy.wit", "policy/0.1.0/deps/machinist-host.wit"];
 
-/// What a component can be.
+/// The world of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
     /// A driver without optional interfaces.
     Provider,
-    /// A driver that starts VMs anew.
+    /// A driver that can restart VMs.
     FullProvider,
     /// A health policy.
     HealthPolicy,
 }
 
 impl World {
-    /// Its name in the contract.
+    /// Returns the world's name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Provider => "provider",
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// The contract with this world in it. Fails only when the contract's texts do not fit together.
+    /// Parses the contract of this world. Fails only if the contract's files do not fit together.
     pub(crate) fn resolve(self) -> anyhow::Result<(Resolve, WorldId)> {
         let sources = match self {
             Self::Provider | Self::FullProvider => PROVIDER,

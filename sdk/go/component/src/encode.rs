@@ -8,7 +8,7 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
 use crate::contract::World;
 
-/// The component of what Go compiled. Exports that the world does not have are left out.
+/// Makes a component of the compiled module. Omits exports that the world does not have.
 pub(crate) fn component(module: &[u8], world: World) -> Result<Vec<u8>> {
     let (resolve, id) = world.resolve()?;
     let mut module = module.to_vec();

@@ -1,13 +1,13 @@
-//! Components of Go programs: bindings from the contract, and a component from what the Go compiler gives.
+//! Components of Go programs: bindings from the contract, and a component from the Go compiler's module.
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | what does the contract say | `contract` |
-//! | which Go code is made of it | [`bindings`] |
-//! | how is a component made of a folder | [`Build`] |
-//! | what is served there: a driver or a policy | `look` |
-//! | how does the Go compiler run | `compiler` |
-//! | how does its module become a component | `encode` |
+//! | the contract's files | `contract` |
+//! | the Go code generated from them | [`bindings`] |
+//! | from a folder to a component | [`Build`] |
+//! | the served driver or policy | `look` |
+//! | the Go compiler | `compiler` |
+//! | from a module to a component | `encode` |
 
 mod build;
 mod compiler;

@@ -1,4 +1,5 @@
-//! What a program serves, by its own word: it is run natively, which takes no time beside compiling it for WebAssembly.
+//! Asks a program which driver or policy it serves. The program runs natively, which takes no time compared with the
+//! compilation for WebAssembly.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use crate::contract::World;
 /// As in `internal/look` of the SDK.
 const VARIABLE: &str = "MACHINIST_LOOK";
 
-/// What is served.
+/// The served driver or policy.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) world: World,
@@ -32,7 +33,7 @@ struct Report {
     reboots: bool,
 }
 
-/// Runs the program and reads what it says.
+/// Runs the program and reads its report.
 pub(crate) fn at(program: &Path, folder: &Path) -> Result<Seen, Error> {
     let output = Command::new(program).env(VARIABLE, "1").output().map_err(|source| Error::File {
         doing: "run",
@@ -47,7 +48,7 @@ pub(crate) fn at(program: &Path, folder: &Path) -> Result<Seen, Error> {
 }
 
 fn seen(said: &str, folder: &Path) -> Result<Seen, Error> {
-    // An init function may print before.
+    // An init function may print other lines before.
     let Some(report) = said.lines().last().and_then(|line| serde_json::from_str::<Report>(line).ok()) else {
         return Err(Error::NothingServed(folder.to_owned()));
     };

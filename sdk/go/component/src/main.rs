@@ -1,4 +1,4 @@
-//! What the SDK for Go is made with: its bindings, and components.
+//! Generates the bindings of the SDK for Go, and builds components.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 use go_component::{Build, bindings};
 
-/// Makes components of Go programs, and the bindings of the SDK for Go
+/// Builds components of Go programs, and generates the bindings of the SDK for Go
 #[derive(Parser)]
 #[command(name = "go-component", disable_help_subcommand = true)]
 struct Arguments {
@@ -19,21 +19,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes a component of the Go program in a folder
+    /// Builds a component from the Go program in a folder
     Build {
-        /// The folder of package main, in which component.Serve is called
+        /// The folder of package main, which calls component.Serve
         folder: PathBuf,
-        /// The file that the component is written to
+        /// The file to write the component to
         #[arg(short, long, value_name = "FILE.wasm")]
         output: PathBuf,
-        /// What the variable `version` of package main is set to
+        /// The value of the variable `version` of package main
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
         /// The command of Go
         #[arg(long, default_value = "go", value_name = "COMMAND")]
         go: OsString,
     },
-    /// Writes the generated code of the SDK anew
+    /// Generates the bindings of the SDK
     Bindings {
         /// The folder of the SDK
         #[arg(default_value = "sdk/go")]
@@ -73,7 +73,7 @@ fn write(sdk: &Path) -> Result<()> {
     ensure!(sdk.join("go.mod").is_file(), "{} is not the folder of the SDK: it has no go.mod", sdk.display());
     let root = sdk.join("internal/bindings");
     let files = bindings::generate()?;
-    // What is not generated any more goes.
+    // Removes files that are no longer generated.
     if root.exists() {
         std::fs::remove_dir_all(&root).with_context(|| format!("failed to empty {}", root.display()))?;
     }

@@ -1,4 +1,4 @@
-//! What is checked in is what the contract gives.
+//! The committed bindings are those of the contract.
 
 use std::collections::BTreeMap;
 use std::fs;

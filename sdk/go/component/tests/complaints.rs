@@ -1,4 +1,4 @@
-//! What is missing or wrong is said, with what to do. Components that are made are tested by the plugin host.
+//! Errors name the problem and what to do. The plugin host's tests cover the components.
 
 use std::fs;
 use std::path::Path;

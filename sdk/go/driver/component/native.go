@@ -9,7 +9,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// What a driver has of the world while a tool asks it who it is.
+// The world of a driver while a tool calls Describe natively.
 type native struct{}
 
 func (native) Exchange(_ driver.HTTPRequest, url driver.URL, _ driver.Limits) (*driver.HTTPAnswer, error) {

@@ -1,12 +1,12 @@
 //go:build !wasip1
 
-// Package component makes a driver the one that a component serves:
+// Package component registers the driver that a component serves:
 //
 //	func init() { component.Serve(mydriver.Driver{}) }
 //
 //	func main() {}
 //
-// It has to be an init function: the host of a component does not call main.
+// Use an init function: the host of a component does not call main.
 package component
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/look"
 )
 
-// Serve makes the driver the one that the component serves. Natively it does nothing, but for tools that look at the driver.
+// Serve registers the driver. Natively it only answers tools that inspect the driver.
 func Serve(served driver.Driver) {
 	look.At(func() look.Report {
 		report := look.Report{Kind: "driver"}

@@ -1,4 +1,4 @@
-// Package component makes a driver the one that a component serves.
+// Package component registers the driver that a component serves.
 package component
 
 import (
@@ -9,5 +9,5 @@ import (
 	_ "github.com/machinist-dev/machinist/sdk/go/internal/bindings/provider/wit_exports"
 )
 
-// Serve makes the driver the one that the component serves. Call it in an init function.
+// Serve registers the driver. Call it in an init function.
 func Serve(served driver.Driver) { provider.Serve(served) }

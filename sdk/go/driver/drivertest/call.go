@@ -9,7 +9,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/logging"
 )
 
-// What the host lets through.
+// The host's limits of a request.
 const (
 	requestBytes    = 1 << 20
 	answerBytes     = 4 << 20
@@ -112,10 +112,10 @@ func (of *call) Remaining() time.Duration {
 
 func (of *call) Log() *slog.Logger { return of.log }
 
-// Enabled is for the log.
+// Enabled implements the log.
 func (of *call) Enabled(logging.Level) bool { return true }
 
-// Emit is for the log.
+// Emit implements the log.
 func (of *call) Emit(level logging.Level, message string, fields []logging.Field) {
 	if of.lines++; of.lines > logLines {
 		return

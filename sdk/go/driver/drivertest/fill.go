@@ -13,12 +13,12 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// A placeholder stands where its secret may not travel.
+// A placeholder is at a place that its secret may not have.
 var errDenied = errors.New("denied")
 
 const tokenBytes = len(prefix) + 25
 
-// The request as the cloud sees it.
+// fill returns the request as the cloud sees it.
 func (of *vault) fill(request driver.HTTPRequest, url driver.URL) (driver.HTTPRequest, error) {
 	filled := driver.HTTPRequest{Method: request.Method, URL: request.URL, Header: driver.Header{}}
 	if strings.Contains(url.PathWithQuery, prefix) || strings.Contains(url.Authority, prefix) {
@@ -114,7 +114,7 @@ func (of *vault) filledJSON(value any, pointer string) (any, error) {
 			return nil, err
 		}
 		var text string
-		// Otherwise the value would break out of the string: another encoding is needed.
+		// Otherwise the value would break out of the string: it needs another encoding.
 		if json.Unmarshal([]byte(`"`+string(inside)+`"`), &text) != nil {
 			return nil, errDenied
 		}
@@ -123,7 +123,7 @@ func (of *vault) filledJSON(value any, pointer string) (any, error) {
 	return value, nil
 }
 
-// The text with values for its placeholders.
+// filled replaces the placeholders of a text by values.
 func (of *vault) filled(text []byte, at Place) ([]byte, error) {
 	var filled []byte
 	for {

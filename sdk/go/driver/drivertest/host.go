@@ -1,6 +1,7 @@
 // Package drivertest has a mock host for drivers: unit tests without WebAssembly and without a cloud.
 //
-// Calls go the way that they go in a component, with the same mapping of errors and panics and the same checks of answers.
+// Calls take the same path as in a component, with the same mapping of errors and panics and the same checks of
+// answers.
 package drivertest
 
 import (
@@ -11,32 +12,33 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/drivercalls"
 )
 
-// Host hosts the calls of a driver, as a plugin's operator set it up.
+// Host hosts the calls of a driver, with the settings of an operator.
 type Host struct {
 	// Cloud answers the requests, in which the secrets are filled in.
 	Cloud Cloud
 	// Secrets are the values of the MachineClass's Secret.
 	Secrets map[string]string
-	// UserData is what the machine gets at boot; empty for none.
+	// UserData is the machine's data at boot; empty for none.
 	UserData string
-	// Places say where each secret may travel, as `secrets` in grants does.
+	// Places name the granted places of each secret, like `secrets` in grants.
 	Places map[string][]Place
-	// Revealed are keys that the operator granted to reveal.
+	// Revealed are keys for which the operator granted `reveal`.
 	Revealed []string
-	// Settings of the plugin; empty is `{}`.
+	// Settings of the plugin; empty means `{}`.
 	Settings string
-	// Remaining time of each call; zero is five minutes. A cloud that takes its time takes it from here.
+	// Remaining is the time left for each call; zero means five minutes. A fake cloud reduces it to simulate time that
+	// passes.
 	Remaining time.Duration
 
-	// Sent are requests as the driver made them, with placeholders.
+	// Sent holds the requests as the driver made them, with placeholders.
 	Sent []driver.HTTPRequest
-	// Seen are those that the cloud saw, with secrets.
+	// Seen holds the requests as the cloud saw them, with secrets.
 	Seen []driver.HTTPRequest
 	// Lines of the log.
 	Lines []Line
 }
 
-// Cloud is what answers a request: an answer, or an error, which a *driver.NoAnswer or a driver.Trouble (by Silence) is.
+// Cloud answers requests, with an answer or an error. Silence makes the error of a driver.Trouble.
 type Cloud interface {
 	Answer(request driver.HTTPRequest) (*driver.HTTPAnswer, error)
 }
@@ -49,14 +51,14 @@ func (cloud Function) Answer(request driver.HTTPRequest) (*driver.HTTPAnswer, er
 	return cloud(request)
 }
 
-// Line is one of the log.
+// Line is a line of the log.
 type Line struct {
 	Level   slog.Level
 	Message string
 	Fields  map[string]string
 }
 
-// Place is where a secret may travel: one of the three.
+// Place is a place of a secret: one of the three fields.
 type Place struct {
 	// Header is a name, in any case.
 	Header string
@@ -66,10 +68,10 @@ type Place struct {
 	Form string
 }
 
-// About is the answer of Describe, with what the driver offers by its methods.
+// About is the answer of Describe, with the calls that the driver's methods offer.
 type About = drivercalls.About
 
-// Serve hosts this driver. Panics when a method looks like one of the contract and is none.
+// Serve hosts this driver. Panics if a method has a name of the contract and another signature.
 func (host *Host) Serve(served driver.Driver) *Calls {
 	if err := drivercalls.CheckMethods(served); err != nil {
 		panic(err.Error())
@@ -86,55 +88,55 @@ func (host *Host) Messages() []string {
 	return messages
 }
 
-// Calls are those of the host. Each has placeholders of its own. An error is a *driver.Error.
+// Calls are the calls of the host. Each has placeholders of its own. An error is a *driver.Error.
 type Calls struct{ calls drivercalls.Calls }
 
-// Describe panics when the driver does.
+// Describe panics if the driver does.
 func (of *Calls) Describe() About { return of.calls.Describe() }
 
-// ValidateClass answers warnings.
+// ValidateClass returns warnings.
 func (of *Calls) ValidateClass(class driver.Class) ([]string, error) {
 	warnings, err := of.calls.ValidateClass(class)
 	return warnings, orNil(err)
 }
 
-// Create answers a VM or Progress.
+// Create returns a VM or Progress.
 func (of *Calls) Create(request driver.Request) (driver.Creation, error) {
 	created, err := of.calls.Create(request)
 	return created, orNil(err)
 }
 
-// Initialize answers the VM.
+// Initialize returns the VM.
 func (of *Calls) Initialize(request driver.Request) (driver.VM, error) {
 	vm, err := of.calls.Initialize(request)
 	return vm, orNil(err)
 }
 
-// Delete answers Deleted or Progress.
+// Delete returns Deleted or Progress.
 func (of *Calls) Delete(request driver.Request) (driver.Deletion, error) {
 	deleted, err := of.calls.Delete(request)
 	return deleted, orNil(err)
 }
 
-// GetStatus answers the VM.
+// GetStatus returns the VM.
 func (of *Calls) GetStatus(request driver.Request) (driver.VM, error) {
 	vm, err := of.calls.GetStatus(request)
 	return vm, orNil(err)
 }
 
-// List answers a page.
+// List returns a page.
 func (of *Calls) List(class driver.Class, cluster, token string) (driver.Page, error) {
 	page, err := of.calls.List(class, cluster, token)
 	return page, orNil(err)
 }
 
-// GetVolumeIDs answers one entry for each spec.
+// GetVolumeIDs returns one entry for each spec.
 func (of *Calls) GetVolumeIDs(specs []string) ([]string, error) {
 	ids, err := of.calls.GetVolumeIDs(specs)
 	return ids, orNil(err)
 }
 
-// Reboot answers nothing.
+// Reboot returns nil for success.
 func (of *Calls) Reboot(request driver.Request) error { return orNil(of.calls.Reboot(request)) }
 
 // A nil pointer in an error is not nil.

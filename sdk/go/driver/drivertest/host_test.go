@@ -11,7 +11,7 @@ import (
 
 const value = "s3cret-token"
 
-// Sends what a test makes of a placeholder.
+// Sends the request that a test makes of a placeholder.
 type sender struct {
 	send func(*driver.Host) error
 }

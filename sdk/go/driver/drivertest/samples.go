@@ -8,7 +8,8 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// Answers is a cloud that gives these in their order: *driver.HTTPAnswer, or a driver.Trouble for a request without one.
+// Answers is a cloud that gives these answers in order: *driver.HTTPAnswer, or a driver.Trouble for a request without
+// one.
 func Answers(answers ...any) Cloud {
 	return Function(func(request driver.HTTPRequest) (*driver.HTTPAnswer, error) {
 		if len(answers) == 0 {
@@ -30,7 +31,7 @@ func Answers(answers ...any) Cloud {
 // Silence is the error of a cloud that gives no answer.
 func Silence(trouble driver.Trouble) error { return &driver.NoAnswer{Trouble: trouble} }
 
-// JSON is an answer with JSON. Headers come as names and values in turn.
+// JSON returns an answer with a JSON body. Headers are names and values in turn.
 func JSON(status int, value any, headers ...string) *driver.HTTPAnswer {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -43,7 +44,7 @@ func JSON(status int, value any, headers ...string) *driver.HTTPAnswer {
 	return answer
 }
 
-// Class is a MachineClass with this `providerSpec`: a string is taken as it is, anything else as JSON.
+// Class returns a MachineClass with this `providerSpec`: a string unchanged, anything else as JSON.
 func Class(provider string, spec any, zones ...string) driver.Class {
 	text, isText := spec.(string)
 	if !isText {
@@ -56,7 +57,7 @@ func Class(provider string, spec any, zones ...string) driver.Class {
 	return driver.Class{Name: "small", Provider: provider, Spec: text, Zones: zones}
 }
 
-// Request is for the Machine with this number, in cluster c1.
+// Request returns the request for the Machine with this number, in cluster c1.
 func Request(number int, class driver.Class) driver.Request {
 	return driver.Request{
 		Machine: driver.Machine{

@@ -20,7 +20,7 @@ const (
 	placeholdersPerCall     = 256
 	encodingsPerPlaceholder = 4
 	prefixBytes             = 64
-	// Shorter values are not taken out of answers.
+	// Answers keep values that are shorter.
 	scrubbedFromBytes = 8
 )
 
@@ -66,7 +66,7 @@ func (of *vault) keys() []string {
 	return keys
 }
 
-// What comes back, without the values in the spellings that clouds echo.
+// scrub removes the values from an answer, in all spellings that clouds use.
 func (of *vault) scrub(content []byte) []byte {
 	var spellings [][]byte
 	for key, value := range of.values {
@@ -102,7 +102,7 @@ func spellingsOf(value []byte) [][]byte {
 	}
 }
 
-// The inside of a JSON string.
+// jsonEscaped returns the inside of a JSON string.
 func jsonEscaped(text string) string {
 	var written bytes.Buffer
 	encoder := json.NewEncoder(&written)

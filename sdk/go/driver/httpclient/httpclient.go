@@ -1,8 +1,8 @@
-// Package httpclient sends requests of net/http over the host, for clients of clouds that take an http.RoundTripper or an
-// *http.Client.
+// Package httpclient sends requests of net/http through the host, for client libraries of clouds that accept an
+// http.RoundTripper or an *http.Client.
 //
-// Placeholders of secrets go into header values and bodies, as with driver.Host. It costs a component some megabytes: whoever writes the
-// calls of a cloud by hand uses driver.Host alone.
+// Put placeholders of secrets into header values and bodies, as with driver.Host. The package costs a component some
+// megabytes: if you write the calls of a cloud by hand, use driver.Host alone.
 package httpclient
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// New is a client that follows no redirect: a request goes where the operator granted it, and nowhere else. Its errors wrap a
-// *driver.NoAnswer, as those of driver.Host.Send do, and Attempt.NoAnswer takes them.
+// New returns a client that follows no redirect: a request is sent only where the operator granted it. Its errors wrap
+// a *driver.NoAnswer, like those of driver.Host.Send; Attempt.NoAnswer accepts them.
 func New(host *driver.Host) *http.Client {
 	return &http.Client{
 		Transport:     Transport(host, driver.Limits{}),
@@ -25,7 +25,7 @@ func New(host *driver.Host) *http.Client {
 	}
 }
 
-// Transport is the way through the host. The limits are for each request.
+// Transport returns a round tripper through the host. The limits are for each request.
 func Transport(host *driver.Host, limits driver.Limits) http.RoundTripper {
 	return transport{host, limits}
 }
@@ -35,7 +35,8 @@ type transport struct {
 	limits driver.Limits
 }
 
-// RoundTrip sends the whole body and waits for the whole answer. A context that has ended stops it before, not in between.
+// RoundTrip sends the complete body and waits for the complete answer. A context that has ended stops it before, not in
+// between.
 func (of transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, err := bodyOf(request)
 	if err != nil {
@@ -69,7 +70,7 @@ func (of transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A RoundTripper closes the body, whatever happens.
+// A RoundTripper must close the body in each case.
 func bodyOf(request *http.Request) ([]byte, error) {
 	if request.Body == nil {
 		return nil, nil
@@ -82,7 +83,7 @@ func bodyOf(request *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// Without what is for browsers alone. The default port says nothing.
+// urlOf omits the parts that only browsers use, and the default port.
 func urlOf(request *http.Request) string {
 	url := *request.URL
 	url.Fragment, url.RawFragment = "", ""

@@ -12,7 +12,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver/httpclient"
 )
 
-// Creates by a client of net/http.
+// Creates a VM with a client of net/http.
 type client struct {
 	use func(*http.Client, string) error
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/examples/driver-sim/sim"
 )
 
-// Set by the build where another version is wanted.
+// The build sets another version.
 var version = "0.1.0"
 
 func init() { component.Serve(sim.Driver{Version: version}) }

@@ -1,4 +1,4 @@
-// Package blame says where a panic comes from.
+// Package blame finds the place of a panic.
 package blame
 
 import (
@@ -10,12 +10,13 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/text"
 )
 
-// Panic is what was recovered, and the place: the file's name without its folders. Call it in the deferred function itself.
+// Panic returns the recovered value, and the place: the file's name without its folders. Call it in the deferred
+// function itself.
 func Panic(recovered any) string {
 	return text.Quoted(fmt.Sprint(recovered)) + place()
 }
 
-// The first function below the runtime's own, behind the one that panicked.
+// place returns the first function below the runtime's own, after the one that panicked.
 func place() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])

@@ -1,6 +1,7 @@
-// Package drivercalls answers the calls of the host with an author's driver: the same in a component and in a native test.
+// Package drivercalls answers the calls of the host with an author's driver: the same in a component and in a native
+// test.
 //
-// Whatever goes wrong in the author's code comes out as a *driver.Error, so that no mistake ends in a trap.
+// Every mistake in the author's code becomes a *driver.Error, so no mistake ends in a trap.
 package drivercalls
 
 import (
@@ -15,13 +16,13 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/text"
 )
 
-// Calls is a driver, and what opens the host for each call by the call's name.
+// Calls holds a driver, and a function that opens the host for each call by the call's name.
 type Calls struct {
 	Driver driver.Driver
 	Open   func(call string) driver.Backend
 }
 
-// About is the answer of Describe, with what the driver offers.
+// About is the answer of Describe, with the calls that the driver offers.
 type About struct {
 	driver.About
 	Offers Offers
@@ -29,10 +30,10 @@ type About struct {
 
 var checkMethods = func(driver.Driver) error { return nil }
 
-// One call, for the errors of it.
+// One call, with the facts that its errors need.
 type call struct {
 	name string
-	// When it breaks, nobody knows how far it came.
+	// True if a broken call may have changed the cloud.
 	changes bool
 	backend driver.Backend
 	host    *driver.Host
@@ -48,7 +49,7 @@ func (calls *Calls) online(name string, changes bool) call {
 	return call{name, changes, backend, driver.NewHost(backend)}
 }
 
-// Describe panics when the author's code does: the host learns of it before the version serves.
+// Describe panics if the author's code does: the host then rejects the version before it serves.
 func (calls *Calls) Describe() About {
 	if err := checkMethods(calls.Driver); err != nil {
 		panic(err.Error())
@@ -60,28 +61,28 @@ func (calls *Calls) Describe() About {
 	return About{about, OffersOf(calls.Driver)}
 }
 
-// ValidateClass answers warnings.
+// ValidateClass returns warnings.
 func (calls *Calls) ValidateClass(class driver.Class) ([]string, *driver.Error) {
 	return run(calls.offline("ValidateClass"), func(host *driver.Host) ([]string, error) {
 		return calls.Driver.ValidateClass(host, class)
 	})
 }
 
-// Create answers a VM or Progress.
+// Create returns a VM or Progress.
 func (calls *Calls) Create(request driver.Request) (driver.Creation, *driver.Error) {
 	return run(calls.online("Create", true), func(host *driver.Host) (driver.Creation, error) {
 		return calls.Driver.Create(host, request)
 	})
 }
 
-// Delete answers Deleted or Progress.
+// Delete returns Deleted or Progress.
 func (calls *Calls) Delete(request driver.Request) (driver.Deletion, *driver.Error) {
 	return run(calls.online("Delete", true), func(host *driver.Host) (driver.Deletion, error) {
 		return calls.Driver.Delete(host, request)
 	})
 }
 
-// Initialize answers the VM.
+// Initialize returns the VM.
 func (calls *Calls) Initialize(request driver.Request) (driver.VM, *driver.Error) {
 	served, offered := calls.Driver.(driver.Initializer)
 	if !offered {
@@ -92,7 +93,7 @@ func (calls *Calls) Initialize(request driver.Request) (driver.VM, *driver.Error
 	})
 }
 
-// GetStatus answers the VM.
+// GetStatus returns the VM.
 func (calls *Calls) GetStatus(request driver.Request) (driver.VM, *driver.Error) {
 	served, offered := calls.Driver.(driver.StatusGetter)
 	if !offered {
@@ -103,7 +104,7 @@ func (calls *Calls) GetStatus(request driver.Request) (driver.VM, *driver.Error)
 	})
 }
 
-// List answers a page.
+// List returns a page.
 func (calls *Calls) List(class driver.Class, cluster, token string) (driver.Page, *driver.Error) {
 	served, offered := calls.Driver.(driver.Lister)
 	if !offered {
@@ -114,7 +115,7 @@ func (calls *Calls) List(class driver.Class, cluster, token string) (driver.Page
 	})
 }
 
-// GetVolumeIDs answers one entry for each spec.
+// GetVolumeIDs returns one entry for each spec.
 func (calls *Calls) GetVolumeIDs(specs []string) ([]string, *driver.Error) {
 	served, offered := calls.Driver.(driver.VolumeIdentifier)
 	if !offered {
@@ -130,7 +131,7 @@ func (calls *Calls) GetVolumeIDs(specs []string) ([]string, *driver.Error) {
 	return ids, err
 }
 
-// Reboot answers nothing.
+// Reboot returns nil for success.
 func (calls *Calls) Reboot(request driver.Request) *driver.Error {
 	served, offered := calls.Driver.(driver.Rebooter)
 	if !offered {
@@ -146,7 +147,7 @@ func notOffered(name string) *driver.Error {
 	return driver.Failed(driver.Unimplemented, "this driver does not offer "+name)
 }
 
-// Runs the author's code, and turns whatever it does into an answer or an error.
+// run runs the author's code, and turns each result, error or panic into an answer or an error.
 func run[Answer any](of call, code func(*driver.Host) (Answer, error)) (answer Answer, failure *driver.Error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
@@ -169,7 +170,7 @@ func (of call) internal(message string) *driver.Error {
 	return &driver.Error{Code: driver.Internal, Message: message, MayHaveHappened: of.changes}
 }
 
-// What an error means. One that wraps a *driver.Error keeps its own words.
+// failure converts an error. One that wraps a *driver.Error keeps its own text.
 func (of call) failure(err error) *driver.Error {
 	var said *driver.Error
 	var none *driver.NoAnswer
@@ -198,7 +199,7 @@ func isNil(err error) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// The error, unless the host cannot take it as it is.
+// sound returns the error, or another one if the contract cannot represent it.
 func (of call) sound(failure *driver.Error) *driver.Error {
 	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD")
 	if err := shape.Check(*failure, "the error of "+of.name); err != nil {

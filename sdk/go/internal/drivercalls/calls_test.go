@@ -12,7 +12,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/drivercalls"
 )
 
-// Answers what a test wants.
+// Returns the answers that a test sets.
 type puppet struct {
 	create func(*driver.Host) (driver.Creation, error)
 	status func(*driver.Host) (driver.VM, error)
@@ -156,7 +156,7 @@ func TestADriverOffersWhatItHasMethodsFor(test *testing.T) {
 	}
 }
 
-// Methods that look like the contract's.
+// Methods with names of the contract and other signatures.
 type misshapen struct{ puppet }
 
 func (misshapen) Reboot(driver.Request) error { return nil }

@@ -9,11 +9,11 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// Not in a component: who looks at methods one by one keeps the linker from leaving any of them out, which doubles its size. The tool
-// that makes the component looks before.
+// Not in a component: enumerating methods keeps the linker from omitting any of them, which doubles the size. The build
+// tool checks them before.
 func init() { checkMethods = CheckMethods }
 
-// Methods that a driver may have, by interface.
+// Optional methods of a driver, by interface.
 var optional = []reflect.Type{
 	reflect.TypeFor[driver.StatusGetter](),
 	reflect.TypeFor[driver.Initializer](),
@@ -22,14 +22,14 @@ var optional = []reflect.Type{
 	reflect.TypeFor[driver.Rebooter](),
 }
 
-// Names that somebody could take for those of the contract, and what is meant.
+// Names that could be mistaken for those of the contract, and the right names.
 var slips = map[string]string{
 	"Status": "GetStatus", "GetMachineStatus": "GetStatus", "InitializeMachine": "Initialize", "Init": "Initialize",
 	"ListMachines": "List", "VolumeIDs": "GetVolumeIDs", "GetVolumeIds": "GetVolumeIDs", "RebootMachine": "Reboot",
 	"Restart": "Reboot",
 }
 
-// CheckMethods finds methods that look like those of an optional interface and are none, which the compiler passes over.
+// CheckMethods finds methods with the name of an optional one and another signature, which the compiler ignores.
 func CheckMethods(served driver.Driver) error {
 	if served == nil {
 		return fmt.Errorf("the driver is nil")
@@ -37,7 +37,7 @@ func CheckMethods(served driver.Driver) error {
 	of := reflect.TypeOf(served)
 	methods := of
 	if of.Kind() != reflect.Pointer {
-		// Those of the pointer are there too, but not called.
+		// The pointer's methods exist too, but nobody calls them.
 		methods = reflect.PointerTo(of)
 	}
 	for _, wanted := range optional {

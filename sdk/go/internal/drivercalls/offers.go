@@ -2,12 +2,12 @@ package drivercalls
 
 import "github.com/machinist-dev/machinist/sdk/go/driver"
 
-// Offers says which optional calls a driver has.
+// Offers lists the optional calls of a driver.
 type Offers struct {
 	Status, Initialize, Listing, VolumeIDs, Reboot bool
 }
 
-// OffersOf looks at the driver's methods.
+// OffersOf inspects the driver's methods.
 func OffersOf(served driver.Driver) Offers {
 	var offers Offers
 	_, offers.Status = served.(driver.StatusGetter)

@@ -1,4 +1,4 @@
-// Package logging makes lines of the host's log of records of log/slog.
+// Package logging converts records of log/slog to lines of the host's log.
 package logging
 
 import (
@@ -10,7 +10,7 @@ import (
 // Trace is below Debug.
 const Trace = slog.LevelDebug - 4
 
-// Level of the contract, in its order.
+// Level is a level of the contract, in its order.
 type Level uint8
 
 // The levels of the contract.
@@ -22,16 +22,16 @@ const (
 	LevelError
 )
 
-// Field is what varies in a line.
+// Field is a value that varies in a line.
 type Field struct{ Name, Value string }
 
-// Sink takes lines.
+// Sink receives lines.
 type Sink interface {
 	Enabled(level Level) bool
 	Emit(level Level, message string, fields []Field)
 }
 
-// New is a logger that writes into the sink.
+// New returns a logger that writes into the sink.
 func New(sink Sink) *slog.Logger { return slog.New(&handler{sink: sink}) }
 
 type handler struct {
@@ -103,7 +103,7 @@ func appended(fields []Field, prefix string, attribute slog.Attr) []Field {
 
 func sound(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// SlogOf is the level as log/slog has it.
+// SlogOf converts a level to log/slog.
 func SlogOf(level Level) slog.Level {
 	switch level {
 	case LevelError:

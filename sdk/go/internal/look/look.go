@@ -1,6 +1,6 @@
 //go:build !wasip1
 
-// Package look lets a tool look at a driver or a policy natively, before it makes a component of it.
+// Package look lets a tool inspect a driver or a policy natively, before it builds a component.
 package look
 
 import (
@@ -9,22 +9,22 @@ import (
 	"os"
 )
 
-// Variable is set by the tool. What is served then says what it is, and the program ends.
+// Variable is set by the tool. The served driver or policy then prints its report, and the program ends.
 const Variable = "MACHINIST_LOOK"
 
-// Report is what the tool reads.
+// Report is the output that the tool reads.
 type Report struct {
 	// Kind is driver or health-policy.
 	Kind string `json:"kind"`
-	// Problem is empty when all is well.
+	// Problem is empty if there is none.
 	Problem string `json:"problem,omitempty"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Reboots says whether the driver starts machines anew.
+	// Reboots says whether the driver can restart machines.
 	Reboots bool `json:"reboots"`
 }
 
-// At reports when the tool asks for it, and ends the program.
+// At prints the report if the tool asks for it, and ends the program.
 func At(report func() Report) {
 	if os.Getenv(Variable) == "" {
 		return

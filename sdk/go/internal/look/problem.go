@@ -10,7 +10,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/blame"
 )
 
-// Described runs what may panic, and says what was wrong.
+// Described runs code that may panic, and reports the problem.
 func Described(report *Report, describe func()) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
@@ -20,7 +20,7 @@ func Described(report *Report, describe func()) {
 	describe()
 }
 
-// CheckAbout says what the host would reject.
+// CheckAbout returns the problem for which the host would reject the answer.
 func CheckAbout(name, version, schema string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -33,7 +33,7 @@ func CheckAbout(name, version, schema string) string {
 	return ""
 }
 
-// As far as slips go: three numbers, and something behind them.
+// isSemantic finds common mistakes only: it requires three numbers, with an optional suffix.
 func isSemantic(version string) bool {
 	core, _, _ := strings.Cut(version, "+")
 	core, _, _ = strings.Cut(core, "-")

@@ -1,4 +1,4 @@
-// A driver that ends in every odd way, for the tests of the sandbox: the class says how.
+// A driver that ends in every unusual way, for the tests of the sandbox: the class chooses the way.
 package main
 
 import (
@@ -27,7 +27,7 @@ func (panics) Delete(*driver.Host, driver.Request) (driver.Deletion, error) {
 	return driver.Deleted{}, nil
 }
 
-// How a panic that panics when it is printed looks.
+// The value of a panic that panics when it is printed.
 type worse struct{}
 
 func (worse) Error() string { panic("and again") }

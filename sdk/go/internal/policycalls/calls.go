@@ -1,4 +1,5 @@
-// Package policycalls answers the calls of the host with an author's policy: the same in a component and in a native test.
+// Package policycalls answers the calls of the host with an author's policy: the same in a component and in a native
+// test.
 package policycalls
 
 import (
@@ -14,16 +15,16 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/policy"
 )
 
-// How soon a policy that broke is asked again about the same Machine.
+// The time until the host calls a broken policy again about the same Machine.
 const brokenFor = time.Minute
 
-// Calls is a policy, and its log.
+// Calls holds a policy, and its log.
 type Calls struct {
 	Policy policy.Policy
 	Log    *slog.Logger
 }
 
-// Describe panics when the author's code does: the host learns of it before the version is used.
+// Describe panics if the author's code does: the host then rejects the version before it is used.
 func (calls *Calls) Describe() policy.About {
 	about := calls.Policy.Describe()
 	if err := shape.Check(about, "the answer of Describe"); err != nil {
@@ -32,7 +33,7 @@ func (calls *Calls) Describe() policy.About {
 	return about
 }
 
-// CheckSettings says which field is wrong.
+// CheckSettings returns an error that names the field.
 func (calls *Calls) CheckSettings(settings string) (wrong error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
@@ -45,7 +46,7 @@ func (calls *Calls) CheckSettings(settings string) (wrong error) {
 	return nil
 }
 
-// Evaluate of a policy that breaks does not know, and says why.
+// Evaluate answers unknown for a policy that breaks, with the reason.
 func (calls *Calls) Evaluate(question policy.Question, settings string, now time.Time) (verdict policy.Verdict) {
 	broken := func(why string) policy.Verdict {
 		return policy.SayUnknown("the policy broke: "+why, now.Add(brokenFor))

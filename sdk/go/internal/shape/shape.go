@@ -1,6 +1,6 @@
-// Package shape compares what an author's code answers with what the contract can carry.
+// Package shape checks that the contract can represent an author's answer.
 //
-// The host cannot take a value of another shape: the component would trap. The error names the field.
+// The component would trap on a value of another shape. The error names the field.
 package shape
 
 import (
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A number of which not all values mean something.
+// A number of which only some values are defined.
 type number interface{ IsKnown() bool }
 
 var (

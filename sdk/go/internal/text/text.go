@@ -1,4 +1,4 @@
-// Package text reads what others wrote.
+// Package text reads foreign text.
 package text
 
 import (
@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// The most that a message repeats of what somebody else wrote.
+// The maximum length of a quote.
 const quotedCharacters = 200
 
-// How deep arrays and objects may be nested.
+// The maximum nesting of arrays and objects.
 const mostLevels = 127
 
-// Quoted is at most so much of a foreign text, in one line.
+// Quoted quotes a foreign text in one line, shortened.
 func Quoted(text string) string {
 	var line strings.Builder
 	count := 0
@@ -34,18 +34,19 @@ func Quoted(text string) string {
 	return line.String()
 }
 
-// NotJSON says where a text stops being JSON. IsCutOff: the beginning might be, so that the rest is missing.
+// NotJSON is the position at which a text stops being JSON. IsCutOff means that the text up to its end is the beginning
+// of JSON.
 type NotJSON struct {
 	Line, Column int
 	IsCutOff     bool
 }
 
-// Error says where.
+// Error names the position.
 func (err *NotJSON) Error() string {
 	return fmt.Sprintf("not JSON (line %d, column %d)", err.Line, err.Column)
 }
 
-// ReadJSON reads JSON as json.Unmarshal does, but for numbers in an `any`, which are of type json.Number.
+// ReadJSON decodes JSON like json.Unmarshal, except that numbers in an `any` have type json.Number.
 func ReadJSON(source []byte, into any) error {
 	if at := flaw(source); at >= 0 {
 		return notJSON(source, at, false)
@@ -59,10 +60,10 @@ func ReadJSON(source []byte, into any) error {
 	return notJSON(source, at, isCutOff)
 }
 
-// Where a text stops being JSON, and whether that is its end.
+// firstFault returns the position at which a text stops being JSON, and whether that is its end.
 func firstFault(source []byte) (at int, isCutOff bool) {
-	// This byte is wrong wherever it stands: only a text that is right up to its end comes so far. Without it, the end of a number or
-	// a word reads like a fault.
+	// This byte is wrong at every position: the parser reaches it only in a text that is right up to its end. Without it,
+	// the end of a number or a word looks like a fault.
 	marked := append(bytes.Clone(source), 0)
 	var syntax *json.SyntaxError
 	if !errors.As(json.Unmarshal(marked, new(json.RawMessage)), &syntax) {
@@ -77,7 +78,8 @@ func notJSON(source []byte, at int, isCutOff bool) *NotJSON {
 	return &NotJSON{1 + bytes.Count(before, []byte{'\n'}), at - bytes.LastIndexByte(before, '\n'), isCutOff}
 }
 
-// Where there is something that encoding/json would take: too many levels, half of a surrogate pair, what is not UTF-8. -1: nowhere.
+// flaw returns the position of a flaw that encoding/json accepts: too many levels, half a surrogate pair, text that is
+// not UTF-8. -1 if there is none.
 func flaw(source []byte) int {
 	depth, inString := 0, false
 	for at := 0; at < len(source); at++ {
@@ -108,7 +110,8 @@ func flaw(source []byte) int {
 	return -1
 }
 
-// Bytes of the first character, 0 when it is none. One that the end of the text cuts off is left for the reader.
+// runeSize returns the bytes of the first character, 0 if it is invalid. It leaves a character that the end of the text
+// cuts off to the parser.
 func runeSize(rest []byte) int {
 	if !utf8.FullRune(rest) {
 		return len(rest)
@@ -120,7 +123,7 @@ func runeSize(rest []byte) int {
 	return size
 }
 
-// Bytes behind the backslash that belong to the escape, and whether it is half of a surrogate pair.
+// escape returns the bytes after the backslash that belong to the escape, and whether it is half a surrogate pair.
 func escape(rest []byte) (skip int, isHalf bool) {
 	unit, isUnit := unicodeUnit(rest)
 	switch {
@@ -135,7 +138,7 @@ func escape(rest []byte) (skip int, isHalf bool) {
 	if isUnit {
 		return 11, low>>10 != 0xdc00>>10
 	}
-	// What is missing at the end of the text is found by the reader.
+	// The parser finds a missing end of the text.
 	return 5, !isBeginningOfUnit(rest[6:min(12, len(rest))])
 }
 

@@ -1,12 +1,12 @@
 //go:build !wasip1
 
-// Package component makes a policy the one that a component serves:
+// Package component registers the policy that a component serves:
 //
 //	func init() { component.Serve(mypolicy.Policy{}) }
 //
 //	func main() {}
 //
-// It has to be an init function: the host of a component does not call main.
+// Use an init function: the host of a component does not call main.
 package component
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/policy"
 )
 
-// Serve makes the policy the one that the component serves. Natively it does nothing, but for tools that look at the policy.
+// Serve registers the policy. Natively it only answers tools that inspect the policy.
 func Serve(served policy.Policy) {
 	look.At(func() look.Report {
 		report := look.Report{Kind: "health-policy"}

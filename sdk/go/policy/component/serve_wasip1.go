@@ -1,4 +1,4 @@
-// Package component makes a policy the one that a component serves.
+// Package component registers the policy that a component serves.
 package component
 
 import (
@@ -9,5 +9,5 @@ import (
 	_ "github.com/machinist-dev/machinist/sdk/go/internal/bindings/policy/wit_exports"
 )
 
-// Serve makes the policy the one that the component serves. Call it in an init function.
+// Serve registers the policy. Call it in an init function.
 func Serve(served policy.Policy) { judge.Serve(served) }

@@ -1,4 +1,4 @@
-// Package policytest has a mock host for policies, and a Machine that is well, for tests to make sick.
+// Package policytest has a mock host for policies, and a healthy Machine for tests to change.
 package policytest
 
 import (
@@ -10,17 +10,17 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/policy"
 )
 
-// Now is when questions are asked.
+// Now is the time of the questions.
 var Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Line is one of the log.
+// Line is a line of the log.
 type Line struct {
 	Level   slog.Level
 	Message string
 	Fields  map[string]string
 }
 
-// Host hosts the calls of a policy, as a component does, and keeps what it logs.
+// Host hosts the calls of a policy, as a component does, and keeps its log.
 type Host struct {
 	Lines []Line
 	calls policycalls.Calls
@@ -33,13 +33,13 @@ func New(served policy.Policy) *Host {
 	return host
 }
 
-// Describe says who the policy is.
+// Describe returns the policy's description.
 func (host *Host) Describe() policy.About { return host.calls.Describe() }
 
-// CheckSettings says what is wrong with the settings.
+// CheckSettings returns the error of the settings.
 func (host *Host) CheckSettings(settings string) error { return host.calls.CheckSettings(settings) }
 
-// Evaluate asks the policy. One that breaks does not know.
+// Evaluate calls the policy. A policy that breaks answers unknown.
 func (host *Host) Evaluate(question policy.Question, settings string, now time.Time) policy.Verdict {
 	return host.calls.Evaluate(question, settings, now)
 }
@@ -56,7 +56,7 @@ func (of sink) Emit(level logging.Level, message string, fields []logging.Field)
 	of.host.Lines = append(of.host.Lines, line)
 }
 
-// Condition has its status since that time.
+// Condition has its status since this time.
 func Condition(kind string, status policy.Status, since time.Time) policy.Condition {
 	return policy.Condition{Kind: kind, Status: status, Reason: "Test", Since: since}
 }

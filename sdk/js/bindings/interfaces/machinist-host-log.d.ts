@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 declare module 'machinist:host/log@0.1.0' {
   /**
    * False when the host drops this level anyway: ask before you build an expensive message.

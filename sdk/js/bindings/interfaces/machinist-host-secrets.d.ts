@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 declare module 'machinist:host/secrets@0.1.0' {
   /**
    * The keys of the Secret, sorted, without user data.

@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 /// <reference path="./machinist-policy-types.d.ts" />
 declare module 'machinist:policy/policy@0.1.0' {
   /**

@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 /// <reference path="./machinist-provider-types.d.ts" />
 declare module 'machinist:provider/reboot@0.1.0' {
   /**

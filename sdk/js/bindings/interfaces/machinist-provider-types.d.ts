@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 declare module 'machinist:provider/types@0.1.0' {
   /**
    * JSON text in UTF-8.

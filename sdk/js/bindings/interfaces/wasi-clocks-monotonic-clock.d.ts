@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 /// <reference path="./wasi-io-poll.d.ts" />
 declare module 'wasi:clocks/monotonic-clock@0.2.12' {
   /**

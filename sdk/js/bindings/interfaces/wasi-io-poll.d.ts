@@ -1,4 +1,4 @@
-// Generated from wit/: npm run generate
+// Code generated from wit/ by `npm run generate`. DO NOT EDIT.
 declare module 'wasi:io/poll@0.2.12' {
   /**
    * Poll for completion on a set of pollables.

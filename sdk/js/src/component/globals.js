@@ -1,6 +1,6 @@
 /**
- * The engine's own HTTP is left out of components, and what is left of it would end the instance without a word. An
- * exception says what to do instead.
+ * Components lack the engine's own HTTP, and the rest of it would end the instance without a message. These functions
+ * throw an error that says what to use instead.
  */
 
 const GONE = ['fetch', 'Request', 'Response', 'Headers'];

@@ -1,5 +1,5 @@
 /**
- * The host of a component, as the bindings have it.
+ * The host of a component, in the form of the bindings.
  */
 
 /** @import { RawHost } from '../contract.js' */

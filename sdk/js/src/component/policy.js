@@ -1,5 +1,6 @@
 /**
- * Makes a component of a policy. Only the module that is built may import this: natively there is no such host.
+ * Exports a policy from a component. Import this only in the module that the build starts from: there is no such host
+ * in Node.js.
  */
 
 /** @import { Policy } from '../policy/policy.js' */
@@ -12,7 +13,7 @@ import { Log } from '../host.js';
 import { serve } from '../policy/serve.js';
 
 /**
- * What the component's module exports: `export const policy = exportPolicy(new MyPolicy());`
+ * Returns the exports of the component's module: `export const policy = exportPolicy(new MyPolicy());`
  * @template Settings
  * @param {Policy<Settings>} author
  */

@@ -1,10 +1,12 @@
 /**
- * Requests over the host's outgoing handler. What was taken from the host is given back in order, children first: the host
- * ends an instance that gives a parent back before its child.
+ * Requests through the host's `outgoing-handler`. This module releases resources of the host in order, children first:
+ * the host ends an instance that releases a parent before its child.
  */
 
 /** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
-/** @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest as Outgoing } from 'wasi:http/types@0.2.12' */
+/**
+ * @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest as Outgoing } from 'wasi:http/types@0.2.12'
+ */
 /** @import { InputStream, OutputStream, StreamError } from 'wasi:io/streams@0.2.12' */
 
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
@@ -15,7 +17,7 @@ import { Trouble } from '../trouble.js';
 
 const PIECE_BYTES = 64n * 1024n;
 const NANOSECONDS = 1_000_000;
-/** As the bindings have it: the engine may lack the symbol. */
+/** The bindings' symbol: the engine may lack it. */
 const DISPOSE = Symbol.dispose ?? Symbol.for('dispose');
 /** @type {readonly string[]} */
 const METHODS = ['get', 'head', 'post', 'put', 'delete', 'connect', 'options', 'trace', 'patch'];
@@ -43,7 +45,7 @@ function sent(request, host) {
     if (request.body) whileHeld(body.write(), (stream) => write(stream, /** @type {Uint8Array} */ (request.body)));
     OutgoingBody.finish(body, undefined);
   } catch {
-    // Whoever refuses a body half-way says why in the answer.
+    // A server that refuses a body half-way gives the reason in its answer.
   }
   return future;
 }
@@ -69,7 +71,7 @@ function options({ connectTimeoutMs, timeoutMs }) {
     options.setFirstByteTimeout(nanoseconds(timeoutMs));
     options.setBetweenBytesTimeout(nanoseconds(timeoutMs));
   } catch {
-    // A host without one of these time-outs still ends the call.
+    // A host without one of these timeouts still ends the call.
   }
   return options;
 }
@@ -120,7 +122,7 @@ function all(stream, most, host) {
   return joined(pieces, length);
 }
 
-/** Undefined at the end. @param {InputStream} stream @param {string} host */
+/** Returns the next piece; undefined at the end. @param {InputStream} stream @param {string} host */
 function next(stream, host) {
   try {
     return stream.blockingRead(PIECE_BYTES);
@@ -155,7 +157,10 @@ function whileHeld(resource, use) {
   }
 }
 
-/** What the host says is thrown as a payload. @template T @param {() => T} act @param {(error: unknown) => Trouble} trouble @returns {T} */
+/**
+ * Calls the host, which throws errors as a payload.
+ * @template T @param {() => T} act @param {(error: unknown) => Trouble} trouble @returns {T}
+ */
 function attempt(act, trouble) {
   try {
     return act();

@@ -1,5 +1,6 @@
 /**
- * A driver under test. Each call goes the way that it goes in a component, words of the contract and all; only the host is a mock.
+ * A driver under test. Each call takes the same path as in a component, including the conversion to the contract's
+ * types; only the host is a mock.
  */
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
@@ -22,15 +23,15 @@ import { Vault } from './vault.js';
 const CALL_MS = 60_000;
 
 /**
- * What there is around a driver. All of it may be changed between calls.
+ * The surroundings of a driver. Tests may change them between calls.
  * @typedef {object} Surroundings
- * @property {Cloud} [cloud] By default nobody answers.
+ * @property {Cloud} [cloud] By default no request has an answer.
  * @property {Record<string, string>} [secrets] Without user data.
  * @property {string} [userData] Seen by `create` and `initialize`.
  * @property {object | string} [settings]
  * @property {GrantsText} [grants] By default everything is granted.
- * @property {number} [remainingMs] What is left of each call.
- * @property {Level} [logLevel] Lines below are dropped. By default `trace`.
+ * @property {number} [remainingMs] The time left for each call.
+ * @property {Level} [logLevel] The mock drops lines below it. By default `trace`.
  */
 
 /** @type {Level[]} */
@@ -114,7 +115,7 @@ export class MockDriver {
     }
   }
 
-  /** The host of one call: what it knows of secrets ends with the call. @param {boolean} hasUserData @returns {RawHost} */
+  /** The host of one call, with the secrets of this call. @param {boolean} hasUserData @returns {RawHost} */
   #host(hasUserData) {
     const { secrets = {}, userData, settings = {}, remainingMs = CALL_MS, logLevel = 'trace' } = this.surroundings;
     const grants = new Grants(this.surroundings.grants);

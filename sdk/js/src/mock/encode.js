@@ -7,7 +7,10 @@
 // @ts-expect-error: types of Node.js are not among the tools.
 import { gzipSync } from 'node:zlib';
 
-/** Undefined when one does not fit behind the one before it. @param {Uint8Array} value @param {Encoding[]} encodings */
+/**
+ * Applies the encodings in order. Undefined if one does not fit after the one before it.
+ * @param {Uint8Array} value @param {Encoding[]} encodings
+ */
 export function encoded(value, encodings) {
   /** @type {Uint8Array | undefined} */
   let bytes = value;

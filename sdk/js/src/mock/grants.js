@@ -1,6 +1,6 @@
 /**
- * What an operator grants, as far as a driver's unit tests need it: the content of `grants.yaml` as an object. Without
- * grants everything is granted, but a placeholder is never taken in a URL, a header's name or a key.
+ * An operator's grants, as far as a driver's unit tests need them: the content of `grants.yaml` as an object. Without
+ * grants everything is granted, but never a placeholder in a URL, a header's name or a key.
  */
 
 /**
@@ -14,11 +14,11 @@
  * @property {'http' | 'https'} [scheme]
  * @property {number[]} [ports]
  * @property {string[]} [methods]
- * @property {string[]} [paths] Beginnings of paths.
+ * @property {string[]} [paths] Prefixes of paths.
  * @typedef {object} GrantsText
  * @property {EgressRule[]} [egress]
  * @property {SecretGrant[]} [secrets]
- * @property {string[]} [reveal] Keys that may be revealed.
+ * @property {string[]} [reveal] Keys for which the operator granted `reveal`.
  */
 
 /** @import { WireRequest } from '../contract.js' */
@@ -67,7 +67,7 @@ function allows({ host, scheme = 'https', ports = [PORTS[scheme]], methods, path
   );
 }
 
-/** A `*` stands for one label. @param {string} pattern @param {string} host */
+/** A `*` matches one label. @param {string} pattern @param {string} host */
 function fits(pattern, host) {
   const labels = pattern.toLowerCase().split('.');
   const given = host.toLowerCase().split('.');

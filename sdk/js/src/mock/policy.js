@@ -1,5 +1,5 @@
 /**
- * A policy under test. Each call goes the way that it goes in a component.
+ * A policy under test. Each call takes the same path as in a component.
  */
 
 /** @import { Question, Verdict } from '../policy/contract.js' */
@@ -27,7 +27,10 @@ export class MockPolicy {
     return this.#exports.describe();
   }
 
-  /** What is wrong with settings; undefined when nothing is. @param {object | string} settings @returns {string | undefined} */
+  /**
+   * Returns the error of the settings; undefined if there is none.
+   * @param {object | string} settings @returns {string | undefined}
+   */
   problemOf(settings) {
     try {
       this.#exports.checkSettings(asText(settings));

@@ -1,12 +1,12 @@
 /**
- * A Machine, and a question about one that is well, for tests to change.
+ * A Machine, and a question about a healthy one, for tests to change.
  */
 
 /** @import { Class, Machine, Request } from '../contract.js' */
 /** @import { Condition, Question, Status } from '../policy/contract.js' */
 
 /**
- * A request about a Machine that has no VM yet.
+ * Returns a request about a Machine without a VM.
  * @param {object} [facts]
  * @param {object | string} [facts.spec] The class's `providerSpec`.
  * @param {Partial<Machine>} [facts.machine]
@@ -25,7 +25,7 @@ export function sampleRequest({ spec = {}, machine = {}, class: machineClass = {
   };
 }
 
-/** A Running Machine with a healthy Node, alone in its zone. @returns {Question} */
+/** Returns a question about a Running Machine with a healthy Node, alone in its zone. @returns {Question} */
 export function sampleQuestion() {
   return {
     machine: {
@@ -46,7 +46,10 @@ export function sampleQuestion() {
   };
 }
 
-/** A condition that has its status since that time. @param {string} kind @param {Status} status @param {number} since @returns {Condition} */
+/**
+ * Returns a condition with its status since this time.
+ * @param {string} kind @param {Status} status @param {number} since @returns {Condition}
+ */
 export function sampleCondition(kind, status, since) {
   return { kind, status, reason: 'Test', message: '', since };
 }

@@ -1,6 +1,6 @@
 /**
- * Puts secrets where placeholders stand, as the host does once a request has left the sandbox. One in a place that is not
- * granted refuses the whole request.
+ * Replaces placeholders by secrets, as the host does after a request has left the sandbox. A placeholder at a place
+ * that is not granted makes it refuse the request.
  */
 
 /** @import { WireRequest } from '../contract.js' */
@@ -13,7 +13,7 @@ import { countPlaceholders } from './vault.js';
 /** @import { Vault } from './vault.js' */
 
 /**
- * The request as the cloud sees it.
+ * * Returns the request as the cloud sees it.
  * @param {WireRequest} request
  * @param {Vault} vault
  * @param {Grants} grants
@@ -55,7 +55,7 @@ function filledBody({ headers, body }, fill, denied) {
       : type === '' || type.includes('json')
         ? filledJson(text, fill)
         : text;
-  // One that is left stands in a key, or in something that is not what it says.
+  // A remaining placeholder is in a key, or in a body that does not have its declared type.
   if (filled === undefined || countPlaceholders(filled) > 0) throw denied();
   return new TextEncoder().encode(filled);
 }
@@ -94,7 +94,10 @@ function filledJson(text, fill) {
   }
 }
 
-/** Whether a value stays inside of its place: no second header, no end of the text, no second field. @param {Place} place @param {Uint8Array} value */
+/**
+ * True if a value stays inside its place: no second header, no end of the text, no second field.
+ * @param {Place} place @param {Uint8Array} value
+ */
 function holds(place, value) {
   const text = latin1(value);
   if ('header' in place) return /^[\x20-\x7e\x80-\xff\t]*$/.test(text);

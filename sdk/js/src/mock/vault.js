@@ -1,5 +1,5 @@
 /**
- * The secrets of one call, as the host keeps them: the driver gets placeholders, and the fake cloud values.
+ * The secrets of one call, as the host keeps them: the driver sees placeholders, and the fake cloud values.
  */
 
 /** @import { Encoding, RawHost, RawSecret, Refusal } from '../contract.js' */
@@ -13,7 +13,7 @@ const PLACEHOLDERS_PER_CALL = 256;
 const ENCODINGS_PER_PLACEHOLDER = 4;
 const PREFIX_BYTES = 64;
 
-/** How many placeholders stand in a text. @param {string} text */
+/** Returns the number of placeholders in a text. @param {string} text */
 export function countPlaceholders(text) {
   return text.match(PLACEHOLDER)?.length ?? 0;
 }
@@ -33,7 +33,7 @@ export class Vault {
    * @param {Record<string, Uint8Array>} contents.secrets
    * @param {Uint8Array | undefined} contents.userData
    * @param {(key: string) => boolean} contents.isGranted
-   * @param {readonly string[]} contents.reveals Keys that may be revealed.
+   * @param {readonly string[]} contents.reveals Keys for which the operator granted `reveal`.
    */
   constructor({ secrets, userData, isGranted, reveals }) {
     this.#secrets = secrets;
@@ -42,7 +42,7 @@ export class Vault {
     this.#reveals = reveals;
   }
 
-  /** What the driver sees. @returns {RawHost['secrets']} */
+  /** The handles that the driver sees. @returns {RawHost['secrets']} */
   get handles() {
     return {
       keys: () => Object.keys(this.#secrets).sort(),
@@ -52,8 +52,8 @@ export class Vault {
   }
 
   /**
-   * A text with values in the place of placeholders. `take` sees the key and the value of each, and may throw. Placeholders
-   * that this call does not know have no key.
+   * Returns a text with values instead of placeholders. `take` receives the key and the value of each, and may throw.
+   * Placeholders that this call does not know have no key.
    * @param {string} text
    * @param {(key: string | undefined, value: Uint8Array) => string} take
    */
@@ -93,7 +93,7 @@ export class Vault {
   }
 }
 
-/** As the bindings throw it. @param {Refusal} refusal */
+/** Returns the error that the bindings throw. @param {Refusal} refusal */
 function refused(refusal) {
   return Object.assign(new Error(`refused: ${refusal}`), { payload: refusal });
 }

@@ -1,5 +1,5 @@
 /**
- * The nouns of the policies' contract as JavaScript likes them: numbers for times, objects for lists of pairs.
+ * The types of the policies' contract in JavaScript: numbers for times, objects for lists of pairs.
  */
 
 /// <reference lib="esnext.disposable" preserve="true" />
@@ -33,7 +33,7 @@ export interface History extends Omit<wit.History, 'phaseSince' | 'reboots'> {
   reboots: number[];
 }
 
-/** All that a policy may know. */
+/** The facts that a policy may know. */
 export interface Question {
   machine: Machine;
   /** Undefined: the Node is gone. */
@@ -42,20 +42,20 @@ export interface Question {
   domain: wit.Domain;
 }
 
-/** What a policy thinks. */
+/** A policy's judgement. */
 export interface Verdict {
   health: 'healthy' | 'unhealthy' | 'unknown';
-  /** Needed with `unhealthy`: since when. */
+  /** Required with `unhealthy`: the time from which it is unhealthy. */
   since?: number;
-  /** One sentence, the same for the same state of things. */
+  /** One sentence, the same for the same state. */
   reason: string;
   /** By default `none`. */
   action?: wit.Action;
-  /** Until then the verdict holds as long as the question is the same. */
+  /** The end of the verdict, as long as the question is the same. */
   holdsUntil: number;
 }
 
-/** What a policy says about itself. */
+/** A policy's description of itself. */
 export interface About {
   name: string;
   version: string;

@@ -1,5 +1,5 @@
 /**
- * For health policies.
+ * The SDK for health policies.
  *
  * @module
  */

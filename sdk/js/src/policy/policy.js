@@ -1,12 +1,12 @@
 /**
- * What the author of a policy implements.
+ * The class that the author of a policy extends.
  */
 
 /** @import { About, Question, Verdict } from './contract.js' */
 /** @import { Fields } from '../fields.js' */
 /** @import { Log } from '../host.js' */
 
-/** A verdict that nothing but another question changes holds as long as the host lets it. */
+/** The longest time for a verdict: only another question changes it. */
 export const LONG_MS = 12 * 60 * 60 * 1_000;
 
 /**
@@ -15,13 +15,13 @@ export const LONG_MS = 12 * 60 * 60 * 1_000;
  * @abstract
  */
 export class Policy {
-  /** Who this is. Must not fail. @returns {About} */
+  /** Describes the policy. Must not fail. @returns {About} */
   describe() {
     throw new Error('this policy lacks describe');
   }
 
   /**
-   * What the operator wrote, with defaults for what is not written. The methods of `fields` throw for what cannot be.
+   * Reads the operator's settings, with defaults for missing ones. The methods of `fields` throw for invalid values.
    * @param {Fields} fields
    * @returns {Settings}
    */
@@ -30,7 +30,7 @@ export class Policy {
   }
 
   /**
-   * What to think of this Machine. The same arguments give the same verdict.
+   * Judges the Machine. The same arguments give the same verdict.
    * @param {Question} question
    * @param {Settings} settings
    * @param {number} now Milliseconds since 1970.

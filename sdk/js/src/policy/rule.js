@@ -1,19 +1,20 @@
 /**
- * The rule that everybody knows: `Ready` is True, and nothing on the list is anything but False.
+ * The standard rule: `Ready` is True, and no condition on the list has another status than False.
  */
 
 /** @import { Condition, Question, Status } from './contract.js' */
 
-/** The condition that a kubelet keeps for "this Node takes pods". */
+/** The condition by which a kubelet reports that its Node accepts pods. */
 export const READY = 'Ready';
 
 /**
- * What speaks against a Node: one text for one state of things, and since when the first of it.
+ * The reason why a Node is unhealthy: one text for one state, and the time of the earliest cause.
  * @typedef {{ because: string, since: number }} Sickness
  */
 
 /**
- * Undefined: the Node is healthy. A missing `Ready` is not: a Node that says nothing of itself has not shown that it works.
+ * Returns the problem of a Node; undefined if it is healthy. A missing `Ready` is unhealthy: such a Node has not shown
+ * that it works.
  * @param {Question} question
  * @param {readonly string[]} mustBeFalse
  * @param {number} now

@@ -19,7 +19,7 @@ export function serve(author, log) {
   return {
     describe: () => told(log, () => aboutTo(author.describe())),
 
-    /** What is thrown here is the error of the contract: a text. @param {string} settings */
+    /** Throws the contract's error: a text. @param {string} settings */
     checkSettings: (settings) => {
       try {
         readSettings(author, settings);
@@ -35,8 +35,8 @@ export function serve(author, log) {
 }
 
 /**
- * The contract has no error here: a policy with a defect ends its instance, so that the host knows it for broken, and the
- * log says why.
+ * The contract has no error here: a policy with a defect ends its instance, so that the host counts it as broken, and
+ * the log gives the reason.
  * @template T
  * @param {Log} log
  * @param {() => T} act

@@ -1,16 +1,16 @@
 /**
- * What the operator wrote beside a policy.
+ * The operator's settings beside a policy.
  */
 
 /** @import { Policy } from './policy.js' */
 
 import { Fields } from '../fields.js';
 
-/** What is wrong with settings. The message names the field and what belongs there. */
+/** An error in the settings. The message names the field and the expected value. */
 export class SettingsError extends Error {}
 
 /**
- * The settings of a policy, checked. Throws `SettingsError`.
+ * Reads and checks the settings of a policy. Throws `SettingsError`.
  * @template Settings
  * @param {Policy<Settings>} policy
  * @param {string} text

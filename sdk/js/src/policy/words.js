@@ -1,5 +1,5 @@
 /**
- * Between the contract's words and the author's.
+ * Converts between the contract's types and the author's.
  */
 
 /** @import * as Wit from 'machinist:policy/types@0.1.0' */

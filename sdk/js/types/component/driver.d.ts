@@ -1,11 +1,13 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Makes a component of a driver. Only the module that is built may import this: natively there is no such host.
+ * Exports a driver from a component. Import this only in the module that the build starts from: there is no such host
+ * in Node.js.
  */
 import type { Driver } from '../driver.js';
 /** @import { Driver } from '../driver.js' */
 import './globals.js';
 /**
- * What the component's module exports:
+ * Returns the exports of the component's module:
  *
  *     export const { driver } = exportDriver(new MyDriver());
  *     export const { driver, reboot } = exportDriver(new MyDriver());   // with `reboot` in the class

@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * The engine's own HTTP is left out of components, and what is left of it would end the instance without a word. An
- * exception says what to do instead.
+ * Components lack the engine's own HTTP, and the rest of it would end the instance without a message. These functions
+ * throw an error that says what to use instead.
  */
 declare const GONE: string[];

@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * The host of a component, as the bindings have it.
+ * The host of a component, in the form of the bindings.
  */
 import type { RawHost } from '../contract.js';
 /** @type {RawHost} */

@@ -1,11 +1,13 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Makes a component of a policy. Only the module that is built may import this: natively there is no such host.
+ * Exports a policy from a component. Import this only in the module that the build starts from: there is no such host
+ * in Node.js.
  */
 import type { Policy } from '../policy/policy.js';
 /** @import { Policy } from '../policy/policy.js' */
 import './globals.js';
 /**
- * What the component's module exports: `export const policy = exportPolicy(new MyPolicy());`
+ * Returns the exports of the component's module: `export const policy = exportPolicy(new MyPolicy());`
  * @template Settings
  * @param {Policy<Settings>} author
  */

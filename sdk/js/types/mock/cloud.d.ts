@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * A cloud that a test makes up.
+ * The fake cloud of a test.
  */
 import type { WireAnswer, WireRequest } from '../contract.js';
 /** @import { WireAnswer, WireRequest } from '../contract.js' */
@@ -25,11 +26,11 @@ export type CloudAnswer = {
 export type AwaitableAnswer = CloudAnswer | Promise<CloudAnswer>;
 export type Cloud = ((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[];
 /**
- * An object is JSON. By default status 200, no headers and no body.
+ * An object as body is sent as JSON. By default status 200, no headers and no body.
  * @typedef {{ status?: number, headers?: Record<string, string>, body?: string | Uint8Array | object }} CloudAnswer
  * @typedef {CloudAnswer | Promise<CloudAnswer>} AwaitableAnswer
- * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[]} Cloud A function, or answers in their order. A function throws
- *   `Trouble` for no answer at all.
+ * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[]} Cloud A function, or
+ *   answers in order. A function throws `Trouble` for no answer at all.
  */
 /** @param {Cloud} cloud @returns {(request: CloudRequest) => AwaitableAnswer} */
 export declare function answering(cloud: Cloud): (request: CloudRequest) => AwaitableAnswer;

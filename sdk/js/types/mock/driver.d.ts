@@ -1,5 +1,7 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * A driver under test. Each call goes the way that it goes in a component, words of the contract and all; only the host is a mock.
+ * A driver under test. Each call takes the same path as in a component, including the conversion to the contract's
+ * types; only the host is a mock.
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
 import type { Class, Level, Request, WireRequest } from '../contract.js';
@@ -15,7 +17,7 @@ import { InProgress } from '../driver.js';
 import { CloudRequest } from './cloud.js';
 export type Surroundings = {
     /**
-     * By default nobody answers.
+     * By default no request has an answer.
      */
     cloud?: Cloud;
     /**
@@ -32,11 +34,11 @@ export type Surroundings = {
      */
     grants?: GrantsText;
     /**
-     * What is left of each call.
+     * The time left for each call.
      */
     remainingMs?: number;
     /**
-     * Lines below are dropped. By default `trace`.
+     * The mock drops lines below it. By default `trace`.
      */
     logLevel?: Level;
 };

@@ -1,8 +1,12 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Encodings of secrets.
  */
 import type { Encoding } from '../contract.js';
-/** Undefined when one does not fit behind the one before it. @param {Uint8Array} value @param {Encoding[]} encodings */
+/**
+ * Applies the encodings in order. Undefined if one does not fit after the one before it.
+ * @param {Uint8Array} value @param {Encoding[]} encodings
+ */
 export declare function encoded(value: Uint8Array, encodings: Encoding[]): Uint8Array<ArrayBufferLike> | undefined;
 /** @param {string} text */
 export declare function utf8(text: string): Uint8Array<ArrayBuffer>;

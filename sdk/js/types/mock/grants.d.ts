@@ -1,6 +1,7 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What an operator grants, as far as a driver's unit tests need it: the content of `grants.yaml` as an object. Without
- * grants everything is granted, but a placeholder is never taken in a URL, a header's name or a key.
+ * An operator's grants, as far as a driver's unit tests need them: the content of `grants.yaml` as an object. Without
+ * grants everything is granted, but never a placeholder in a URL, a header's name or a key.
  */
 export type Place = {
     header: string;
@@ -23,7 +24,7 @@ export type EgressRule = {
     ports?: number[];
     methods?: string[];
     /**
-     * Beginnings of paths.
+     * Prefixes of paths.
      */
     paths?: string[];
 };
@@ -31,7 +32,7 @@ export type GrantsText = {
     egress?: EgressRule[];
     secrets?: SecretGrant[];
     /**
-     * Keys that may be revealed.
+     * Keys for which the operator granted `reveal`.
      */
     reveal?: string[];
 };

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * A host for unit tests in Node.js, without WebAssembly.
  *

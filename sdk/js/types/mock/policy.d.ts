@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * A policy under test. Each call goes the way that it goes in a component.
+ * A policy under test. Each call takes the same path as in a component.
  */
 import type { Question, Verdict } from '../policy/contract.js';
 import type { Policy } from '../policy/policy.js';
@@ -14,7 +15,10 @@ export declare class MockPolicy {
     /** @param {Policy<any>} author */
     constructor(author: Policy<any>);
     describe(): import("machinist:policy/types@0.1.0").About;
-    /** What is wrong with settings; undefined when nothing is. @param {object | string} settings @returns {string | undefined} */
+    /**
+     * Returns the error of the settings; undefined if there is none.
+     * @param {object | string} settings @returns {string | undefined}
+     */
     problemOf(settings: object | string): string | undefined;
     /** @param {Question} question @param {object | string} settings @param {number} now @returns {Verdict} */
     evaluate(question: Question, settings: object | string, now: number): Verdict;

@@ -1,12 +1,13 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * A Machine, and a question about one that is well, for tests to change.
+ * A Machine, and a question about a healthy one, for tests to change.
  */
 import type { Class, Machine, Request } from '../contract.js';
 import type { Condition, Question, Status } from '../policy/contract.js';
 /** @import { Class, Machine, Request } from '../contract.js' */
 /** @import { Condition, Question, Status } from '../policy/contract.js' */
 /**
- * A request about a Machine that has no VM yet.
+ * Returns a request about a Machine without a VM.
  * @param {object} [facts]
  * @param {object | string} [facts.spec] The class's `providerSpec`.
  * @param {Partial<Machine>} [facts.machine]
@@ -22,7 +23,10 @@ export declare function sampleRequest({ spec, machine, class: machineClass, clus
     cluster?: string;
     idempotencyKey?: string;
 }): Request;
-/** A Running Machine with a healthy Node, alone in its zone. @returns {Question} */
+/** Returns a question about a Running Machine with a healthy Node, alone in its zone. @returns {Question} */
 export declare function sampleQuestion(): Question;
-/** A condition that has its status since that time. @param {string} kind @param {Status} status @param {number} since @returns {Condition} */
+/**
+ * Returns a condition with its status since this time.
+ * @param {string} kind @param {Status} status @param {number} since @returns {Condition}
+ */
 export declare function sampleCondition(kind: string, status: Status, since: number): Condition;

@@ -1,13 +1,14 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Puts secrets where placeholders stand, as the host does once a request has left the sandbox. One in a place that is not
- * granted refuses the whole request.
+ * Replaces placeholders by secrets, as the host does after a request has left the sandbox. A placeholder at a place
+ * that is not granted makes it refuse the request.
  */
 import type { WireRequest } from '../contract.js';
 import type { Grants } from './grants.js';
 import type { Vault } from './vault.js';
 /** @import { Vault } from './vault.js' */
 /**
- * The request as the cloud sees it.
+ * * Returns the request as the cloud sees it.
  * @param {WireRequest} request
  * @param {Vault} vault
  * @param {Grants} grants

@@ -1,8 +1,9 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * The secrets of one call, as the host keeps them: the driver gets placeholders, and the fake cloud values.
+ * The secrets of one call, as the host keeps them: the driver sees placeholders, and the fake cloud values.
  */
 import type { RawHost } from '../contract.js';
-/** How many placeholders stand in a text. @param {string} text */
+/** Returns the number of placeholders in a text. @param {string} text */
 export declare function countPlaceholders(text: string): number;
 export type Issued = {
     key: string;
@@ -17,7 +18,7 @@ export declare class Vault {
      * @param {Record<string, Uint8Array>} contents.secrets
      * @param {Uint8Array | undefined} contents.userData
      * @param {(key: string) => boolean} contents.isGranted
-     * @param {readonly string[]} contents.reveals Keys that may be revealed.
+     * @param {readonly string[]} contents.reveals Keys for which the operator granted `reveal`.
      */
     constructor({ secrets, userData, isGranted, reveals }: {
         secrets: Record<string, Uint8Array>;
@@ -25,11 +26,11 @@ export declare class Vault {
         isGranted: (key: string) => boolean;
         reveals: readonly string[];
     });
-    /** What the driver sees. @returns {RawHost['secrets']} */
+    /** The handles that the driver sees. @returns {RawHost['secrets']} */
     get handles(): RawHost['secrets'];
     /**
-     * A text with values in the place of placeholders. `take` sees the key and the value of each, and may throw. Placeholders
-     * that this call does not know have no key.
+     * Returns a text with values instead of placeholders. `take` receives the key and the value of each, and may throw.
+     * Placeholders that this call does not know have no key.
      * @param {string} text
      * @param {(key: string | undefined, value: Uint8Array) => string} take
      */

@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What the author of a policy implements.
+ * The class that the author of a policy extends.
  */
 import type { About, Question, Verdict } from './contract.js';
 import type { Fields } from '../fields.js';
@@ -7,7 +8,7 @@ import type { Log } from '../host.js';
 /** @import { About, Question, Verdict } from './contract.js' */
 /** @import { Fields } from '../fields.js' */
 /** @import { Log } from '../host.js' */
-/** A verdict that nothing but another question changes holds as long as the host lets it. */
+/** The longest time for a verdict: only another question changes it. */
 export declare const LONG_MS: number;
 /**
  * A policy: a function of settings, question and time.
@@ -15,16 +16,16 @@ export declare const LONG_MS: number;
  * @abstract
  */
 export declare class Policy<Settings> {
-    /** Who this is. Must not fail. @returns {About} */
+    /** Describes the policy. Must not fail. @returns {About} */
     describe(): About;
     /**
-     * What the operator wrote, with defaults for what is not written. The methods of `fields` throw for what cannot be.
+     * Reads the operator's settings, with defaults for missing ones. The methods of `fields` throw for invalid values.
      * @param {Fields} fields
      * @returns {Settings}
      */
     readSettings(fields: Fields): Settings;
     /**
-     * What to think of this Machine. The same arguments give the same verdict.
+     * Judges the Machine. The same arguments give the same verdict.
      * @param {Question} question
      * @param {Settings} settings
      * @param {number} now Milliseconds since 1970.

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * The exports of a policy's component: what the host calls.
  */
@@ -11,7 +12,7 @@ import type { Log } from '../host.js';
  */
 export declare function serve<Settings>(author: Policy<Settings>, log: Log): {
     describe: () => Wit.About;
-    /** What is thrown here is the error of the contract: a text. @param {string} settings */
+    /** Throws the contract's error: a text. @param {string} settings */
     checkSettings: (settings: string) => void;
     /** @param {Wit.Question} question @param {string} settings @param {bigint} now @returns {Wit.Verdict} */
     evaluate: (question: Wit.Question, settings: string, now: bigint) => Wit.Verdict;

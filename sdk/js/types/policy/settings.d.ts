@@ -1,12 +1,13 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * What the operator wrote beside a policy.
+ * The operator's settings beside a policy.
  */
 import type { Policy } from './policy.js';
-/** What is wrong with settings. The message names the field and what belongs there. */
+/** An error in the settings. The message names the field and the expected value. */
 export declare class SettingsError extends Error {
 }
 /**
- * The settings of a policy, checked. Throws `SettingsError`.
+ * Reads and checks the settings of a policy. Throws `SettingsError`.
  * @template Settings
  * @param {Policy<Settings>} policy
  * @param {string} text

@@ -1,5 +1,6 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
- * Between the contract's words and the author's.
+ * Converts between the contract's types and the author's.
  */
 import type * as Wit from 'machinist:policy/types@0.1.0';
 import type { About, Question, Verdict } from './contract.js';

@@ -1,7 +1,7 @@
-"""Health policy that holds while a whole failure domain is silent.
+"""Health policy that answers unknown while a whole failure domain is silent.
 
-Then it is not the Machines that are broken, but their zone, their network, or the API server's view of them, and replacing them
-would make it worse. A Machine of a domain that is calm is judged by the default rule.
+Then the zone, its network, or the API server's view of the Machines is broken, and replacing the Machines would make it
+worse. The default rule judges Machines of other domains.
 """
 
 import json
@@ -55,13 +55,13 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class ZoneSettings:
-    """What the operator may write."""
+    """The operator's settings."""
 
-    # From this share of silent Machines on, a domain is silent.
+    # The share of silent Machines from which a domain is silent.
     silent_percent: int
-    # Smaller domains say nothing: one of two is half of them.
+    # Smaller domains never count as silent: one of two is half of them.
     least_machines: int
-    # How soon a domain that is silent is looked at again.
+    # The time until the next check of a silent domain.
     recheck_seconds: int
 
     @staticmethod
@@ -77,7 +77,7 @@ class ZoneSettings:
 
 
 class ZonePolicy(Policy):
-    """The breaker."""
+    """Answers unknown in silent domains."""
 
     def describe(self) -> About:
         return About(name="zone", version="0.1.0", settings_schema=json.dumps(_SCHEMA))
@@ -92,7 +92,7 @@ class ZonePolicy(Policy):
             return healthy("the Node is ready", holds_until=now + LONG_MS)
         holds_until = now + limits.recheck_seconds * 1_000
         if _is_silent(question.domain, limits):
-            # Numbers would change with each Node, and the text with them.
+            # The text has no numbers that change with each Node.
             place = _place(question.domain)
             reason = f"at least {limits.silent_percent} % of the Machines in {place} are silent: held until that is over"
             return unknown(reason, holds_until=holds_until)

@@ -1,11 +1,11 @@
 """Cloud drivers and health policies for Machinist, in Python.
 
-| what for | module |
+| topic | module |
 | --- | --- |
-| a cloud driver | `machinist_sdk.driver` |
-| a health policy | `machinist_sdk.policy` |
-| unit tests of either, natively | `machinist_sdk.testing` |
-| making a component of either | `python -m machinist_sdk.build` |
+| cloud drivers | `machinist_sdk.driver` |
+| health policies | `machinist_sdk.policy` |
+| unit tests of both, natively | `machinist_sdk.testing` |
+| builds of components | `python -m machinist_sdk.build` |
 """
 
 __version__ = "0.1.0"

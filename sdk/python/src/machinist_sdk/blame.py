@@ -1,4 +1,4 @@
-"""Where an exception comes from, in one line."""
+"""Finds the place of an exception, in one line."""
 
 import traceback
 
@@ -6,7 +6,7 @@ from machinist_sdk.text import quoted
 
 
 def blame(error: BaseException) -> str:
-    """Kind, text, and the place where it was raised: the file's name without its folders."""
+    """Returns kind, text, and the place where it was raised: the file's name without its folders."""
     frames = traceback.extract_tb(error.__traceback__)
     place = ""
     if frames:

@@ -1,11 +1,11 @@
-"""Lines for the host's log."""
+"""The host's log."""
 
 from collections.abc import Callable
 from enum import Enum
 
 
 class Level(Enum):
-    """How much a line matters."""
+    """The severity of a line."""
 
     TRACE = 0
     DEBUG = 1
@@ -17,8 +17,8 @@ class Level(Enum):
 class Log:
     """The log of the running call.
 
-    The message is a static text, and what varies goes into fields: `log.info("zone has no room", zone=zone)`. The host adds
-    plugin, call and machine. It keeps 1,000 lines and 64 KiB of a call.
+    Messages are static texts; put all values that vary into fields: `log.info("zone has no room", zone=zone)`. The host
+    adds plugin, call and machine. It keeps 1,000 lines and 64 KiB of a call.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Log:
         self._is_enabled = is_enabled
 
     def is_enabled(self, level: Level) -> bool:
-        """False when the host drops this level anyway: ask before an expensive message is made."""
+        """False if the host drops this level: ask before you build an expensive message."""
         return self._is_enabled(level)
 
     def trace(self, message: str, **fields: object) -> None:
@@ -54,5 +54,5 @@ class Log:
 
 
 def _sound(text: str) -> str:
-    """Half of a surrogate pair is no text for the host."""
+    """Replaces half a surrogate pair, which the contract cannot represent."""
     return text.encode(errors="replace").decode()

@@ -1,7 +1,7 @@
-"""What must be there before the component is sealed.
+"""Imports modules before the snapshot of the component.
 
-Modules are imported while a component is built, and never later. The standard library imports some when a function is called
-for the first time; those that drivers are likely to meet are imported here.
+A component can import modules only while it is built. Some functions of the standard library import a module at their
+first call; this module imports those that drivers are likely to need.
 """
 
 import _strptime  # type: ignore[import-not-found]  # noqa: F401  `datetime.strptime` and `time.strptime`
@@ -9,10 +9,10 @@ import gc
 
 
 def seal() -> None:
-    """Nothing that is there when the component is built is looked at by the garbage collector of an instance.
+    """Hides all objects of the build from the garbage collector of an instance.
 
-    Each call has an instance of its own, which copies the pages of memory that it writes to, and the collector writes to all
-    that it looks at.
+    Each call has an instance of its own, which copies the pages of memory that it writes to, and the collector writes
+    to every object that it examines.
     """
     gc.collect()
     gc.freeze()

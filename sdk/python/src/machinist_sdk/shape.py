@@ -1,7 +1,7 @@
-"""Whether a value has the shape that the contract gives it.
+"""Checks that a value has the shape of a contract's type.
 
-The host cannot take a value of another shape: the component would trap. So what an author's code answers is compared first, and
-the error names the field.
+The component would trap on a value of another shape. So the SDK checks an author's answers first, and the error names
+the field.
 """
 
 import dataclasses
@@ -14,11 +14,11 @@ MOST_U64 = 2**64 - 1
 
 
 class Misshapen(Exception):
-    """Names the place, and what belongs there."""
+    """A value of another shape. The text names the place and the expected value."""
 
 
 def check(value: Any, shape: Any, at: str) -> None:
-    """Raises `Misshapen` unless the value is of this shape: a generated type, or a type hint made of such."""
+    """Raises `Misshapen` unless the value has this shape: a generated type, or a type hint of such types."""
     origin = typing.get_origin(shape)
     if origin in (typing.Union, types.UnionType):
         _check_one_of(value, typing.get_args(shape), at)

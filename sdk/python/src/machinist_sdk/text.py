@@ -1,26 +1,26 @@
-"""Text of others: what may be repeated of it, and JSON in it."""
+"""Text of others: quotes for messages, and JSON."""
 
 import json
 import re
 from typing import Any
 
-# The most that a message repeats of what somebody else wrote.
+# The maximum length of a quote.
 QUOTED_CHARACTERS = 200
 
-# What an early end leaves of a literal, of a number, and of an escape.
+# The rest of a literal, of a number, and of an escape that is cut off.
 _CUT_LITERAL = re.compile(r"-?|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
 _CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")
-# How deep arrays and objects may be nested.
+# The maximum nesting of arrays and objects.
 MOST_LEVELS = 127
-# To the end of the text if it has none itself, so that each character is looked at once.
+# An unterminated string extends to the end of the text, so that the expression reads each character once.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
-# Where half of an escaped pair can hide.
+# Half an escaped surrogate pair.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotJson(ValueError):
-    """The text is no JSON. `is_cut_off`: its beginning might be, so that the rest is missing."""
+    """The text is not JSON. `is_cut_off`: the text up to its end is the beginning of JSON."""
 
     def __init__(self, line: int, column: int, is_cut_off: bool) -> None:
         super().__init__(f"not JSON (line {line}, column {column})")
@@ -30,14 +30,14 @@ class NotJson(ValueError):
 
 
 def quoted(text: str) -> str:
-    """At most so much of a foreign text, in one line, and nothing that is not Unicode."""
+    """Quotes a foreign text in one line, shortened, and replaces characters that are not Unicode."""
     line = "".join(" " if _is_control(character) else character for character in text[: QUOTED_CHARACTERS + 1])
     line = line.encode(errors="replace").decode()
     return line if len(line) <= QUOTED_CHARACTERS else line[: QUOTED_CHARACTERS - 1] + "…"
 
 
 def read_json(source: str | bytes) -> Any:
-    """What the JSON text says. Raises `NotJson` for everything that is none, whatever it is instead."""
+    """Parses a JSON text. Raises `NotJson` for every other text."""
     try:
         text = source if isinstance(source, str) else source.decode()
     except UnicodeDecodeError as error:
@@ -49,7 +49,7 @@ def read_json(source: str | bytes) -> Any:
     except json.JSONDecodeError as error:
         raise NotJson(error.lineno, error.colno, _is_cut_off(text, error)) from None
     except ValueError:
-        # A constant that JSON does not have, or a number of thousands of digits.
+        # A constant that is not JSON, or a number of thousands of digits.
         raise NotJson(1, 1, is_cut_off=False) from None
     if _SURROGATE.search(text) and not _is_unicode(value):
         raise NotJson(1, 1, is_cut_off=False)
@@ -69,7 +69,7 @@ def _is_cut_off(text: str, error: json.JSONDecodeError) -> bool:
 
 
 def _is_too_deep(text: str) -> bool:
-    """A few hundred levels are more than the stack of a component holds."""
+    """The stack of a component cannot hold a few hundred levels."""
     if text.count("[") + text.count("{") <= MOST_LEVELS:
         return False
     depth = 0
@@ -92,5 +92,5 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-# Made once: it costs more than reading a small text.
+# Created once: it costs more than parsing a small text.
 _DECODER = json.JSONDecoder(parse_constant=_refuse)

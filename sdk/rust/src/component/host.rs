@@ -8,7 +8,7 @@ use crate::driver::{
 };
 use crate::log::{HostLog, Log};
 
-/// What there is of it is asked anew each time: the host knows which call runs.
+/// The host of the running call. It has no state: the host itself knows which call runs.
 pub(super) struct ComponentHost;
 
 impl OfflineHost for ComponentHost {

@@ -1,4 +1,4 @@
-//! Requests over the host's outgoing handler.
+//! Requests through the host's `outgoing-handler`.
 
 use crate::bindings::provider::wasi::http::outgoing_handler;
 use crate::bindings::provider::wasi::http::types::{
@@ -8,13 +8,13 @@ use crate::bindings::provider::wasi::http::types::{
 use crate::bindings::provider::wasi::io::streams::{OutputStream, StreamError};
 use crate::driver::{HttpAnswer, HttpRequest, Limits, Method, PIECE_BYTES, Scheme, Trouble, Url};
 
-/// Sends, and waits for the whole answer.
+/// Sends a request and waits for the complete answer.
 pub(super) fn exchange(request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble> {
     let outgoing = outgoing(request, url)?;
     let body = outgoing.body().map_err(|()| Trouble::Other("the request has no body".to_owned()))?;
     let future =
         outgoing_handler::handle(outgoing, Some(options(limits))).map_err(|code| Trouble::of(&code))?;
-    // Whoever refuses a body half-way says why in the answer.
+    // A server that refuses a body half-way gives the reason in its answer.
     if let Some(bytes) = &request.body
         && let Ok(stream) = body.write()
     {
@@ -53,7 +53,7 @@ fn outgoing(request: &HttpRequest, url: &Url) -> Result<OutgoingRequest, Trouble
 fn options(limits: Limits) -> RequestOptions {
     let nanoseconds = |ms: u64| Some(ms.saturating_mul(1_000_000));
     let options = RequestOptions::new();
-    // A host without one of these time-outs still ends the call.
+    // A host without one of these timeouts still ends the call.
     let _ = options.set_connect_timeout(nanoseconds(limits.connect_ms));
     let _ = options.set_first_byte_timeout(nanoseconds(limits.answer_ms));
     let _ = options.set_between_bytes_timeout(nanoseconds(limits.answer_ms));

@@ -17,7 +17,7 @@ use crate::log::{HostLog, Log};
 use crate::policy::{self, Policy, Question, Verdict};
 use host::ComponentHost;
 
-/// A driver as the contract calls it.
+/// A driver as the contract exports it.
 #[derive(Debug)]
 pub struct Exported<D>(PhantomData<D>);
 
@@ -67,7 +67,7 @@ impl<D: DeleteById> DeleteByIdGuest for Exported<D> {
     }
 }
 
-/// A health policy as the contract calls it.
+/// A health policy as the contract exports it.
 #[derive(Debug)]
 pub struct ExportedPolicy<P>(PhantomData<P>);
 

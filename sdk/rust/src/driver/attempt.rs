@@ -1,45 +1,45 @@
-//! What a failed request means for the host.
+//! Failed requests as failures of a call.
 
 use serde_json::Value;
 
 use super::{Code, Failure, HttpAnswer, NoAnswer, quoted};
 
-/// Whether a request changes the cloud. What only reads cannot have happened.
+/// Whether a request changes the cloud. A request that only reads cannot have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It does not.
+    /// It changes nothing.
     Reads,
-    /// It does.
+    /// It changes the cloud.
     Changes,
 }
 
-/// One thing that is tried, for the errors of it.
+/// One request to the cloud, with the facts that its errors need.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
-    /// Goes on after "failed to".
+    /// The action, which follows "failed to" in messages.
     pub doing: &'a str,
-    /// Whom it is asked of.
+    /// The host that receives the request.
     pub host: &'a str,
-    /// Whether it changes the cloud.
+    /// Whether the request changes the cloud.
     pub effect: Effect,
 }
 
-/// What an error of a cloud says, where the status alone does not.
+/// An error of a cloud, with facts beyond the HTTP status.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refusal<'a> {
-    /// The cloud's own words; quoted in part.
+    /// The cloud's message; the failure quotes its beginning.
     pub message: &'a str,
     /// The cloud's own code.
     pub cloud_code: Option<&'a str>,
-    /// Without it the status decides.
+    /// The contract's code; if absent, the status decides.
     pub code: Option<Code>,
-    /// No retry helps until class, Secret or Machine change.
+    /// True if no retry helps until class, Secret or Machine change.
     pub is_terminal: bool,
-    /// What a person can do, where the cloud does not say it.
+    /// Advice for a person, if the cloud gives none.
     pub advice: Option<&'a str>,
 }
 
-/// The code of an error of which only the status says something.
+/// Returns the code for an error of which only the status is known.
 pub fn code_of_status(status: u16) -> Code {
     match status {
         400 | 413 | 422 => Code::InvalidArgument,
@@ -55,12 +55,12 @@ pub fn code_of_status(status: u16) -> Code {
 }
 
 impl Attempt<'_> {
-    /// The cloud said no, and only the status says how.
+    /// Returns the failure for a refusal of which only the status is known.
     pub fn refused(&self, answer: &HttpAnswer, message: &str) -> Failure {
         self.refused_with(answer, Refusal { message, ..Refusal::default() })
     }
 
-    /// The cloud said no, in its own form.
+    /// Returns the failure for a refusal in the cloud's own form.
     pub fn refused_with(&self, answer: &HttpAnswer, refusal: Refusal<'_>) -> Failure {
         let name = refusal.cloud_code.map(quoted);
         let named = name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
@@ -75,14 +75,14 @@ impl Attempt<'_> {
         failure
     }
 
-    /// Nothing came back.
+    /// Returns the failure for a request without an answer.
     pub fn no_answer(&self, error: &NoAnswer) -> Failure {
         let mut failure = self.failed(error.trouble.code(), &error.explanation());
         failure.may_have_happened = self.changes() && error.trouble.may_have_been_sent();
         failure
     }
 
-    /// An answer that the cloud itself does not give: a proxy's page, or half of one.
+    /// Returns the failure for an answer that does not come from the cloud itself: a proxy's page, or half an answer.
     pub fn foreign(&self, answer: &HttpAnswer, what: &str) -> Failure {
         let text = format!(
             "{} answered {what} with status {}: look at what is in between",
@@ -93,17 +93,17 @@ impl Attempt<'_> {
         failure
     }
 
-    /// A whole answer that is not what the API promises.
+    /// Returns the failure for a complete answer that violates the API.
     pub fn odd(&self, what: &str) -> Failure {
         let mut failure = self.failed(Code::Internal, &format!("the answer of {} {what}", self.host));
         failure.may_have_happened = self.changes();
         failure
     }
 
-    /// What the body of a success says.
+    /// Parses the body of a success.
     ///
     /// # Errors
-    /// [`Attempt::foreign`] for half of an answer, [`Attempt::odd`] for what is no JSON.
+    /// [`Attempt::foreign`] for half an answer, [`Attempt::odd`] for a body that is not JSON.
     pub fn json(&self, answer: &HttpAnswer) -> Result<Value, Failure> {
         serde_json::from_slice(&answer.body).map_err(|error| match error.classify() {
             serde_json::error::Category::Eof => self.foreign(answer, "with half of an answer"),

@@ -1,9 +1,9 @@
-//! Marks by which the host knows how to authenticate a request: each is a header, `request.header(name, value)`.
+//! Marks that tell the host how to authenticate a request. Each is a header: `request.header(name, value)`.
 //!
-//! The host takes it off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's grants
-//! allow it. The driver has none of it, and brings no such header itself.
+//! The host removes the mark. It signs the request or adds the scheme's header, with the keys of the Secret and where
+//! the plugin's grants allow it. The driver never has the credentials, and sets no such header itself.
 
-/// A name and a value.
+/// Name and value of a header.
 pub type Mark = (&'static str, String);
 
 fn mark(scheme: &str, parameters: &[(&str, &str)]) -> Mark {
@@ -15,32 +15,33 @@ fn scoped(scheme: &str, scopes: &[&str]) -> Mark {
     if scopes.is_empty() { mark(scheme, &[]) } else { mark(scheme, &[("scope", &scopes.join(" "))]) }
 }
 
-/// Signed by AWS Signature Version 4.
+/// Signs the request by AWS Signature Version 4.
 pub fn aws_sigv4(service: &str, region: &str) -> Mark {
     mark("aws-sigv4", &[("service", service), ("region", region)])
 }
 
-/// With a value of the Secret as a bearer token, or in the header that the grants name.
+/// Adds a value of the Secret as a bearer token, or in the header that the grants name.
 pub fn bearer() -> Mark {
     mark("bearer", &[])
 }
 
-/// With name and password.
+/// Adds name and password of the Secret.
 pub fn basic() -> Mark {
     mark("basic", &[])
 }
 
-/// With a token that the host gets for the client's name and secret. Scopes may be absent.
+/// Adds a token that the host fetches for the client's name and secret. Scopes are optional.
 pub fn oauth2_client_credentials(scopes: &[&str]) -> Mark {
     scoped("oauth2-client-credentials", scopes)
 }
 
-/// With a token that the host gets for an assertion that it signs, such as for a service account of Google. Scopes may be absent.
+/// Adds a token that the host fetches for an assertion that it signs, such as for a service account of Google. Scopes
+/// are optional.
 pub fn jwt_bearer(scopes: &[&str]) -> Mark {
     scoped("jwt-bearer", scopes)
 }
 
-/// With a token of OpenStack's identity service.
+/// Adds a token of OpenStack's identity service.
 pub fn keystone() -> Mark {
     mark("keystone", &[])
 }

@@ -1,19 +1,19 @@
-//! How a call says that it failed.
+//! Failures of calls.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::{Code, DriverError};
 
-/// The answer of a call that failed. The host decides by `code` when to try again; `message` is for people and must not hold a
-/// secret, user data or a whole answer of the cloud.
+/// The answer of a failed call. The host decides by `code` when to retry; `message` is for people and must not hold a
+/// secret, user data or a complete answer of the cloud.
 ///
-/// It is the contract's record in a box: all its fields can be read and set.
+/// A failure boxes the contract's record: you can read and set all its fields.
 #[derive(Clone)]
 pub struct Failure(Box<DriverError>);
 
 impl Failure {
-    /// With nothing but code and message.
+    /// Creates a failure with a code and a message, and defaults for all other fields.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(DriverError {
             code,
@@ -28,35 +28,35 @@ impl Failure {
         }))
     }
 
-    /// No retry helps until class, Secret or Machine change.
+    /// Marks the failure as terminal: no retry helps until class, Secret or Machine change.
     #[must_use]
     pub fn terminal(mut self) -> Self {
         self.0.terminal = true;
         self
     }
 
-    /// The cloud may have done what was asked: the host looks before it asks again.
+    /// Marks that the cloud may have done the work: the host checks before it calls again.
     #[must_use]
     pub fn may_have_happened(mut self) -> Self {
         self.0.may_have_happened = true;
         self
     }
 
-    /// The cloud's own code.
+    /// Sets the cloud's own code.
     #[must_use]
     pub fn cloud_code(mut self, code: impl Into<String>) -> Self {
         self.0.cloud_code = Some(code.into());
         self
     }
 
-    /// Not to be asked again before.
+    /// Sets the earliest time of the next call.
     #[must_use]
     pub fn retry_after_ms(mut self, ms: impl Into<Option<u64>>) -> Self {
         self.0.retry_after_ms = ms.into();
         self
     }
 
-    /// As the contract has it.
+    /// Returns the contract's record.
     pub fn into_record(self) -> DriverError {
         *self.0
     }
@@ -96,7 +96,7 @@ impl fmt::Debug for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The class or the machine can never work as it is.
+/// The class or the machine can never work.
 pub fn invalid(message: impl Into<String>) -> Failure {
     Failure::new(Code::InvalidArgument, message).terminal()
 }

@@ -1,4 +1,4 @@
-//! What people write as JSON: a class, or settings. Null is as good as nothing, and each fault names its field.
+//! Reads JSON that people write: a class, or settings. Null counts as absent, and each error names its field.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{Class, Code, Failure, invalid, quoted};
 
-/// What the plugin's settings are called in messages.
+/// The name of the plugin's settings in messages.
 const SETTINGS: &str = "the plugin's settings";
 
-/// The fields of an object, and where it stands.
+/// The fields of a JSON object, with its path.
 #[derive(Clone, Debug)]
 pub struct Fields {
     path: String,
@@ -19,26 +19,26 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Of a MachineClass. A fault is terminal: only another class helps.
+    /// Reads `providerSpec` of a MachineClass. Errors are terminal: only another class helps.
     ///
     /// # Errors
-    /// When `providerSpec` is no JSON object.
+    /// If `providerSpec` is not a JSON object.
     pub fn provider_spec(class: &Class) -> Result<Self, Failure> {
         Self::parse(&class.spec, "providerSpec", invalid)
     }
 
-    /// Of the plugin's settings. A fault is the operator's to mend, and not terminal.
+    /// Reads the plugin's settings. Errors are not terminal: the operator can fix them.
     ///
     /// # Errors
-    /// When they are no JSON object.
+    /// If they are not a JSON object.
     pub fn settings(text: &str) -> Result<Self, Failure> {
         Self::parse(text, SETTINGS, |message| Failure::new(Code::FailedPrecondition, message))
     }
 
-    /// `path` is what the object is called in messages.
+    /// Parses a text. `path` is the name of the object in messages.
     ///
     /// # Errors
-    /// When the text is no JSON object.
+    /// If the text is not a JSON object.
     pub fn parse(text: &str, path: &str, fault: fn(String) -> Failure) -> Result<Self, Failure> {
         let path = path.to_owned();
         match serde_json::from_str(text) {
@@ -51,15 +51,15 @@ impl Fields {
         }
     }
 
-    /// What the field holds. `None` for what is absent or null.
+    /// Returns the value of a field. `None` if it is absent or null.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text that is not empty.
+    /// Returns a text that is not empty.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind.
     pub fn text(&self, name: &str) -> Result<Option<String>, Failure> {
         match self.get(name) {
             None => Ok(None),
@@ -68,18 +68,18 @@ impl Fields {
         }
     }
 
-    /// A text that has to be there.
+    /// Returns a required text.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it is missing, or of another kind.
     pub fn needed_text(&self, name: &str) -> Result<String, Failure> {
         self.text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// True or false.
+    /// Returns a boolean.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, Failure> {
         match self.get(name) {
             None => Ok(None),
@@ -88,10 +88,10 @@ impl Fields {
         }
     }
 
-    /// A whole number within a range.
+    /// Returns a whole number within a range.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind, or out of range.
     pub fn whole_number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Failure> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.as_u64().filter(|number| range.contains(number)) {
@@ -106,18 +106,18 @@ impl Fields {
         }
     }
 
-    /// A whole number that has to be there.
+    /// Returns a required whole number within a range.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it is missing, of another kind, or out of range.
     pub fn needed_whole_number(&self, name: &str, range: RangeInclusive<u64>) -> Result<u64, Failure> {
         self.whole_number(name, range)?.ok_or_else(|| self.missing(name))
     }
 
-    /// The texts of a list.
+    /// Returns the texts of a list.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind.
     pub fn texts(&self, name: &str) -> Result<Vec<String>, Failure> {
         let entries = match self.get(name) {
             None => return Ok(Vec::new()),
@@ -131,10 +131,10 @@ impl Fields {
         entries.iter().enumerate().map(text).collect()
     }
 
-    /// Keys and values of an object, sorted by key; `wanted` is what belongs there.
+    /// Returns keys and values of an object, sorted by key. `wanted` describes the expected value.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind.
     pub fn entries(&self, name: &str, wanted: &str) -> Result<BTreeMap<&str, &Value>, Failure> {
         match self.get(name) {
             None => Ok(BTreeMap::new()),
@@ -145,10 +145,10 @@ impl Fields {
         }
     }
 
-    /// The objects of a list.
+    /// Returns the objects of a list.
     ///
     /// # Errors
-    /// When something else is there.
+    /// If the value is of another kind.
     pub fn objects(&self, name: &str) -> Result<Vec<Self>, Failure> {
         let entries = match self.get(name) {
             None => return Ok(Vec::new()),
@@ -167,18 +167,18 @@ impl Fields {
         entries.iter().enumerate().map(object).collect()
     }
 
-    /// A warning for each field that is not among these.
+    /// Returns a warning for each field that `known` does not name.
     pub fn unknown(&self, known: &[&str]) -> Vec<String> {
         let unknown = self.fields.keys().filter(|name| !known.contains(&name.as_str()));
         unknown.map(|name| format!("{} is not a field and is ignored", self.at(&quoted(name)))).collect()
     }
 
-    /// The failure of a field that holds something else than it should.
+    /// Returns the failure for a field with a wrong value.
     pub fn unfit(&self, name: &str, wanted: &str, got: &Value) -> Failure {
         self.invalid(name, &format!("must be {wanted}, got {}", quoted(&got.to_string())))
     }
 
-    /// The failure of a field.
+    /// Returns the failure for a field.
     pub fn invalid(&self, name: &str, problem: &str) -> Failure {
         (self.fault)(format!("{} {problem}", self.at(name)))
     }

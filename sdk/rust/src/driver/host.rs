@@ -1,34 +1,35 @@
-//! What a driver gets from the host.
+//! The host, as a driver sees it.
 
 use super::{HttpAnswer, HttpRequest, Limits, Log, NoAnswer, Secrets, Trouble, Url};
 
-/// The host of a call that has neither secrets nor network: `describe`, `validate_class` and `get_volume_ids`.
+/// The host of a call without secrets and network: `describe`, `validate_class` and `get_volume_ids`.
 pub trait OfflineHost {
     /// The log of the call.
     fn log(&self) -> Log<'_>;
 
-    /// What the operator wrote beside the plugin: a JSON object, `{}` when there is nothing. Never secret.
+    /// Returns the operator's settings beside the plugin: a JSON object, `{}` if there are none. Never secret.
     fn settings(&self) -> String;
 
-    /// The time that is left for the call, in milliseconds. Who cannot finish in time answers that it is in progress.
+    /// Returns the time left for the call, in milliseconds. If you cannot finish in time, answer "in progress".
     fn remaining_ms(&self) -> u64;
 }
 
-/// The host, as one call sees it. A driver uses this and nothing else of the world.
+/// The host, as one call sees it: a driver's only access to the world.
 pub trait Host: OfflineHost {
     /// The secrets of the call.
     fn secrets(&self) -> &dyn Secrets;
 
-    /// Sends within these limits. Authors call [`Host::send`].
+    /// Sends a request within these limits. Authors call [`Host::send`].
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no answer.
     fn exchange(&self, request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble>;
 
-    /// Sends, and waits for the whole answer, whatever its status. Ends before the call's deadline does; nothing is retried.
+    /// Sends a request and waits for the complete answer, whatever its status. Ends before the call's deadline; retries
+    /// nothing.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no answer.
     fn send(&self, request: &HttpRequest) -> Result<HttpAnswer, NoAnswer> {
         self.send_within(request, Limits::default())
     }
@@ -36,7 +37,7 @@ pub trait Host: OfflineHost {
     /// As [`Host::send`], with other limits.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no answer.
     fn send_within(&self, request: &HttpRequest, limits: Limits) -> Result<HttpAnswer, NoAnswer> {
         let Some(url) = Url::parse(&request.url) else {
             return Err(NoAnswer { trouble: Trouble::BadUrl, host: "of the request".to_owned() });

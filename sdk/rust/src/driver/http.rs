@@ -1,15 +1,15 @@
-//! Requests and answers, and how long one may take. What carries them is a `Host`.
+//! Requests and answers, and their limits. A `Host` sends them.
 
 use serde_json::Value;
 
-/// What takes longer has no answer at all, in an API that answers when the work is done.
+/// An API that answers when the work is done gives no answer at all after this time.
 const ANSWER_MS: u64 = 30_000;
 const CONNECT_MS: u64 = 10_000;
-/// Left for what is done after an answer, and for the answer to the host.
+/// Left for the work after an answer, and for the answer to the host.
 const RESERVE_MS: u64 = 250;
-/// The most of an answer that is read.
+/// The maximum size of an answer.
 const ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// The most that is read at a time.
+/// The maximum size of one read.
 pub(crate) const PIECE_BYTES: u64 = 64 * 1024;
 
 /// The methods of HTTP that clouds use.
@@ -25,7 +25,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it is sent.
+    /// The method's name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -38,84 +38,84 @@ impl Method {
     }
 }
 
-/// A request. In headers and body, placeholders stand for secrets.
+/// A request. In headers and body, placeholders represent secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// What to do.
+    /// The method.
     pub method: Method,
-    /// Where: `https://HOST/PATH?QUERY`.
+    /// The URL: `https://HOST/PATH?QUERY`.
     pub url: String,
-    /// Names and values, in their order.
+    /// Names and values, in order.
     pub headers: Vec<(String, String)>,
-    /// `None` for a request without one.
+    /// `None` for a request without a body.
     pub body: Option<Vec<u8>>,
 }
 
 impl HttpRequest {
-    /// Without headers and body.
+    /// Creates a request without headers and body.
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         Self { method, url: url.into(), headers: Vec::new(), body: None }
     }
 
-    /// `GET`
+    /// Creates a `GET` request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Method::Get, url)
     }
 
-    /// `POST`
+    /// Creates a `POST` request.
     pub fn post(url: impl Into<String>) -> Self {
         Self::new(Method::Post, url)
     }
 
-    /// `PUT`
+    /// Creates a `PUT` request.
     pub fn put(url: impl Into<String>) -> Self {
         Self::new(Method::Put, url)
     }
 
-    /// `DELETE`
+    /// Creates a `DELETE` request.
     pub fn delete(url: impl Into<String>) -> Self {
         Self::new(Method::Delete, url)
     }
 
-    /// With this header too.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// With this body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// With this JSON as its body, and the header that says so.
+    /// Sets a JSON body, and the content type.
     #[must_use]
     pub fn json(self, value: &Value) -> Self {
         self.header("content-type", "application/json").body(value.to_string())
     }
 
-    /// The value of a header, by its name in any case.
+    /// Returns the value of a header, by its name in any case.
     pub fn header_value(&self, name: &str) -> Option<&str> {
         value_of(&self.headers, name)
     }
 }
 
-/// An answer, whatever its status. Redirects are not followed.
+/// An answer, whatever its status. The host follows no redirect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpAnswer {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// Names and values, in their order.
+    /// Names and values, in order.
     pub headers: Vec<(String, String)>,
-    /// All of it.
+    /// The complete body.
     pub body: Vec<u8>,
 }
 
 impl HttpAnswer {
-    /// The value of a header, by its name in any case.
+    /// Returns the value of a header, by its name in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         value_of(&self.headers, name)
     }
@@ -125,12 +125,12 @@ impl HttpAnswer {
         (200..300).contains(&self.status)
     }
 
-    /// True for pages, as proxies send them in place of an API's answer.
+    /// True for an HTML page, which proxies send instead of an API's answer.
     pub fn is_html(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/html"))
     }
 
-    /// What `retry-after` asks for, where it is a number of seconds.
+    /// Returns the time of `retry-after`, if it is a number of seconds.
     pub fn retry_after_ms(&self) -> Option<u64> {
         let seconds: u64 = self.header("retry-after")?.trim().parse().ok()?;
         Some(seconds.saturating_mul(1_000))
@@ -141,14 +141,14 @@ fn value_of<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> 
     headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 
-/// How long one request may take at most, and how large its answer may be. The call's deadline holds as well.
+/// Maximum time of a request, and maximum size of its answer. The call's deadline applies as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until there is a connection.
+    /// Maximum time until there is a connection.
     pub connect_ms: u64,
-    /// Until the answer begins, and between two parts of it.
+    /// Maximum time until the answer begins, and between two parts of it.
     pub answer_ms: u64,
-    /// The most of a body that is read.
+    /// Maximum size of an answer's body.
     pub answer_bytes: usize,
 }
 
@@ -159,7 +159,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// These limits, ended before the host ends the call, so that the call can say what happened. `None`: there is no time left.
+    /// Returns these limits, shortened to end before the call does, so that the call can report the failure. `None` if
+    /// no time is left.
     pub fn within(self, remaining_ms: u64) -> Option<Self> {
         let left_ms = remaining_ms.saturating_sub(RESERVE_MS);
         (left_ms > 0).then(|| Self {

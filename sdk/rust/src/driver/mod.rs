@@ -1,12 +1,12 @@
-//! What an author of a driver implements, and what there is to use.
+//! The traits of a driver, and the tools to write one.
 //!
-//! | question | here |
+//! | topic | items |
 //! | --- | --- |
-//! | what does the host call | [`Driver`], [`Reboot`], [`DeleteById`] |
-//! | what does a call have of the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
-//! | how does it ask the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
-//! | how does it say that it failed | [`Failure`], [`Attempt`], [`NoAnswer`], [`Trouble`] |
-//! | how does it read what users wrote | [`Fields`] |
+//! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`] |
+//! | access to the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
+//! | requests to the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
+//! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`Trouble`] |
+//! | JSON of users | [`Fields`] |
 
 mod attempt;
 pub mod auth;
@@ -45,64 +45,66 @@ impl std::ops::BitOrAssign for Capabilities {
 pub(crate) use http::PIECE_BYTES;
 pub(crate) use secrets::Handle;
 
-/// A driver of a cloud. Each call runs in an instance of its own, so nothing is remembered between calls.
+/// A driver of a cloud. Each call runs in an instance of its own, so nothing survives a call.
 ///
-/// What the contract promises of each call stands in `wit/provider`. A call fails by a [`Failure`]. A panic is a trap: the host
+/// `wit/provider` describes the promises of each call. A call fails with a [`Failure`]. A panic is a trap: the host
 /// counts it against the plugin, not against the machine.
 pub trait Driver {
-    /// Who this is. Must not fail.
+    /// Describes the driver. Must not fail.
     fn describe(host: &dyn OfflineHost) -> About;
 
-    /// Checks a class; the answer is warnings. Must accept every class that `create` accepts.
+    /// Checks a class and returns warnings. Must accept every class that `create` accepts.
     ///
     /// # Errors
     /// [`invalid`], with a message that names the field.
     fn validate_class(class: &Class, host: &dyn OfflineHost) -> Result<Vec<String>, Failure>;
 
-    /// Makes the machine, or finds the one that an earlier call with this idempotency key made.
+    /// Creates the machine, or finds the one that an earlier call with this idempotency key created.
     ///
     /// # Errors
     /// By code; `may_have_happened` whenever the request may have reached the cloud.
     fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure>;
 
-    /// Does what is to be done after creation, and nothing when it is done already.
+    /// Does the missing steps after creation, and nothing if none is missing.
     ///
     /// # Errors
-    /// `NotFound` when there is no machine; `Unimplemented` when the driver has no such step.
+    /// `NotFound` if there is no machine; `Unimplemented` if the driver has no such step.
     fn initialize(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
         let _ = (request, host);
         Err(unimplemented("initialize"))
     }
 
-    /// Removes the machine and all that was made with it. One that is not there is success.
+    /// Removes the machine and everything created with it. If nothing exists, that is success.
     ///
     /// # Errors
     /// By code, never `NotFound`.
     fn delete(request: &Request, host: &dyn Host) -> Result<Deletion, Failure>;
 
-    /// How the machine is. Changes nothing.
+    /// Returns the state of the machine. Changes nothing.
     ///
     /// # Errors
-    /// `NotFound` only when a complete look has not found it; `OutOfRange` when several machines answer; `Uninitialized` when
-    /// `initialize` is due.
+    /// `NotFound` only if a complete search has not found it; `OutOfRange` if several machines match; `Uninitialized`
+    /// if `initialize` is due.
     fn get_status(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
         let _ = (request, host);
         Err(unimplemented("get-status"))
     }
 
-    /// One page of the machines of this class's account and place that carry the cluster's mark, and of no other cluster.
+    /// Returns one page of the machines with the cluster's mark in this class's account and place, and of no other
+    /// cluster.
     ///
     /// # Errors
-    /// By code. No machine is an empty page.
+    /// By code. An empty page if there is no machine.
     fn list(class: &Class, cluster: &str, token: Option<&str>, host: &dyn Host) -> Result<Page, Failure> {
         let _ = (class, cluster, token, host);
         Err(unimplemented("list"))
     }
 
-    /// The cloud's ids of these PersistentVolume specs (JSON each), one entry for each; `None` for volumes of another kind.
+    /// Returns the cloud's ids of these PersistentVolume specs (JSON each), one entry for each; `None` for volumes of
+    /// another kind.
     ///
     /// # Errors
-    /// When a spec cannot be read.
+    /// If a spec is unreadable.
     fn get_volume_ids(
         volume_specs: &[String],
         host: &dyn OfflineHost,
@@ -112,26 +114,26 @@ pub trait Driver {
     }
 }
 
-/// Optional: a driver that can start machines anew. `export_driver!(MyDriver, reboot)` exports it.
+/// Optional: a driver that can restart machines. `export_driver!(MyDriver, reboot)` exports it.
 pub trait Reboot: Driver {
-    /// Starts the machine anew. Returns when the cloud has accepted that.
+    /// Restarts the machine. Returns when the cloud has accepted the order.
     ///
     /// # Errors
-    /// `NotFound` when there is no machine, else by code.
+    /// `NotFound` if there is no machine, else by code.
     fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure>;
 }
 
 /// Optional: a driver that can remove one VM of two. `export_driver!(MyDriver, delete_by_id)` exports it.
 pub trait DeleteById: Driver {
-    /// Orders the end of the VM with this provider id and of no other. `request.machine.provider_id` is the one that
-    /// the Machine keeps. A VM that is not there is success.
+    /// Removes the VM with this provider id and no other. `request.machine.provider_id` is the VM that the Machine
+    /// keeps. If the VM does not exist, that is success.
     ///
     /// # Errors
-    /// `FailedPrecondition` when the VM lacks the cluster's mark, or is the one that the Machine keeps; else by code.
+    /// `FailedPrecondition` if the VM lacks the cluster's mark, or is the one that the Machine keeps; else by code.
     fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure>;
 }
 
-/// One entry for each spec, or the failure that says so.
+/// Returns one entry for each spec, or a failure if the driver returned another number.
 pub(crate) fn volume_ids<D: Driver>(
     specs: &[String],
     host: &dyn OfflineHost,

@@ -1,47 +1,47 @@
-//! Why a request has no answer, and what to do about it.
+//! Requests without an answer: the cause, and what to do.
 
 use std::fmt;
 
 use super::Code;
 use crate::bindings::provider::wasi::http::types::ErrorCode;
 
-/// Why there is no answer. The first group is of requests that were not sent.
+/// The cause of a missing answer. Requests with the causes up to [`Trouble::NoTimeLeft`] were not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The grants do not allow the target, the signing, or a secret in its place.
+    /// The grants do not allow the target, the signing, or a secret at its place.
     Denied,
-    /// The host's name leads to an address of a class that is not granted.
+    /// The host's name resolves to an address of a class that is not granted.
     AddressDenied,
-    /// The URL is none.
+    /// The URL is invalid.
     BadUrl,
-    /// The body is larger than the host lets through.
+    /// The body is larger than the host allows.
     RequestTooLarge,
     /// The host's name has no address.
     NoSuchHost,
-    /// Nothing listens there.
+    /// No server listens there.
     ConnectionRefused,
     /// No connection, for another reason.
     Unreachable,
-    /// The certificate is not trusted, or no TLS session came about.
+    /// The certificate is not trusted, or the TLS handshake failed.
     Tls,
     /// The call's time was over before the request began.
     NoTimeLeft,
-    /// Sent perhaps, and no answer came in time.
+    /// The request may have been sent, and no answer came in time.
     TimedOut,
     /// The connection ended before the answer did.
     CutOff,
-    /// The answer is larger than the host, or the request's limits, take.
+    /// The answer is larger than the host's or the request's limit.
     AnswerTooLarge,
-    /// Anything else; sent perhaps.
+    /// Anything else; the request may have been sent.
     Other(String),
 }
 
-/// A request has no answer.
+/// A request without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer {
-    /// Why.
+    /// The cause.
     pub trouble: Trouble,
-    /// Whom it was asked of.
+    /// The host of the request.
     pub host: String,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for NoAnswer {
 }
 
 impl Trouble {
-    /// What `wasi:http` says.
+    /// Returns the cause for an error of `wasi:http`.
     pub fn of(code: &ErrorCode) -> Self {
         match code {
             ErrorCode::HttpRequestDenied => Self::Denied,
@@ -85,7 +85,7 @@ impl Trouble {
         }
     }
 
-    /// True when the request may have reached the cloud.
+    /// True if the request may have reached the cloud.
     pub fn may_have_been_sent(&self) -> bool {
         match self {
             Self::Denied
@@ -101,7 +101,7 @@ impl Trouble {
         }
     }
 
-    /// How the host treats it.
+    /// Returns the contract's code, by which the host decides.
     pub fn code(&self) -> Code {
         match self {
             Self::Denied | Self::AddressDenied | Self::BadUrl => Code::FailedPrecondition,
@@ -117,7 +117,7 @@ impl Trouble {
 }
 
 impl NoAnswer {
-    /// What is wrong, and what to do.
+    /// Explains the problem and what to do.
     pub fn explanation(&self) -> String {
         let host = &self.host;
         match &self.trouble {

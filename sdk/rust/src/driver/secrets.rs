@@ -7,10 +7,10 @@ use crate::bindings::provider::machinist::host::secrets as contract;
 
 pub use contract::{Encoding, Refusal as SecretRefusal};
 
-/// What grants call the user data.
+/// The key of the user data in grants.
 pub const USER_DATA_KEY: &str = "userData";
 
-/// What keeps the value of a secret.
+/// Keeps the value of a secret.
 pub(crate) trait Handle {
     fn length(&self) -> u64;
     fn starts_with(&self, prefix: &[u8]) -> bool;
@@ -29,28 +29,28 @@ impl Secret {
         Self { key: key.to_owned(), handle: Box::new(handle) }
     }
 
-    /// Of the value, in bytes, before any encoding.
+    /// Returns the length of the value in bytes, before any encoding.
     pub fn length(&self) -> u64 {
         self.handle.length()
     }
 
-    /// Whether user data starts so (64 bytes at most are compared). Always false for a credential.
+    /// True if user data starts with this prefix (at most 64 bytes are compared). Always false for a credential.
     pub fn starts_with(&self, prefix: &[u8]) -> bool {
         self.handle.starts_with(prefix)
     }
 
-    /// A token that stands for the value in requests of this call, encoded in the order of the list.
+    /// Returns a token that represents the value in requests of this call, encoded in the order of the list.
     ///
     /// # Errors
-    /// When the grants do not allow it, or the encodings do not fit.
+    /// If the grants do not allow it, or the encodings do not fit.
     pub fn placeholder(&self, encodings: &[Encoding]) -> Result<String, SecretRefused> {
         self.handle.placeholder(encodings).map_err(|refusal| self.refused(refusal))
     }
 
-    /// The value, where the operator granted that.
+    /// Returns the value, if the operator granted that.
     ///
     /// # Errors
-    /// When the operator did not.
+    /// If the operator did not.
     pub fn reveal(&self) -> Result<Vec<u8>, SecretRefused> {
         self.handle.reveal().map_err(|refusal| self.refused(refusal))
     }
@@ -68,19 +68,19 @@ impl fmt::Debug for Secret {
 
 /// The secrets of the running call.
 pub trait Secrets {
-    /// The keys of the Secret, sorted, without user data.
+    /// Returns the keys of the Secret, sorted, without user data.
     fn keys(&self) -> Vec<String>;
 
-    /// `None` when there is no such key.
+    /// Returns a secret. `None` if there is no such key.
     fn open(&self, key: &str) -> Option<Secret>;
 
-    /// What the machine gets at boot. Present in `create` and `initialize` only.
+    /// Returns the machine's data at boot. Present in `create` and `initialize` only.
     fn user_data(&self) -> Option<Secret>;
 
-    /// The secret of a key without which nothing works; `what` says what belongs there.
+    /// Returns the secret of a required key; `what` describes its value in the message.
     ///
     /// # Errors
-    /// When there is no such key: nobody is authenticated without it.
+    /// `Unauthenticated` if there is no such key.
     fn needed(&self, key: &str, what: &str) -> Result<Secret, Failure> {
         self.open(key).ok_or_else(|| {
             let message = format!("the MachineClass's Secret has no key {key}: add {what}");
@@ -89,12 +89,12 @@ pub trait Secrets {
     }
 }
 
-/// The host does not give a placeholder, or the value.
+/// A refusal of the host to return a placeholder, or the value.
 #[derive(Clone, Debug)]
 pub struct SecretRefused {
-    /// Of which secret.
+    /// The key of the secret.
     pub key: String,
-    /// Why.
+    /// The reason.
     pub refusal: SecretRefusal,
 }
 

@@ -1,16 +1,16 @@
-//! Text of others: what may be repeated of it, and what a URL makes of it.
+//! Text of others: quotes for messages, and escapes for URLs.
 
 use std::fmt::Write as _;
 
-/// The most that a message repeats of what somebody else wrote.
+/// The maximum length of a quote.
 const QUOTED_CHARACTERS: usize = 200;
 
-/// At most so much of a foreign text, in one line.
+/// Quotes a foreign text in one line, shortened.
 pub fn quoted(text: &str) -> String {
     quoted_up_to(text, QUOTED_CHARACTERS)
 }
 
-/// At most so many characters of a foreign text, in one line.
+/// Quotes at most so many characters of a foreign text, in one line.
 pub fn quoted_up_to(text: &str, characters: usize) -> String {
     let line = text.chars().map(|char| if char.is_control() { ' ' } else { char });
     if text.chars().nth(characters).is_none() {
@@ -19,7 +19,7 @@ pub fn quoted_up_to(text: &str, characters: usize) -> String {
     line.take(characters.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// For a segment of a path or a value of a query.
+/// Escapes a segment of a path or a value of a query.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,6 +1,6 @@
 //! Times as clouds write them.
 
-/// Milliseconds since 1970 of a time as RFC 3339 writes it in UTC. `None` for anything else, and before 1970.
+/// Parses an RFC 3339 time in UTC into milliseconds since 1970. `None` for anything else, and before 1970.
 pub fn rfc3339_ms(text: &str) -> Option<u64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = numbers(date, '-')?;

@@ -1,4 +1,4 @@
-//! URLs as requests and settings name them.
+//! URLs of requests and settings.
 
 /// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub enum Scheme {
 pub struct Url {
     /// `http` or `https`.
     pub scheme: Scheme,
-    /// Host and port, as they are dialled.
+    /// Host and port, as the host connects to them.
     pub authority: String,
     /// Begins with a slash.
     pub path_with_query: String,
 }
 
 impl Url {
-    /// `None` for what is no URL of HTTP: a user, a fragment or anything but visible ASCII in it.
+    /// Parses a URL. `None` if it is not a URL of HTTP, or contains a user, a fragment or anything but visible ASCII.
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = match text.split_once("://")? {
             ("http", rest) => (Scheme::Http, rest),
@@ -38,7 +38,7 @@ impl Url {
         Some(Self { scheme, authority: authority.to_owned(), path_with_query })
     }
 
-    /// The host without its port, as grants name it.
+    /// Returns the host without its port, as grants name it.
     pub fn host(&self) -> &str {
         match self.authority.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,

@@ -11,7 +11,7 @@ use crate::driver::{
 };
 use crate::log::{Level, Log, Sink};
 
-/// What the host lets through.
+/// The host's limits of a request.
 const REQUEST_BYTES: usize = 1024 * 1024;
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 const REQUESTS_PER_CALL: usize = 100;
@@ -33,7 +33,7 @@ impl<'a, 'c> MockCall<'a, 'c> {
         Self::with(world, secrets)
     }
 
-    /// Without secrets; the type keeps the author from the network.
+    /// A call without secrets; the type denies the network.
     pub(super) fn offline(world: &'a MockHost<'c>) -> Self {
         Self::with(world, BTreeMap::new())
     }

@@ -1,4 +1,4 @@
-//! Encodings of secrets, as the host applies them, and the spellings in which clouds echo values.
+//! Encodings of secrets, as the host applies them, and the spellings in which clouds return values.
 
 use std::io::Write as _;
 
@@ -11,7 +11,7 @@ use crate::driver::{Encoding, escaped};
 
 const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 
-/// The value after the encodings, in their order. `None` when they do not fit.
+/// Applies the encodings in order. `None` if they do not fit.
 pub(super) fn encoded(value: &[u8], encodings: &[Encoding]) -> Option<Vec<u8>> {
     if encodings.len() > ENCODINGS_PER_PLACEHOLDER {
         return None;
@@ -32,13 +32,13 @@ fn step(value: &[u8], encoding: Encoding) -> Option<Vec<u8>> {
     })
 }
 
-/// A text as it stands between the quotes.
+/// Returns the text as it is between the quotes of a JSON string.
 pub(super) fn inside_of_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The value, and how clouds write it elsewhere.
+/// Returns the value in all spellings that clouds use.
 pub(super) fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(value);
     let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -14,16 +14,17 @@ use crate::driver::{
     Request, Trouble, USER_DATA_KEY, Vm, volume_ids,
 };
 
-/// What answers requests in which the secrets are filled in.
+/// Answers requests in which the secrets are filled in.
 type Cloud<'c> = Box<dyn FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'c>;
 
-/// Hosts the calls of a driver, as a plugin's operator set it up.
+/// Hosts the calls of a driver, with the settings of an operator.
 ///
-/// What the driver sent stands in [`MockHost::sent`], with placeholders; what the cloud saw, in [`MockHost::seen`].
+/// [`MockHost::sent`] returns the driver's requests, with placeholders; [`MockHost::seen`] returns them as the cloud
+/// saw them.
 pub struct MockHost<'c> {
-    /// What the operator wrote beside the plugin: JSON.
+    /// The operator's settings beside the plugin: JSON.
     pub settings: String,
-    /// Of each call.
+    /// The time left for each call.
     pub remaining_ms: u64,
     pub(super) secrets: BTreeMap<String, Kept>,
     pub(super) sent: RefCell<Vec<HttpRequest>>,
@@ -33,7 +34,7 @@ pub struct MockHost<'c> {
 }
 
 impl<'c> MockHost<'c> {
-    /// With a cloud that this function is.
+    /// Creates a host with a function as its cloud.
     pub fn new(cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'c) -> Self {
         Self {
             settings: "{}".to_owned(),
@@ -46,7 +47,8 @@ impl<'c> MockHost<'c> {
         }
     }
 
-    /// With a cloud that gives these answers, in their order. Who asks more often has no test for it, so that panics.
+    /// Creates a host with a cloud that gives these answers, in order. Panics at a request beyond the list: the test
+    /// does not cover it.
     pub fn answering(script: impl IntoIterator<Item = Result<HttpAnswer, Trouble>>) -> Self
     where
         Self: 'c,
@@ -61,7 +63,7 @@ impl<'c> MockHost<'c> {
         })
     }
 
-    /// With this key in the Secret, which may travel to these places. Without a place it is not granted.
+    /// Adds a key to the Secret, and grants it for these places. Without a place it is not granted.
     #[must_use]
     pub fn secret(mut self, key: &str, value: impl Into<Vec<u8>>, places: &[Place]) -> Self {
         let kept = Kept { value: value.into(), places: places.to_vec(), is_revealed: false };
@@ -69,13 +71,13 @@ impl<'c> MockHost<'c> {
         self
     }
 
-    /// With what the machine gets at boot: `create` and `initialize` have it.
+    /// Sets the machine's data at boot, for `create` and `initialize`.
     #[must_use]
     pub fn user_data(self, value: impl Into<Vec<u8>>, places: &[Place]) -> Self {
         self.secret(USER_DATA_KEY, value, places)
     }
 
-    /// With `reveal` granted for this key.
+    /// Grants `reveal` for this key.
     #[must_use]
     pub fn revealing(mut self, key: &str) -> Self {
         if let Some(kept) = self.secrets.get_mut(key) {
@@ -84,39 +86,39 @@ impl<'c> MockHost<'c> {
         self
     }
 
-    /// Without this key in the Secret.
+    /// Removes a key from the Secret.
     pub fn forget(&mut self, key: &str) {
         self.secrets.remove(key);
     }
 
-    /// With these settings: JSON.
+    /// Sets the settings: JSON.
     #[must_use]
     pub fn settings(mut self, settings: impl Into<String>) -> Self {
         self.settings = settings.into();
         self
     }
 
-    /// The driver's calls, as the component makes them: each under placeholders of its own.
+    /// Returns the driver's calls, as the component makes them: each with placeholders of its own.
     pub fn driver<D: Driver>(&self) -> MockDriver<'_, 'c, D> {
         MockDriver { host: self, driver: PhantomData }
     }
 
-    /// The requests as the driver sent them.
+    /// Returns the requests as the driver sent them.
     pub fn sent(&self) -> Vec<HttpRequest> {
         self.sent.borrow().clone()
     }
 
-    /// The requests as the cloud saw them.
+    /// Returns the requests as the cloud saw them.
     pub fn seen(&self) -> Vec<HttpRequest> {
         self.seen.borrow().clone()
     }
 
-    /// The log.
+    /// Returns the log.
     pub fn lines(&self) -> Vec<LogLine> {
         self.log.lines()
     }
 
-    /// Forgets what was sent, seen and logged so far.
+    /// Clears requests and log.
     pub fn clear(&self) {
         self.sent.take();
         self.seen.take();

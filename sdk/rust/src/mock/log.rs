@@ -1,4 +1,4 @@
-//! A log that can be read.
+//! A log for tests to read.
 
 use std::cell::RefCell;
 
@@ -7,27 +7,27 @@ use crate::log::{Level, Log, Sink};
 /// A line of the log.
 #[derive(Clone, Debug)]
 pub struct LogLine {
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
     /// The static text.
     pub message: String,
-    /// What varies.
+    /// Names and values.
     pub fields: Vec<(String, String)>,
 }
 
-/// Keeps the lines that were written.
+/// Keeps the lines of the log.
 #[derive(Debug, Default)]
 pub struct MockLog {
     lines: RefCell<Vec<LogLine>>,
 }
 
 impl MockLog {
-    /// What writes into it.
+    /// Returns a log that writes here.
     pub fn log(&self) -> Log<'_> {
         Log::new(self)
     }
 
-    /// All lines so far.
+    /// Returns all lines so far.
     pub fn lines(&self) -> Vec<LogLine> {
         self.lines.borrow().clone()
     }

@@ -1,8 +1,8 @@
 //! Mock hosts for native unit tests: no WebAssembly, no cloud, no sockets.
 //!
-//! [`MockHost`] hosts the calls of a driver and keeps secrets as the host does: placeholders belong to one call, and are filled in
-//! only in what the fake cloud sees and only in the places that are granted; anywhere else the request is denied. Answers and log
-//! lines are scrubbed. [`MockLog`] is all that a health policy needs.
+//! [`MockHost`] hosts the calls of a driver and keeps secrets as the host does. A placeholder belongs to one call. The
+//! mock replaces it only in the requests that the fake cloud sees, and only in granted places; it denies the request
+//! anywhere else. It scrubs answers and log lines. A health policy needs only [`MockLog`].
 
 mod call;
 mod encode;

@@ -1,10 +1,10 @@
-//! Classes, requests and answers to test with.
+//! Classes, requests and answers for tests.
 
 use serde_json::Value;
 
 use crate::driver::{Class, HttpAnswer, Machine, Request};
 
-/// A MachineClass with this `providerSpec`, of the provider `sim`; all its fields can be changed.
+/// A MachineClass with this `providerSpec`, of the provider `sim`; you can change all its fields.
 pub fn a_class(spec: &Value) -> Class {
     Class {
         name: "small".to_owned(),
@@ -47,7 +47,7 @@ pub fn with_id(request: &Request, provider_id: &str) -> Request {
     request
 }
 
-/// An answer with JSON.
+/// An answer with a JSON body.
 pub fn json_answer(status: u16, value: &Value) -> HttpAnswer {
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     HttpAnswer { status, headers, body: value.to_string().into_bytes() }

@@ -1,4 +1,4 @@
-//! Placeholders of a request become values, in the places that are granted and nowhere else.
+//! Replaces the placeholders of a request by values, in the granted places and nowhere else.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::encode::inside_of_json;
 use super::vault::{DIGITS, PREFIX, Vault};
 use crate::driver::{HttpRequest, Url};
 
-/// Where a secret may travel, as grants write it.
+/// A place of a secret, as grants write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `{ header: NAME }`, lower case.
@@ -18,27 +18,27 @@ pub enum Place {
 }
 
 impl Place {
-    /// In the header of this name.
+    /// The header of this name.
     pub fn header(name: &str) -> Self {
         Self::Header(name.to_ascii_lowercase())
     }
 
-    /// In the text at this JSON pointer of the body.
+    /// The text at this JSON pointer of the body.
     pub fn json(pointer: &str) -> Self {
         Self::Json(pointer.to_owned())
     }
 
-    /// In the field of this name of a form.
+    /// The field of this name in a form.
     pub fn form(field: &str) -> Self {
         Self::Form(field.to_owned())
     }
 }
 
-/// A placeholder stands where its secret may not travel.
+/// A placeholder is at a place that its secret may not have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Denied;
 
-/// The request as the cloud sees it.
+/// Returns the request as the cloud sees it.
 pub(super) fn filled(request: &HttpRequest, url: &Url, vault: &Vault) -> Result<HttpRequest, Denied> {
     let in_name = request.headers.iter().any(|(name, _)| name.contains(PREFIX));
     if in_name || url.path_with_query.contains(PREFIX) || url.authority.contains(PREFIX) {

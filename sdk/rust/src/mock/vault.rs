@@ -9,17 +9,17 @@ use super::encode::{encoded, spellings};
 use super::substitute::Place;
 use crate::driver::{Encoding, Handle, Secret, SecretRefusal, Secrets, USER_DATA_KEY};
 
-/// What every placeholder begins with.
+/// The beginning of every placeholder.
 pub(super) const PREFIX: &str = "x0machinist0secret0x";
-/// So many letters and digits follow.
+/// The number of letters and digits that follow.
 pub(super) const DIGITS: usize = 25;
 const PLACEHOLDERS_PER_CALL: usize = 256;
 const PREFIX_BYTES: usize = 64;
-/// Shorter values are not taken out of answers.
+/// Answers keep values that are shorter.
 const SCRUBBED_FROM_BYTES: usize = 8;
 const MASK: &[u8] = b"***";
 
-/// A secret under grants.
+/// A secret with its grants.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     pub(super) value: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Kept {
     pub(super) is_revealed: bool,
 }
 
-/// What a placeholder stands for.
+/// The value of a placeholder, with its encodings.
 #[derive(Clone, Debug)]
 pub(super) struct Expansion {
     pub(super) key: String,
@@ -40,7 +40,7 @@ pub(super) struct Vault(Rc<Inside>);
 
 #[derive(Debug)]
 struct Inside {
-    /// User data is under a key of its own.
+    /// User data has a key of its own.
     secrets: BTreeMap<String, Kept>,
     tokens: RefCell<BTreeMap<(String, Vec<Encoding>), String>>,
     expansions: RefCell<BTreeMap<String, Expansion>>,
@@ -52,14 +52,14 @@ impl Vault {
         Self(Rc::new(Inside { secrets, tokens, expansions }))
     }
 
-    /// What a token stands for, if it may stand here.
+    /// Returns the value of a token, if it may be at this place.
     pub(super) fn expansion(&self, token: &str, place: &Place) -> Option<Expansion> {
         let expansion = self.0.expansions.borrow().get(token).cloned()?;
         let places = &self.0.secrets.get(&expansion.key)?.places;
         places.contains(place).then_some(expansion)
     }
 
-    /// What comes back, without the values in the spellings that clouds echo.
+    /// Scrubs an answer: removes the values in all spellings that clouds use.
     pub(super) fn scrub(&self, content: &[u8]) -> Vec<u8> {
         let is_hidden = |key: &str| self.0.secrets.get(key).is_some_and(|kept| !kept.is_revealed);
         let hidden = self.0.secrets.values().filter(|kept| !kept.is_revealed);
@@ -144,7 +144,7 @@ impl Handle for MockSecret {
     }
 }
 
-/// Nobody can guess them, so that a test cannot come to depend on them.
+/// Nobody can guess the digits, so a test cannot depend on them.
 fn random_digits() -> String {
     const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let random = RandomState::new();

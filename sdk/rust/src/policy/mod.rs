@@ -1,13 +1,13 @@
-//! Health policies: implement [`Policy`] on a type, and hand that to [`export_policy!`](crate::export_policy).
+//! Health policies: implement [`Policy`] on a type, and pass the type to [`export_policy!`](crate::export_policy).
 //!
-//! All of it is plain functions: native tests call [`evaluate`] with [`sample::question`] and
+//! A policy consists of plain functions: native tests call [`evaluate`] with [`sample::question`] and
 //! [`MockLog`](crate::mock::MockLog).
 //!
-//! | question | module |
+//! | topic | module |
 //! | --- | --- |
-//! | is a Node healthy by the rule that everybody knows | [`rule`] |
-//! | what did the operator write | [`settings`] |
-//! | which Machine is there to make sick in tests | [`sample`] |
+//! | the standard rule of a healthy Node | [`rule`] |
+//! | the operator's settings | [`settings`] |
+//! | a healthy Machine to change in tests | [`sample`] |
 
 pub mod rule;
 #[cfg(not(target_family = "wasm"))]
@@ -20,29 +20,29 @@ pub use crate::bindings::policy::machinist::policy::types::{
 pub use crate::log::{Level, Log};
 use serde::de::DeserializeOwned;
 
-/// A verdict that nothing but another question changes holds as long as the host lets it.
+/// The longest time for a verdict: only another question changes it.
 pub const LONG_MS: u64 = 12 * 60 * 60 * 1_000;
 
 /// A policy: settings and a question in, a verdict out.
 pub trait Policy {
-    /// What the operator may write. Defaults stand for what is not written.
+    /// The operator's settings, with defaults for missing ones.
     type Settings: DeserializeOwned + Default;
 
-    /// Its name.
+    /// The policy's name.
     const NAME: &'static str;
-    /// Its semantic version.
+    /// The policy's semantic version.
     const VERSION: &'static str;
     /// JSON Schema of the settings.
     const SCHEMA: &'static str;
 
-    /// What is wrong with settings that can be read.
+    /// Returns the error in settings that are readable.
     fn problem(settings: &Self::Settings) -> Option<String>;
 
-    /// What to think of this Machine. The same state of things must have the same reason: no times and no counts in the text.
+    /// Judges the Machine. Return the same reason for the same state: no times and no counts in the text.
     fn evaluate(settings: &Self::Settings, question: &Question, now: u64, log: Log<'_>) -> Verdict;
 }
 
-/// Who a policy is, for the host.
+/// Describes a policy to the host.
 pub fn about<P: Policy>() -> About {
     About {
         name: P::NAME.to_owned(),
@@ -51,10 +51,10 @@ pub fn about<P: Policy>() -> About {
     }
 }
 
-/// The settings of a policy, checked.
+/// Reads and checks the settings of a policy.
 ///
 /// # Errors
-/// When they cannot be read or cannot be, with the field and what belongs there.
+/// If they are unreadable or invalid, with the field and the expected value.
 pub fn read_settings<P: Policy>(settings: &str) -> Result<P::Settings, String> {
     let settings = settings::read(settings)?;
     match P::problem(&settings) {
@@ -63,11 +63,11 @@ pub fn read_settings<P: Policy>(settings: &str) -> Result<P::Settings, String> {
     }
 }
 
-/// A policy's answer to the host.
+/// Returns a policy's answer to the host.
 pub fn evaluate<P: Policy>(settings: &str, question: &Question, now: u64, log: Log<'_>) -> Verdict {
     match read_settings::<P>(settings) {
         Ok(settings) => P::evaluate(&settings, question, now, log),
-        // The host asks only with settings that were checked.
+        // The host calls only with settings that it has checked.
         Err(problem) => Verdict {
             health: Health::Unknown,
             reason: format!("the settings are wrong: {problem}"),

@@ -1,20 +1,21 @@
-//! The rule that everybody knows: `Ready` is True, and nothing on the list is anything but False.
+//! The standard rule: `Ready` is True, and no condition on the list has another status than False.
 
 use super::{Condition, Question, Status};
 
-/// The condition that a kubelet keeps for "this Node takes pods".
+/// The condition by which a kubelet reports that its Node accepts pods.
 pub const READY: &str = "Ready";
 
-/// What speaks against a Node.
+/// The reason why a Node is unhealthy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sickness {
-    /// One text for one state of things: causes sorted, no times.
+    /// One text for one state: causes sorted, no times.
     pub because: String,
-    /// Since when the first of them.
+    /// The time of the earliest cause.
     pub since: u64,
 }
 
-/// `None`: the Node is healthy. A missing `Ready` is not: a Node that says nothing of itself has not shown that it works.
+/// Returns the problem of a Node. `None` if the Node is healthy. A missing `Ready` is unhealthy: such a Node has not
+/// shown that it works.
 pub fn sickness(question: &Question, must_be_false: &[String], now: u64) -> Option<Sickness> {
     let phase_since = question.history.phase_since.unwrap_or(now);
     let Some(node) = &question.node else {

@@ -1,4 +1,4 @@
-//! A Machine that is well, for tests to make sick.
+//! A healthy Machine for tests to change.
 
 use super::{Condition, Domain, History, Machine, Node, Phase, Question, Status};
 
@@ -30,7 +30,7 @@ pub fn question() -> Question {
     }
 }
 
-/// A condition that has its status since that time.
+/// A condition with its status since this time.
 pub fn condition(kind: &str, status: Status, since: u64) -> Condition {
     Condition {
         kind: kind.to_owned(),

@@ -1,4 +1,4 @@
-//! The volumes that an instance is launched with.
+//! The volumes of a launch.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use machinist_sdk::driver::quoted_up_to as quoted;
 use super::{needed, one_of};
 use crate::class::lenient::{Findings, Object};
 
-/// The name that stands for the image's own root device.
+/// The name that means the image's own root device.
 const ROOT: &str = "/root";
 const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
-/// Their speed is bought apart.
+/// Volume types that need `iops`.
 const PROVISIONED: [&str; 2] = ["io1", "io2"];
 
-/// A volume.
+/// A volume of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
     /// `None`: the image's root device.
@@ -25,7 +25,7 @@ pub(crate) struct Disk {
     pub(crate) is_encrypted: bool,
     pub(crate) goes_with_instance: bool,
     pub(crate) snapshot: Option<String>,
-    /// Only of an encrypted one.
+    /// Only for an encrypted volume.
     pub(crate) kms_key: Option<String>,
 }
 
@@ -116,7 +116,7 @@ fn disk(ebs: &mut Object<'_>, device: Option<String>, findings: &mut Findings) -
     }
 }
 
-/// `/dev/sd[a-z]` or `/dev/xvd[a-c][a-z]?`.
+/// True for `/dev/sd[a-z]` and `/dev/xvd[a-c][a-z]?`.
 fn is_device(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("/dev/") else { return false };
     let letters = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());

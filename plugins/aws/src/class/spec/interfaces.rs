@@ -1,11 +1,11 @@
-//! The network interfaces that an instance is launched with.
+//! The network interfaces of a launch.
 
 use super::{needed, one_of};
 use crate::class::lenient::{Findings, Object};
 
 const TYPES: [&str; 3] = ["interface", "efa", "efa-only"];
 
-/// A network interface.
+/// A network interface of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) subnet: String,
@@ -14,9 +14,9 @@ pub(crate) struct Interface {
     pub(crate) goes_with_instance: bool,
     pub(crate) description: Option<String>,
     pub(crate) ipv6_addresses: Option<i32>,
-    /// Only with `ipv6_addresses`.
+    /// True only with `ipv6_addresses`.
     pub(crate) has_primary_ipv6: bool,
-    /// Given once the instance is there; 0 for none.
+    /// Assigned after the launch; 0 for none.
     pub(crate) ipv6_prefixes: i32,
     pub(crate) kind: Option<String>,
     pub(crate) card: Option<i32>,

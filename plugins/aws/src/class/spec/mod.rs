@@ -1,4 +1,4 @@
-//! What a class may say: MCM's providerSpec for AWS, field for field.
+//! The fields of a class: MCM's providerSpec for AWS.
 
 use machinist_sdk::driver::{Class, Code, DriverError, Failure, quoted_up_to as quoted};
 
@@ -23,19 +23,19 @@ pub(crate) use options::{Cpu, Market, Metadata, Placement, Reservation};
 /// JSON Schema of `providerSpec`, for `describe`.
 pub(crate) const SCHEMA: &str = include_str!("../../class-schema.json");
 
-/// EC2 takes 50 tags; the name, the uid and the cluster's mark are the driver's.
+/// EC2 allows 50 tags; the driver needs the name, the uid and the cluster's mark.
 const MOST_TAGS: usize = 50 - 3;
-/// So many problems are told at once; who has more mends these first.
+/// The maximum number of problems in one message.
 const TOLD_PROBLEMS: usize = 20;
 
-/// How an instance gets its IAM role.
+/// The instance profile, by which an instance gets its IAM role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Iam {
     Name(String),
     Arn(String),
 }
 
-/// A class that was read. Texts are empty where the class says nothing; then it is not valid.
+/// The fields of a class. Absent texts are empty; the class is then invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spec {
     pub(crate) region: String,
@@ -45,18 +45,18 @@ pub(crate) struct Spec {
     pub(crate) key_name: Option<String>,
     pub(crate) disks: Vec<Disk>,
     pub(crate) interfaces: Vec<Interface>,
-    /// Without a `Name`.
+    /// The class's tags without a `Name`.
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) market: Market,
     pub(crate) reservation: Option<Reservation>,
-    /// The source/destination check is to be turned off.
+    /// True if the source/destination check is to be turned off.
     pub(crate) is_forwarding: bool,
     pub(crate) metadata: Option<Metadata>,
     pub(crate) cpu: Option<Cpu>,
     pub(crate) placement: Option<Placement>,
 }
 
-/// Reads a class and checks every rule. Ok comes with what is passed over.
+/// Reads a class and checks every rule. Ok includes warnings about ignored fields.
 pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Failure> {
     let (spec, findings) = parse(&class.spec);
     if findings.problems.is_empty() {
@@ -71,24 +71,24 @@ pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Failure> {
     Err(Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
 }
 
-/// What can be read of a class, whatever is wrong with the rest. For calls that need only parts of it.
+/// Reads the readable fields of a class, and ignores problems. For calls that need only some fields.
 pub(crate) fn read_in_part(class: &Class) -> Spec {
     parse(&class.spec).0
 }
 
 impl Spec {
-    /// The region, if it can be one.
+    /// Returns the region, if it is a valid one.
     pub(crate) fn usable_region(&self) -> Option<&str> {
         Some(self.region.as_str()).filter(|region| region::is_region(region))
     }
 
-    /// The keys of the two tags that the class puts on each instance. `None` when it has no such tags.
+    /// Returns the keys of the two tags that the class sets on each instance. `None` if it has no such tags.
     pub(crate) fn tag_keys(&self) -> Option<TagKeys> {
         let key = |part: &str| self.tags.keys().find(|key| key.contains(part)).cloned();
         Some(TagKeys { cluster: key(CLUSTER_KEY)?, role: key(ROLE_KEY)? })
     }
 
-    /// Whether something is to be done after the launch.
+    /// True if the class needs steps after the launch.
     pub(crate) fn needs_initialize(&self) -> bool {
         self.is_forwarding || self.interfaces.iter().any(|interface| interface.ipv6_prefixes > 0)
     }
@@ -135,7 +135,7 @@ fn fields(root: &mut Object<'_>, findings: &mut Findings) -> Spec {
     }
 }
 
-/// A text without which nothing works.
+/// Returns a required text.
 fn needed(object: &mut Object<'_>, name: &'static str, findings: &mut Findings) -> String {
     let before = findings.problems.len();
     let text = object.text(name, findings);
@@ -145,7 +145,7 @@ fn needed(object: &mut Object<'_>, name: &'static str, findings: &mut Findings) 
     text
 }
 
-/// A text that is one of few, where it is there at all.
+/// Returns an optional text that must be one of a list.
 fn one_of(
     object: &mut Object<'_>,
     name: &'static str,

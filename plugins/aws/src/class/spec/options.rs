@@ -1,18 +1,18 @@
-//! The smaller parts of a class: how an instance is bought, where it is put, and what it offers inside.
+//! The smaller parts of a class: market, capacity reservation, metadata service, processor, placement.
 
 use super::{needed, one_of};
 use crate::class::lenient::{Findings, Object};
 
 const SWITCH: [&str; 2] = ["enabled", "disabled"];
 
-/// How an instance is bought.
+/// The market of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Market {
     #[default]
     OnDemand,
-    /// As the class names it.
+    /// The market that the class names.
     Named(String),
-    /// By the deprecated `spotPrice`.
+    /// Spot by the deprecated `spotPrice`.
     Spot { max_price: Option<String> },
 }
 
@@ -36,7 +36,7 @@ pub(super) fn market(root: &mut Object<'_>, findings: &mut Findings) -> Market {
     }
 }
 
-/// Capacity that was reserved before.
+/// The capacity reservation that a launch uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reservation {
     Preference(String),
@@ -62,7 +62,7 @@ pub(super) fn reservation(root: &mut Object<'_>, findings: &mut Findings) -> Opt
     preference.map(Reservation::Preference).or(id.map(Reservation::Id)).or(group.map(Reservation::Group))
 }
 
-/// The instance's metadata service.
+/// Options of the instance's metadata service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) endpoint: Option<String>,
@@ -87,7 +87,7 @@ pub(super) fn metadata(root: &mut Object<'_>, findings: &mut Findings) -> Option
     Some(metadata)
 }
 
-/// The instance's processor.
+/// Options of the instance's processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpu {
     pub(crate) cores: Option<i32>,
@@ -112,7 +112,7 @@ pub(super) fn cpu(root: &mut Object<'_>, findings: &mut Findings) -> Option<Cpu>
     Some(cpu)
 }
 
-/// Where an instance is put.
+/// The placement of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) group_id: Option<String>,

@@ -9,16 +9,16 @@ const (
 	nameTag    = "machine-name"
 )
 
-// States that mean something to the driver: of a VM that was deleted, and of one of which only its record is left.
+// States that the driver distinguishes: a VM that was deleted, and one of which only its record is left.
 const (
 	stopping   = "stopping"
 	terminated = "terminated"
 )
 
-// It lacks a field that its kind of object always has.
+// The object lacks a required field.
 var errNotOne = errors.New("lacks a field that its kind of object always has")
 
-// A VM, as the cloud writes it.
+// A VM of the cloud's API.
 type simVM struct {
 	ID        string       `json:"id"`
 	Name      *string      `json:"name"`
@@ -26,7 +26,7 @@ type simVM struct {
 	Zone      string       `json:"zone"`
 	Addresses []simAddress `json:"addresses"`
 	Tags      tags         `json:"tags"`
-	// Absent means that nothing is left to do.
+	// Absent means true.
 	Initialized *bool  `json:"initialized"`
 	Created     string `json:"created"`
 }
@@ -48,7 +48,7 @@ func (vm simVM) exists() bool        { return vm.State != terminated }
 func (vm simVM) isGoing() bool       { return vm.State == stopping }
 func (vm simVM) isInitialized() bool { return vm.Initialized == nil || *vm.Initialized }
 
-// A volume, as the cloud writes it.
+// A volume of the cloud's API.
 type simVolume struct {
 	ID         string `json:"id"`
 	AttachedTo string `json:"attachedTo"`
@@ -64,10 +64,10 @@ func (volume simVolume) check() error {
 
 type tags map[string]string
 
-// True when they carry the cluster's mark.
+// True if they have the cluster's mark.
 func (of tags) areOf(cluster string) bool { return has(of, clusterTag, cluster) }
 
-// True when they carry the marks of this machine of this cluster.
+// True if they have the marks of this machine of this cluster.
 func (of tags) areOfMachine(cluster, uid string) bool {
 	return of.areOf(cluster) && has(of, uidTag, uid)
 }

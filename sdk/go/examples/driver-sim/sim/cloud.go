@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// The key of the Secret that authenticates.
+	// The key of the Secret with the API token.
 	tokenKey = "token"
-	// Entries of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.
+	// Entries of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB.
 	pageEntries = 200
-	// Pages of one look. Nobody's machine has this many VMs: a cloud that pages on has lost its way.
+	// Pages of one search. No machine has this many VMs: a cloud that returns more pages is broken.
 	mostPages = 100
 
 	states = "state=pending&state=running&state=stopping"
 )
 
-// The cloud's API, as one account sees it. Reads may lag behind changes; changes and idempotency keys do not.
+// The cloud's API, as one account sees it. Reads may be stale; changes and idempotency keys are not.
 type cloud struct {
 	host          *driver.Host
 	at            endpoint
 	authorization string
 }
 
-// Reads the settings and takes a placeholder for the token.
+// Reads the settings and gets a placeholder for the token.
 func openCloud(host *driver.Host) (*cloud, error) {
 	at, err := endpointOf(host.Settings())
 	if err != nil {
@@ -43,21 +43,21 @@ func openCloud(host *driver.Host) (*cloud, error) {
 	return &cloud{host, at, "Bearer " + placeholder}, nil
 }
 
-// Makes a VM, or answers the one that was made under the key.
+// Creates a VM, or returns the one that was created with the key.
 func (of *cloud) create(body any, idempotencyKey string) (vm simVM, err error) {
 	headers := driver.Header{"idempotency-key": idempotencyKey}
 	err = of.call(of.change("create the VM"), "POST", "/v1/vms", headers, body, &vm)
 	return vm, err
 }
 
-// Nil: there is no such VM, or reads do not show it yet.
+// Returns a VM. Nil: there is no such VM, or reads do not show it yet.
 func (of *cloud) get(id string) (*simVM, error) {
 	var vm simVM
 	found, err := unlessAbsent(of.call(of.read("read the VM"), "GET", vmPath(id), nil, nil, &vm))
 	return presentVM(vm, found), err
 }
 
-// Finishes the VM. May be repeated. Nil: there is no such VM.
+// Completes the VM. May be repeated. Nil: there is no such VM.
 func (of *cloud) initialize(id string) (*simVM, error) {
 	var vm simVM
 	body := map[string]bool{"sourceDestCheck": false}
@@ -65,25 +65,25 @@ func (of *cloud) initialize(id string) (*simVM, error) {
 	return presentVM(vm, found), err
 }
 
-// Starts the VM anew. False: there is no such VM.
+// Restarts the VM. False: there is no such VM.
 func (of *cloud) reboot(id string) (bool, error) {
 	return unlessAbsent(of.call(of.change("start the VM anew"), "POST", vmPath(id)+"/reboot", nil, nil, nil))
 }
 
-// Deletes the VM. One that is not there is as good.
+// Deletes the VM. If it does not exist, that is success.
 func (of *cloud) delete(id string) error {
 	_, err := unlessAbsent(of.call(of.change("delete the VM"), "DELETE", vmPath(id), nil, nil, nil))
 	return err
 }
 
-// Deletes the volume. One that is not there is as good.
+// Deletes the volume. If it does not exist, that is success.
 func (of *cloud) deleteVolume(id string) error {
 	path := "/v1/volumes/" + driver.Escaped(id)
 	_, err := unlessAbsent(of.call(of.change("delete the machine's volume"), "DELETE", path, nil, nil, nil))
 	return err
 }
 
-// One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end.
+// Returns one page of the cluster's VMs that exist. A repeated cursor is an error: the listing would never end.
 func (of *cloud) page(cluster, cursor string) ([]simVM, string, error) {
 	attempt := of.read("list VMs")
 	target := fmt.Sprintf("/v1/vms?tag=%s:%s&%s", clusterTag, driver.Escaped(cluster), states)
@@ -100,7 +100,7 @@ func (of *cloud) page(cluster, cursor string) ([]simVM, string, error) {
 	return *page.VMs, page.Next, nil
 }
 
-// The VMs of the cluster that exist and carry this uid.
+// Returns the VMs of the cluster that exist and have this uid.
 func (of *cloud) find(cluster, uid string) ([]simVM, error) {
 	attempt := of.read("look for the VM")
 	var found []simVM
@@ -108,7 +108,7 @@ func (of *cloud) find(cluster, uid string) ([]simVM, error) {
 		if page.VMs == nil {
 			return false
 		}
-		// The filter is the cloud's; what it lets slip is still not ours.
+		// The cloud filters; a VM that passes wrongly is still not ours.
 		for _, vm := range *page.VMs {
 			if vm.exists() && vm.Tags.areOfMachine(cluster, uid) {
 				found = append(found, vm)
@@ -119,7 +119,7 @@ func (of *cloud) find(cluster, uid string) ([]simVM, error) {
 	return found, err
 }
 
-// The volumes of the cluster that carry this uid.
+// Returns the volumes of the cluster with this uid.
 func (of *cloud) volumes(cluster, uid string) ([]simVolume, error) {
 	attempt := of.read("look for the machine's volumes")
 	var found []simVolume
@@ -145,7 +145,7 @@ func (of *cloud) change(doing string) driver.Attempt {
 	return driver.Attempt{Doing: doing, Host: of.at.host, Changes: true}
 }
 
-// Sends, and reads the body of a success into `into`: nil where its content does not matter.
+// Sends a request, and reads the body of a success into `into`: nil if its content does not matter.
 func (of *cloud) call(attempt driver.Attempt, method, target string, headers driver.Header, body, into any) error {
 	request := driver.HTTPRequest{Method: method, URL: of.at.base + target, Header: driver.Header{
 		"accept":        "application/json",
@@ -181,7 +181,7 @@ func (of *cloud) call(attempt driver.Attempt, method, target string, headers dri
 	return complete(attempt, into)
 }
 
-// Objects that lack a field are none.
+// Checks that objects have their required fields.
 func complete(attempt driver.Attempt, into any) error {
 	objects := []interface{ check() error }{}
 	switch read := into.(type) {
@@ -196,7 +196,7 @@ func complete(attempt driver.Attempt, into any) error {
 		}
 	}
 	for _, object := range objects {
-		// A listing of which one entry is none is none: one that leaves something out is worse.
+		// One invalid entry makes the listing invalid: an incomplete listing is worse than an error.
 		if err := object.check(); err != nil {
 			return attempt.Odd(err.Error())
 		}
@@ -220,7 +220,7 @@ func (of *cloud) onePage(attempt driver.Attempt, target, cursor string) (page si
 	return page, err
 }
 
-// Hands each page to `take`, which answers false for one that is no listing.
+// Passes each page to `take`, which returns false for an invalid one.
 func (of *cloud) allPages(attempt driver.Attempt, target string, take func(simPage) bool) error {
 	seen := map[string]bool{}
 	cursor := ""
@@ -243,7 +243,7 @@ func (of *cloud) allPages(attempt driver.Attempt, target string, take func(simPa
 	return attempt.Odd("is a listing without end")
 }
 
-// The cloud's own `not_found`, and nobody else's, is an answer.
+// Only the cloud's own `not_found` is an answer.
 func unlessAbsent(err error) (found bool, failure error) {
 	var said *driver.Error
 	if errors.As(err, &said) && said.CloudCode == notFound {

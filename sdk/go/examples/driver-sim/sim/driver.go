@@ -1,12 +1,12 @@
 // Package sim is the driver of the simulated cloud.
 //
-//	what does the host call                           driver.go
-//	what does each call do in the cloud               machines.go, delete.go
-//	what may a class say                              spec.go, fields.go
-//	what does the cloud's API look like               cloud.go, answer.go
-//	what does a refusal mean                          refusal.go
-//	how does the cloud's word become the contract's   names.go
-//	where is the cloud                                endpoint.go
+//	the calls of the host                              driver.go
+//	the work of each call in the cloud                 machines.go
+//	the fields of a class                              spec.go, fields.go
+//	the cloud's API and its objects                    cloud.go, answer.go
+//	the cloud's error codes                            refusal.go
+//	from the cloud's objects to the contract's types   names.go
+//	the address of the cloud                           endpoint.go
 package sim
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// The name of the driver and the only provider that it serves.
+// The name of the driver, and the only provider that it serves.
 const name = "sim"
 
-// Driver can do all that the contract knows.
+// Driver is the driver of the simulated cloud. It has all capabilities of the contract.
 type Driver struct {
-	// Version is that of the build.
+	// Version is the version of the build.
 	Version string
 }
 
-// Describe says who this is.
+// Describe describes the driver.
 func (served Driver) Describe(host *driver.Host) driver.About {
 	var hosts []string
 	if at, err := endpointOf(host.Settings()); err == nil {
@@ -36,19 +36,19 @@ func (served Driver) Describe(host *driver.Host) driver.About {
 		Providers:       []string{name},
 		ClassSchema:     schema,
 		IdempotencyKeys: true,
-		// After a create, reads of the cloud may not show the VM for as long as this.
+		// How long after a create reads of the cloud may not show the VM.
 		ConsistencyWindow: 10 * time.Second,
 		Hosts:             hosts,
 	}
 }
 
-// ValidateClass reads the class as Create does.
+// ValidateClass reads the class like Create.
 func (Driver) ValidateClass(_ *driver.Host, class driver.Class) ([]string, error) {
 	_, warnings, err := readSpec(class)
 	return warnings, err
 }
 
-// Create makes the VM, or finds it.
+// Create creates the VM, or finds it.
 func (Driver) Create(host *driver.Host, request driver.Request) (driver.Creation, error) {
 	of, err := machinesOf(host)
 	if err != nil {
@@ -58,7 +58,7 @@ func (Driver) Create(host *driver.Host, request driver.Request) (driver.Creation
 	return vm, err
 }
 
-// Initialize finishes the VM where the class asks for it.
+// Initialize completes the VM if the class asks for it.
 func (Driver) Initialize(host *driver.Host, request driver.Request) (driver.VM, error) {
 	of, err := machinesOf(host)
 	if err != nil {
@@ -76,7 +76,7 @@ func (Driver) Delete(host *driver.Host, request driver.Request) (driver.Deletion
 	return driver.Deleted{}, of.delete(request)
 }
 
-// GetStatus says how the VM is.
+// GetStatus returns the state of the VM.
 func (Driver) GetStatus(host *driver.Host, request driver.Request) (driver.VM, error) {
 	of, err := machinesOf(host)
 	if err != nil {
@@ -85,7 +85,7 @@ func (Driver) GetStatus(host *driver.Host, request driver.Request) (driver.VM, e
 	return of.status(request)
 }
 
-// List answers one page of the cluster's VMs.
+// List returns one page of the cluster's VMs.
 func (Driver) List(host *driver.Host, _ driver.Class, cluster, token string) (driver.Page, error) {
 	of, err := machinesOf(host)
 	if err != nil {
@@ -94,7 +94,7 @@ func (Driver) List(host *driver.Host, _ driver.Class, cluster, token string) (dr
 	return of.list(cluster, token)
 }
 
-// GetVolumeIDs reads the handles of this cloud's CSI driver.
+// GetVolumeIDs returns the handles of this cloud's CSI driver.
 func (Driver) GetVolumeIDs(_ *driver.Host, volumeSpecs []string) ([]string, error) {
 	ids := make([]string, len(volumeSpecs))
 	for index, spec := range volumeSpecs {
@@ -107,7 +107,7 @@ func (Driver) GetVolumeIDs(_ *driver.Host, volumeSpecs []string) ([]string, erro
 	return ids, nil
 }
 
-// Reboot starts the VM anew.
+// Reboot restarts the VM.
 func (Driver) Reboot(host *driver.Host, request driver.Request) error {
 	of, err := machinesOf(host)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 
 const endpointExample = `{"endpoint": "http://HOST:PORT"}`
 
-// The base of all URLs, without a slash at its end, and the host without its port, as grants name it.
+// The base of all URLs, without a trailing slash, and the host without its port, as grants name it.
 type endpoint struct{ base, host string }
 
-// Its error says what the operator has to write. Another text of the settings helps, so it is not terminal.
+// Parses the plugin's settings. The error says what to write. The operator can fix the settings, so the error is not
+// terminal.
 func endpointOf(settings string) (endpoint, error) {
 	var fields struct{ Endpoint json.RawMessage }
 	var value any

@@ -18,7 +18,7 @@ const (
 	readToken = "sim-read-token"
 )
 
-// A VM or a volume, as the cloud writes it.
+// A VM or a volume of the cloud's API.
 type object map[string]any
 
 func (of object) text(field string) string {
@@ -31,19 +31,19 @@ func (of object) tags() map[string]any {
 	return tags
 }
 
-// What a test makes of an answer: it may be made before or not.
+// Replaces an answer. The fake may do the work before or not.
 type fault func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error)
 
 type key struct{ id, body string }
 
-// As much of the simulated cloud as the driver's tests need, as tests/simcloud/API.md says. Without a clock.
+// The simulated cloud as far as the driver's tests need it, by tests/simcloud/API.md. Without a clock.
 type fakeCloud struct {
 	vms, volumes []object
 	userData     []any
 	fullZones    []string
 	// Ids of VMs that reads do not show yet.
 	hidden map[string]bool
-	// By method and path, in which * stands for an id.
+	// By method and path, in which * matches an id.
 	faults map[string]fault
 	keys   map[string]key
 }
@@ -69,7 +69,7 @@ func (of *fakeCloud) Answer(request driver.HTTPRequest) (*driver.HTTPAnswer, err
 	return answer(), nil
 }
 
-// The VMs that work.
+// Returns the VMs that are not being deleted.
 func (of *fakeCloud) live() (live []object) {
 	for _, vm := range of.vms {
 		if vm["state"] == "pending" || vm["state"] == "running" {
@@ -85,7 +85,7 @@ func (of *fakeCloud) hideAll() {
 	}
 }
 
-// Whatever boots or shuts down has done so, and reads show all.
+// Lets all VMs boot or shut down, and reads show everything.
 func (of *fakeCloud) settle() {
 	clear(of.hidden)
 	for _, vm := range of.vms {

@@ -9,16 +9,16 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// The fields of an object, and where it stands. Null is as good as nothing.
+// The fields of a JSON object, with its path. Null counts as absent.
 type fields struct {
 	at     string
 	values map[string]any
 }
 
-// Nil when there is nothing.
+// Returns the value of a field; nil if it is absent.
 func (of fields) get(name string) any { return of.values[name] }
 
-// Empty when there is nothing.
+// Returns a text that is not empty; empty if it is absent.
 func (of fields) text(name string) (string, error) {
 	value := of.get(name)
 	if value == nil {
@@ -38,7 +38,7 @@ func (of fields) neededText(name string) (string, error) {
 	return text, err
 }
 
-// A warning for each field that is none.
+// Returns a warning for each field that `known` does not name, sorted.
 func (of fields) unknown(known ...string) []string {
 	var warnings []string
 	for name := range of.values {
@@ -50,7 +50,7 @@ func (of fields) unknown(known ...string) []string {
 	return warnings
 }
 
-// The fields of the object at `name`.
+// Returns the fields of the object at `name`.
 func (of fields) inside(name string, value any) (fields, error) {
 	if object, is := value.(map[string]any); is {
 		return fields{of.at + "." + name, object}, nil
@@ -66,7 +66,7 @@ func (of fields) invalid(name, problem string) error {
 	return driver.Invalid(fmt.Sprintf("%s.%s %s", of.at, name, problem))
 }
 
-// As JSON, without the escapes that are meant for HTML.
+// Returns the value as JSON, without the escapes for HTML.
 func written(value any) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

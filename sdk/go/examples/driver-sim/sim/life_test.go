@@ -98,7 +98,7 @@ func TestADeletionTakesTheVMAndItsVolumesAndMayBeRepeated(test *testing.T) {
 	world.requests()
 	world.ok(second(world.driver.Delete(asked)))
 	world.check(len(world.requests()) == 3)
-	// Also when not even a record is left.
+	// Also if not even a record is left.
 	world.cloud.vms = world.cloud.vms[1:]
 	world.ok(second(world.driver.Delete(asked)))
 	listed, err := world.driver.List(asked.Class, "c1", "")
@@ -134,7 +134,7 @@ func TestWhatBelongsToAnotherClusterIsLeftAlone(test *testing.T) {
 	vm := world.created(theirs)
 	world.fails(driver.NotFound, second(world.driver.GetStatus(request(1, nil))))
 	world.ok(second(world.driver.Delete(request(1, nil))))
-	// The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+	// The id leads to it: the control plane was moved, and both "there is none" and "it is removed" would be wrong.
 	known := withID(request(1, nil), vm.ProviderID)
 	world.fails(driver.FailedPrecondition, second(world.driver.GetStatus(known)))
 	err := second(world.driver.Delete(known))

@@ -9,11 +9,11 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// How soon a VM that exists, and that reads do not show, is looked for again.
+// The time until the next search for a VM that exists and that reads do not show yet.
 const lagRetry = time.Second
 
-// What each call does in the cloud. A machine's VM carries three tags: the cluster, the Machine's uid and its name. What does not
-// carry the cluster's tag is never touched.
+// The work of each call in the cloud. A machine's VM has three tags: the cluster, the Machine's uid and its name. The
+// driver never touches a VM without the cluster's tag.
 type machines struct {
 	host  *driver.Host
 	cloud *cloud
@@ -24,7 +24,7 @@ func machinesOf(host *driver.Host) (machines, error) {
 	return machines{host, opened}, err
 }
 
-// One request where nothing is in the way. The key makes repetitions safe, so nobody looks before.
+// Sends one request in the normal case. The key makes repetitions safe, so no search comes first.
 func (of machines) create(request driver.Request) (driver.Creation, error) {
 	wanted, _, err := readSpec(request.Class)
 	if err != nil {
@@ -60,7 +60,7 @@ func (of machines) create(request driver.Request) (driver.Creation, error) {
 	return nil, full
 }
 
-// A placeholder; empty without user data.
+// Returns a placeholder for the user data in base64; empty if there is none.
 func (of machines) userData() (string, error) {
 	secret, err := of.host.UserData()
 	if err != nil || secret == nil {
@@ -69,7 +69,7 @@ func (of machines) userData() (string, error) {
 	return secret.Placeholder(driver.Base64)
 }
 
-// Another class, other user data or another zone made a VM under the key: that one is the machine's.
+// An earlier create with another class, other user data or another zone made a VM with this key: it is the machine's.
 func (of machines) adopt(request driver.Request) (driver.Creation, error) {
 	found, err := of.cloud.find(request.Cluster, request.Machine.UID)
 	var vm *simVM
@@ -79,7 +79,7 @@ func (of machines) adopt(request driver.Request) (driver.Creation, error) {
 	if err != nil {
 		var said *driver.Error
 		if errors.As(err, &said) {
-			// From here on no error may hide that there is a VM.
+			// From here on every error must say that there may be a VM.
 			said.MayHaveHappened = true
 			return nil, said
 		}
@@ -99,7 +99,7 @@ func (of machines) adopt(request driver.Request) (driver.Creation, error) {
 	return vmOf(*vm), nil
 }
 
-// Nothing in the cloud unless the class asks for it.
+// Sends no request unless the class asks for it.
 func (of machines) initialize(request driver.Request) (driver.VM, error) {
 	zone, id, isKnown := parts(request.Machine.ProviderID)
 	if !asksForInitialize(request.Class) {
@@ -120,7 +120,7 @@ func (of machines) initialize(request driver.Request) (driver.VM, error) {
 	return shown(vm, err, request)
 }
 
-// How the machine's VM is. Changes nothing.
+// Returns the state of the machine's VM. Changes nothing.
 func (of machines) status(request driver.Request) (driver.VM, error) {
 	vm, err := of.locate(request)
 	if err != nil || vm == nil || vm.isGoing() || vm.isInitialized() || !asksForInitialize(request.Class) {
@@ -134,7 +134,7 @@ func (of machines) status(request driver.Request) (driver.VM, error) {
 	}
 }
 
-// Starts the machine's VM anew. One that is going is as good as none.
+// Restarts the machine's VM. A VM that is being deleted counts as none.
 func (of machines) reboot(request driver.Request) error {
 	vm, err := of.locate(request)
 	if err != nil {
@@ -150,7 +150,8 @@ func (of machines) reboot(request driver.Request) error {
 	return err
 }
 
-// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another cluster's is refused.
+// Finds the VM by id, else by uid. An id that leads to another Machine's VM leads nowhere; one that leads to another
+// cluster's VM, or to one without a mark, is refused.
 func (of machines) locate(request driver.Request) (*simVM, error) {
 	if _, id, isKnown := parts(request.Machine.ProviderID); isKnown {
 		vm, err := of.cloud.get(id)
@@ -173,20 +174,65 @@ func (of machines) locate(request driver.Request) (*simVM, error) {
 	return only(found)
 }
 
-// One page of the cluster's VMs.
-func (of machines) list(cluster, token string) (driver.Page, error) {
-	vms, next, err := of.cloud.page(cluster, token)
-	page := driver.Page{Next: next}
-	for _, vm := range vms {
-		if vm.exists() && vm.Tags.areOf(cluster) {
-			page.Machines = append(page.Machines, listed(vm))
+// Deletes every VM with the machine's marks, and volumes that no VM takes along.
+func (of machines) delete(request driver.Request) error {
+	cluster, uid := request.Cluster, request.Machine.UID
+	found, err := of.cloud.find(cluster, uid)
+	if err != nil {
+		return err
+	}
+	_, id, isKnown := parts(request.Machine.ProviderID)
+	for _, vm := range found {
+		isKnown = isKnown && vm.ID != id
+		if vm.isGoing() {
+			continue
+		}
+		if err := of.cloud.delete(vm.ID); err != nil {
+			return err
 		}
 	}
-	return page, err
+	if isKnown {
+		if err := of.deleteByID(id, request); err != nil {
+			return err
+		}
+	}
+	return of.deleteVolumes(cluster, uid)
 }
 
-// Another cluster's mark on it means that a control plane was moved, and without one it may be anybody's: neither "there
-// is none" nor "it is removed".
+// Deletes a VM that the listing does not show. Reads are stale, so an unknown VM may exist: the order is not stale, and
+// the id is one that this driver returned.
+func (of machines) deleteByID(id string, request driver.Request) error {
+	vm, err := of.cloud.get(id)
+	switch {
+	case err != nil:
+		return err
+	case vm != nil && (!vm.exists() || vm.isGoing()):
+		return nil
+	case vm != nil && !belongs(*vm, request):
+		return of.foreign(*vm, request)
+	}
+	return of.cloud.delete(id)
+}
+
+func (of machines) deleteVolumes(cluster, uid string) error {
+	volumes, err := of.cloud.volumes(cluster, uid)
+	if err != nil {
+		return err
+	}
+	for _, volume := range volumes {
+		// An attached volume is deleted with its VM. If not, it is free when the host calls again after the VM's end.
+		if volume.AttachedTo != "" {
+			continue
+		}
+		if err := of.cloud.deleteVolume(volume.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leaves another machine's VM alone. Refuses one with another cluster's mark (a control plane was moved) or without a
+// mark (it may be anybody's): both "there is none" and "it is removed" would be wrong.
 func (of machines) foreign(vm simVM, request driver.Request) error {
 	of.host.Log().Info("the provider id leads to another machine's VM, left alone", "vm", vm.ID)
 	cluster, isMarked := vm.Tags[clusterTag]
@@ -201,6 +247,18 @@ func (of machines) foreign(vm simVM, request driver.Request) error {
 		"the VM %s carries the mark of cluster %s, left alone: start the host with --cluster-id=%s", vm.ID, cluster, cluster))
 }
 
+// Returns one page of the cluster's VMs.
+func (of machines) list(cluster, token string) (driver.Page, error) {
+	vms, next, err := of.cloud.page(cluster, token)
+	page := driver.Page{Next: next}
+	for _, vm := range vms {
+		if vm.exists() && vm.Tags.areOf(cluster) {
+			page.Machines = append(page.Machines, listed(vm))
+		}
+	}
+	return page, err
+}
+
 func shown(vm *simVM, err error, request driver.Request) (driver.VM, error) {
 	if err != nil {
 		return driver.VM{}, err
@@ -211,8 +269,8 @@ func shown(vm *simVM, err error, request driver.Request) (driver.VM, error) {
 	return vmOf(*vm), nil
 }
 
-// What is known without a request. The id may be unknown in the same pass as the create; then the answer is that there is no such
-// step, rather than a look at reads that lag.
+// Returns the facts that are known without a request. In the same reconcile as the create the id may be unknown. The
+// answer is then that there is no such step, since reads may not show the VM yet.
 func notAskedFor(request driver.Request, zone string) (driver.VM, error) {
 	if zone == "" {
 		return driver.VM{}, driver.Failed(driver.Unimplemented,
@@ -221,16 +279,17 @@ func notAskedFor(request driver.Request, zone string) (driver.VM, error) {
 	return driver.VM{ProviderID: request.Machine.ProviderID, NodeName: request.Machine.Name, FailureDomain: zone}, nil
 }
 
-// A Machine that was restored from a backup has another uid and the name of before.
+// A Machine that was restored from a backup has another uid and the same name.
 //
-// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
-// marks together with the Machine's name.
+// A cloud with VMs of machine-controller-manager needs one more case: a VM without any cluster's mark, with the tags
+// that the plugin's settings adopt and the Machine's name. The class's own tags prove nothing: anyone who can write
+// classes chooses them.
 func belongs(vm simVM, request driver.Request) bool {
 	machine := request.Machine
 	return vm.Tags.areOf(request.Cluster) && (has(vm.Tags, uidTag, machine.UID) || has(vm.Tags, nameTag, machine.Name))
 }
 
-// The one that works; else one that goes.
+// Returns the VM that is not being deleted, else one that is.
 func only(vms []simVM) (*simVM, error) {
 	var working []simVM
 	var ids []string

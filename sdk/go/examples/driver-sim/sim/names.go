@@ -20,10 +20,10 @@ var statesOf = map[string]driver.VMState{
 	terminated: driver.VMStopped,
 }
 
-// sim:///ZONE/ID, as Nodes register with it.
+// Returns sim:///ZONE/ID, with which Nodes register.
 func providerID(vm simVM) string { return idPrefix + vm.Zone + "/" + vm.ID }
 
-// Zone and id of a provider id; false when it is none of this cloud.
+// Returns zone and id of a provider id; false if it is not one of this cloud.
 func parts(providerID string) (zone, id string, is bool) {
 	rest, is := strings.CutPrefix(providerID, idPrefix)
 	zone, id, _ = strings.Cut(rest, "/")
@@ -33,7 +33,7 @@ func parts(providerID string) (zone, id string, is bool) {
 	return zone, id, true
 }
 
-// A VM as the cloud shows it. Its Node registers under its name.
+// Converts a VM. Its Node registers under its name.
 func vmOf(vm simVM) driver.VM {
 	shown := driver.VM{
 		ProviderID:    providerID(vm),
@@ -47,7 +47,7 @@ func vmOf(vm simVM) driver.VM {
 	return shown
 }
 
-// A VM in a listing.
+// Converts a VM of a listing.
 func listed(vm simVM) driver.Listed {
 	return driver.Listed{
 		ProviderID:  providerID(vm),
@@ -57,7 +57,7 @@ func listed(vm simVM) driver.Listed {
 	}
 }
 
-// The volume handle of a PersistentVolume's spec; empty when it is of another kind.
+// Returns the volume handle of a PersistentVolume's spec; empty if it is of another kind.
 func volumeID(spec string, index int) (string, error) {
 	var value any
 	if driver.ReadJSON([]byte(spec), &value) != nil {
@@ -75,10 +75,10 @@ func volumeID(spec string, index int) (string, error) {
 	return volume.CSI.VolumeHandle, nil
 }
 
-// Of anything but a time in UTC, the zero time.
+// Parses an RFC 3339 time in UTC. The zero time for anything else.
 func moment(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
-	// The package time takes a comma before the fraction, too.
+	// The package time accepts a comma before the fraction, too.
 	if err != nil || !strings.HasSuffix(text, "Z") || strings.Contains(text, ",") {
 		return time.Time{}
 	}

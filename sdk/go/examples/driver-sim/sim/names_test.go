@@ -56,7 +56,7 @@ func TestAnEndpointIsABaseAndAHost(test *testing.T) {
 	for _, settings := range wrong {
 		_, err := endpointOf(settings)
 		var said *driver.Error
-		// The operator's change of the settings helps, so it is not terminal.
+		// The operator can fix the settings, so the error is not terminal.
 		if !errors.As(err, &said) || said.Code != driver.FailedPrecondition || said.Terminal || !strings.Contains(said.Message, "settings") {
 			test.Error(settings, err)
 		}

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/machinist-dev/machinist/sdk/go/driver"
 
-// Codes of the cloud that the driver itself looks at.
+// The cloud's codes that the driver itself handles.
 const (
 	notFound            = "not_found"
 	capacityExhausted   = "capacity_exhausted"
@@ -11,9 +11,9 @@ const (
 
 type meaning struct {
 	code driver.Code
-	// True when only another class, Secret or Machine helps.
+	// True if only another class, Secret or Machine helps.
 	isTerminal bool
-	// What a person can do, where the cloud's own message does not say it.
+	// Advice for a person, if the cloud's own message gives none.
 	advice string
 }
 
@@ -35,7 +35,7 @@ var meanings = map[string]meaning{
 	"unavailable": {code: driver.Unavailable},
 }
 
-// What an answer with an error status says. A code of a later API is judged by its status.
+// Parses an answer with an error status. An unknown code is classified by its status.
 func refusal(attempt driver.Attempt, answer *driver.HTTPAnswer) error {
 	var said struct {
 		Code    *string `json:"code"`

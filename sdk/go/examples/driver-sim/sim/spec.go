@@ -18,7 +18,7 @@ import (
 var schema string
 
 const (
-	// The cloud takes 50 tags; the driver needs some of them.
+	// The cloud allows 50 tags; the driver needs some of them.
 	mostTags      = 50 - 3
 	tagKeyBytes   = 128
 	tagValueBytes = 256
@@ -26,24 +26,24 @@ const (
 
 var ownTags = []string{clusterTag, uidTag, nameTag}
 
-// What a VM is made of.
+// The properties of a VM.
 type spec struct {
 	// At least one, best first.
 	zones       []string
 	kind, image string
 	tags        map[string]string
 	volumes     []volumeSpec
-	// Whether the VM is to be finished by a call of its own.
+	// True if Initialize completes the VM.
 	initialize bool
 }
 
-// A volume that is made with the VM and goes with it.
+// A volume that is created with the VM and deleted with it.
 type volumeSpec struct {
 	SizeGiB uint64 `json:"sizeGib"`
 	Name    string `json:"name,omitempty"`
 }
 
-// The body of a create. The same class, machine and user data always give the same body.
+// Returns the body of a create. The same class, machine and user data always give the same body.
 func (of spec) body(request driver.Request, zone, userData string) map[string]any {
 	all := map[string]string{clusterTag: request.Cluster, uidTag: request.Machine.UID, nameTag: request.Machine.Name}
 	for key, value := range of.tags {
@@ -62,7 +62,7 @@ func (of spec) body(request driver.Request, zone, userData string) map[string]an
 	return body
 }
 
-// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
+// Reads a class. Unknown fields cause a warning, and null counts as absent.
 func readSpec(class driver.Class) (read spec, warnings []string, err error) {
 	root, err := rootOf(class)
 	if err != nil {
@@ -86,7 +86,7 @@ func readSpec(class driver.Class) (read spec, warnings []string, err error) {
 	return read, append(warnings, ofVolumes...), nil
 }
 
-// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
+// Reads the only field that matters once the VM exists. An unreadable class asks for nothing.
 func asksForInitialize(class driver.Class) bool {
 	root, err := rootOf(class)
 	if err != nil {

@@ -16,7 +16,7 @@ func proxy(status int) *driver.HTTPAnswer {
 	return &driver.HTTPAnswer{Status: status, Header: pageOfAProxy, Body: []byte("<html>bad gateway</html>")}
 }
 
-// The work is done, and the answer is another one.
+// The cloud does the work, and gives another answer.
 func done(given *driver.HTTPAnswer, trouble driver.Trouble) fault {
 	return func(answer func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) {
 		answer()
@@ -27,7 +27,7 @@ func done(given *driver.HTTPAnswer, trouble driver.Trouble) fault {
 	}
 }
 
-// Nobody is asked.
+// The cloud does not get the request.
 func instead(given *driver.HTTPAnswer) fault {
 	return func(func() *driver.HTTPAnswer) (*driver.HTTPAnswer, error) { return given, nil }
 }
@@ -100,7 +100,7 @@ func TestAFullZoneLeadsToTheNextAndFullZonesToExhaustion(test *testing.T) {
 	world.cloud.fullZones = []string{"sim-1a"}
 	vm := world.created(asked)
 	world.check(vm.FailureDomain == "sim-1b", vm)
-	// With room in the first zone again, the machine is still the one in the second.
+	// The first zone has room again, but the machine's VM is still the one in the second.
 	world.cloud.fullZones = nil
 	world.check(world.created(asked).ProviderID == vm.ProviderID && len(world.cloud.live()) == 1)
 }

@@ -11,12 +11,12 @@ import (
 
 const userData = "#cloud-config\nbootstrap: abcdef.0123456789abcdef\n"
 
-// As grants.yaml has it.
+// The places of grants.yaml.
 func places() map[string][]drivertest.Place {
 	return map[string][]drivertest.Place{"token": {{Header: "authorization"}}, "userData": {{JSON: "/userData"}}}
 }
 
-// A driver, its host and the cloud, and words for what tests do with them.
+// A driver, its host and the cloud, and the functions that tests use.
 type world struct {
 	*testing.T
 	cloud  *fakeCloud
@@ -36,7 +36,7 @@ func newWorld(test *testing.T) *world {
 	return &world{test, cloud, host, host.Serve(Driver{Version: "0.1.0"})}
 }
 
-// With a cloud that answers the same to everything.
+// Uses a cloud that gives the same answer to every request.
 func newLie(test *testing.T, body string) *world {
 	of := newWorld(test)
 	of.host.Cloud = drivertest.Function(func(driver.HTTPRequest) (*driver.HTTPAnswer, error) {
@@ -55,7 +55,7 @@ func (of *world) created(request driver.Request) driver.VM {
 	return vm
 }
 
-// What was sent since the last question, one line each.
+// Returns the requests since the last call, one line each.
 func (of *world) requests() []string {
 	lines := []string{}
 	for _, request := range of.host.Sent {
@@ -66,7 +66,7 @@ func (of *world) requests() []string {
 	return lines
 }
 
-// The error that a call must have.
+// Returns the error that a call must have.
 func (of *world) fails(code driver.Code, err error) *driver.Error {
 	of.Helper()
 	var said *driver.Error
@@ -100,12 +100,12 @@ func specWith(changes object) object {
 	return spec
 }
 
-// A request for the Machine with this number.
+// Returns a request for the Machine with this number.
 func request(number int, changes object, zones ...string) driver.Request {
 	return drivertest.Request(number, drivertest.Class("sim", specWith(changes), zones...))
 }
 
-// The request after the host has stored the id.
+// Returns the same request after the host has stored the id.
 func withID(request driver.Request, id string) driver.Request {
 	request.Machine.ProviderID = id
 	return request

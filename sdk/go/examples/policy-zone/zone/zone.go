@@ -1,7 +1,7 @@
-// Package zone is a health policy that holds while a whole failure domain is silent.
+// Package zone is a health policy that answers unknown while a whole failure domain is silent.
 //
-// Then it is not the Machines that are broken, but their zone, their network, or the API server's view of them, and replacing them
-// would make it worse. A Machine of a domain that is calm is judged by the default rule.
+// Then the zone, its network, or the API server's view of the Machines is broken, and replacing the Machines would make
+// it worse. The default rule judges Machines of other domains.
 package zone
 
 import (
@@ -17,13 +17,13 @@ import (
 //go:embed settings-schema.json
 var schema string
 
-// What the operator may write.
+// The operator's settings.
 type settings struct {
-	// From this share of silent Machines on, a domain is silent.
+	// The share of silent Machines from which a domain is silent.
 	silentPercent uint64
-	// Smaller domains say nothing: one of two is half of them.
+	// Smaller domains never count as silent: one of two is half of them.
 	leastMachines uint64
-	// How soon a domain that is silent is looked at again.
+	// The time until the next check of a silent domain.
 	recheck time.Duration
 }
 
@@ -37,24 +37,24 @@ func read(source string) (settings, error) {
 	return read, fields.Done()
 }
 
-// Policy is the breaker.
+// Policy answers unknown in silent domains.
 type Policy struct {
-	// Version is that of the build.
+	// Version is the version of the build.
 	Version string
 }
 
-// Describe says who this is.
+// Describe describes the policy.
 func (served Policy) Describe() policy.About {
 	return policy.About{Name: "zone", Version: served.Version, SettingsSchema: schema}
 }
 
-// CheckSettings reads them as Evaluate does.
+// CheckSettings reads the settings like Evaluate.
 func (Policy) CheckSettings(source string) error {
 	_, err := read(source)
 	return err
 }
 
-// Evaluate holds while the domain is silent.
+// Evaluate answers unknown while the domain is silent.
 func (Policy) Evaluate(question policy.Question, source string, now time.Time, _ *slog.Logger) (policy.Verdict, error) {
 	limits, err := read(source)
 	if err != nil {
@@ -66,7 +66,7 @@ func (Policy) Evaluate(question policy.Question, source string, now time.Time, _
 	}
 	holdsUntil := now.Add(limits.recheck)
 	if limits.silent(question.Domain) {
-		// Numbers would change with each Node, and the text with them.
+		// The text has no numbers that change with each Node.
 		reason := fmt.Sprintf("at least %d %% of the Machines in %s are silent: held until that is over", limits.silentPercent,
 			place(question.Domain))
 		return policy.SayUnknown(reason, holdsUntil), nil

@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Package judge is the way between the contract's exports and imports and an author's policy.
+// Package judge connects the contract's exports and imports with an author's policy.
 package judge
 
 import (
@@ -13,7 +13,7 @@ import (
 
 var served policy.Policy
 
-// Serve keeps the policy. Two are a mistake that shows when the component is made.
+// Serve registers the policy. A second one is a mistake, which fails the build of the component.
 func Serve(chosen policy.Policy) {
 	if served != nil {
 		panic("component.Serve was called twice: a component serves one policy")
@@ -21,7 +21,7 @@ func Serve(chosen policy.Policy) {
 	served = chosen
 }
 
-// Calls of the policy.
+// Calls returns the calls of the policy.
 func Calls() *policycalls.Calls {
 	if served == nil {
 		panic("no policy is served: call component.Serve in an init function of package main, not in main")

@@ -29,7 +29,7 @@ var actions = map[policy.Action]wit.Action{
 	policy.Replace: wit.ActionReplace,
 }
 
-// TimeIn is a time of the contract.
+// TimeIn converts a time of the contract.
 func TimeIn(milliseconds uint64) time.Time {
 	return time.UnixMilli(int64(min(milliseconds, math.MaxInt64))).UTC()
 }
@@ -54,7 +54,7 @@ func pairs(list []types.Tuple2[string, string]) map[string]string {
 	return pairs
 }
 
-// QuestionIn is the question as authors see it.
+// QuestionIn converts the contract's question.
 func QuestionIn(question wit.Question) policy.Question {
 	machine := question.Machine
 	timeout, _ := machine.HealthTimeoutMs.Get()
@@ -110,7 +110,7 @@ func nodeIn(node wit.Node) *policy.Node {
 	return in
 }
 
-// AboutOut is what the contract has of it.
+// AboutOut converts to the contract's record.
 func AboutOut(about policy.About) wit.About {
 	schema := types.None[string]()
 	if about.SettingsSchema != "" {
@@ -119,7 +119,7 @@ func AboutOut(about policy.About) wit.About {
 	return wit.About{Name: about.Name, Version: about.Version, SettingsSchema: schema}
 }
 
-// VerdictOut is what the contract has of it.
+// VerdictOut converts to the contract's record.
 func VerdictOut(verdict policy.Verdict) wit.Verdict {
 	health := wit.MakeHealthUnknown()
 	switch verdict.Health {

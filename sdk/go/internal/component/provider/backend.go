@@ -15,7 +15,7 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/internal/wit/types"
 )
 
-// What the imports of the world offer.
+// backend calls the imports of the world.
 type backend struct{ log *slog.Logger }
 
 func newBackend() *backend { return &backend{logging.New(sink{})} }

@@ -16,7 +16,7 @@ import (
 
 const pieceBytes = 64 << 10
 
-// Exchange sends, and waits for the whole answer.
+// Exchange sends a request and waits for the complete answer.
 func (*backend) Exchange(request driver.HTTPRequest, url driver.URL, limits driver.Limits) (*driver.HTTPAnswer, error) {
 	runtime.Sweep()
 	outgoing, err := outgoingOf(request, url)
@@ -46,7 +46,7 @@ func outgoingOf(request driver.HTTPRequest, url driver.URL) (*wasi.OutgoingReque
 	}
 	headers := wasi.FieldsFromList(fields)
 	if headers.IsErr() {
-		// Which header it is may not be told: its value could be anything.
+		// The error must not name the header: its value could be anything.
 		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: url.Host(), Detail: "a header is not usable"}
 	}
 	outgoing := wasi.MakeOutgoingRequest(headers.Ok())
@@ -86,7 +86,7 @@ func methodOf(name string) wasi.Method {
 	}
 }
 
-// A host without one of these time-outs still ends the call.
+// A host without one of these timeouts still ends the call.
 func optionsOf(limits driver.Limits) *wasi.RequestOptions {
 	options := wasi.MakeRequestOptions()
 	nanoseconds := func(limit time.Duration) types.Option[uint64] { return types.Some(uint64(limit.Nanoseconds())) }
@@ -96,7 +96,7 @@ func optionsOf(limits driver.Limits) *wasi.RequestOptions {
 	return options
 }
 
-// Whoever refuses a body half-way says why in the answer, so errors here say nothing.
+// A server that refuses a body half-way gives the reason in its answer, so errors here mean nothing.
 func sendBody(body *wasi.OutgoingBody, content []byte) {
 	if len(content) > 0 {
 		if opened := body.Write(); !opened.IsErr() {
@@ -147,7 +147,7 @@ func read(incoming *wasi.IncomingResponse, mostBytes int, host string) (*driver.
 	answer := &driver.HTTPAnswer{Status: int(incoming.Status()), Header: driver.Header{}}
 	fields := incoming.Headers()
 	for _, field := range fields.Entries() {
-		// Of a header that comes twice the first counts.
+		// Of a header that occurs twice, the first counts.
 		name := strings.ToLower(field.F0)
 		if _, known := answer.Header[name]; !known {
 			answer.Header[name] = string(field.F1)

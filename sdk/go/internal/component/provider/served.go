@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Package provider is the way between the contract's exports and imports and an author's driver.
+// Package provider connects the contract's exports and imports with an author's driver.
 package provider
 
 import (
@@ -10,7 +10,7 @@ import (
 
 var served driver.Driver
 
-// Serve keeps the driver. Two are a mistake that shows when the component is made.
+// Serve registers the driver. A second one is a mistake, which fails the build of the component.
 func Serve(chosen driver.Driver) {
 	if served != nil {
 		panic("component.Serve was called twice: a component serves one driver")
@@ -18,7 +18,7 @@ func Serve(chosen driver.Driver) {
 	served = chosen
 }
 
-// Calls of the driver.
+// Calls returns the calls of the driver.
 func Calls() *drivercalls.Calls {
 	if served == nil {
 		panic("no driver is served: call component.Serve in an init function of package main, not in main")

@@ -37,7 +37,7 @@ var troubles = map[uint8]driver.Trouble{
 	wasi.ErrorCodeHttpResponseHeaderSize:        driver.AnswerTooLarge,
 }
 
-// What an error code of wasi:http says.
+// noAnswer converts an error code of wasi:http.
 func noAnswer(code wasi.ErrorCode, host string) *driver.NoAnswer {
 	trouble, isNamed := troubles[code.Tag()]
 	if isNamed {

@@ -52,7 +52,7 @@ func pairs(list []types.Tuple2[string, string]) map[string]string {
 	return pairs
 }
 
-// ClassIn is the class as authors see it.
+// ClassIn converts the contract's class.
 func ClassIn(class wit.Class) driver.Class {
 	return driver.Class{
 		Name:         class.Name,
@@ -63,7 +63,7 @@ func ClassIn(class wit.Class) driver.Class {
 	}
 }
 
-// RequestIn is the request as authors see it.
+// RequestIn converts the contract's request.
 func RequestIn(request wit.Request) driver.Request {
 	machine := request.Machine
 	return driver.Request{
@@ -95,7 +95,7 @@ func option(text string) types.Option[string] {
 	return types.Some(text)
 }
 
-// AboutOut is what the contract has of it.
+// AboutOut converts to the contract's record.
 func AboutOut(about drivercalls.About) wit.About {
 	flags := map[wit.Capabilities]bool{
 		wit.CapabilitiesStatus:         about.Offers.Status,
@@ -121,7 +121,7 @@ func AboutOut(about drivercalls.About) wit.About {
 	}
 }
 
-// VMOut is what the contract has of it.
+// VMOut converts to the contract's record.
 func VMOut(vm driver.VM) wit.Vm {
 	out := wit.Vm{
 		ProviderId:     vm.ProviderID,
@@ -149,7 +149,7 @@ func progressOut(progress driver.Progress) wit.Progress {
 	}
 }
 
-// CreationOut is what the contract has of it.
+// CreationOut converts to the contract's variant.
 func CreationOut(creation driver.Creation) wit.Creation {
 	if progress, is := creation.(driver.Progress); is {
 		return wit.MakeCreationInProgress(progressOut(progress))
@@ -158,7 +158,7 @@ func CreationOut(creation driver.Creation) wit.Creation {
 	return wit.MakeCreationCreated(VMOut(vm))
 }
 
-// DeletionOut is what the contract has of it.
+// DeletionOut converts to the contract's variant.
 func DeletionOut(deletion driver.Deletion) wit.Deletion {
 	if progress, is := deletion.(driver.Progress); is {
 		return wit.MakeDeletionInProgress(progressOut(progress))
@@ -167,7 +167,7 @@ func DeletionOut(deletion driver.Deletion) wit.Deletion {
 	return wit.MakeDeletionDeleted(option(deleted.LastKnownState))
 }
 
-// PageOut is what the contract has of it.
+// PageOut converts to the contract's record.
 func PageOut(page driver.Page) wit.Page {
 	out := wit.Page{Next: option(page.Next)}
 	for _, listed := range page.Machines {
@@ -185,7 +185,7 @@ func PageOut(page driver.Page) wit.Page {
 	return out
 }
 
-// VolumeIDsOut is what the contract has of it.
+// VolumeIDsOut converts to the contract's list.
 func VolumeIDsOut(ids []string) []types.Option[string] {
 	out := make([]types.Option[string], len(ids))
 	for index, id := range ids {
@@ -194,12 +194,12 @@ func VolumeIDsOut(ids []string) []types.Option[string] {
 	return out
 }
 
-// Answered is the answer or the error.
+// Answered returns the answer or the error as a result of the contract.
 func Answered[Answer any](answer Answer, err *driver.Error) types.Result[Answer, wit.DriverError] {
 	return AnsweredAs(answer, err, func(answer Answer) Answer { return answer })
 }
 
-// AnsweredAs is the answer in the contract's words, or the error.
+// AnsweredAs converts the answer, and returns it or the error as a result of the contract.
 func AnsweredAs[Answer, Out any](answer Answer, err *driver.Error, out func(Answer) Out) types.Result[Out, wit.DriverError] {
 	if err == nil {
 		return types.Ok[Out, wit.DriverError](out(answer))

@@ -8,18 +8,18 @@ import (
 	"unsafe"
 )
 
-// From so many bytes on the heap is swept at the next opportunity.
+// From this many bytes on, the next call of Sweep frees the heap.
 const sweepBytes = 16 << 20
 
-// What the host has written and nobody has taken over yet.
+// Memory that the host has written and the bindings have not read yet.
 var given goruntime.Pinner
 
-// The garbage collector reads clocks, and it starts in any allocation. While the host writes an answer into the component's memory
-// (cabi_realloc) a component may call nobody: reading a clock is a trap. So the collector never starts by itself. Sweep starts it
-// where it may.
+// The garbage collector reads clocks, and any allocation can start it. While the host writes an answer into the
+// component's memory (cabi_realloc), a component must not call the host: reading a clock is a trap. So the collector
+// never starts on its own. Sweep starts it where it may run.
 func init() { debug.SetGCPercent(-1) }
 
-// Sweep frees memory if there is much of it. Not to be called while the host waits for memory.
+// Sweep frees memory if there is much of it. Do not call it while the host waits for memory.
 func Sweep() {
 	var memory goruntime.MemStats
 	goruntime.ReadMemStats(&memory)
@@ -28,7 +28,7 @@ func Sweep() {
 	}
 }
 
-// Allocate is memory that stays where it is until the pinner lets go of it.
+// Allocate returns memory that stays at its address until the pinner releases it.
 func Allocate(pinner *goruntime.Pinner, size, align uintptr) unsafe.Pointer {
 	if size == 0 {
 		return nil
@@ -37,17 +37,17 @@ func Allocate(pinner *goruntime.Pinner, size, align uintptr) unsafe.Pointer {
 	if align == 1 {
 		memory = unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
 	} else {
-		// No type of the contract asks for more than eight.
+		// No type of the contract needs more than eight.
 		memory = unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+7)/8)))
 	}
 	pinner.Pin(memory)
 	return memory
 }
 
-// Unpin is called when what the host has written was taken over.
+// Unpin releases the memory that the host has written, after the bindings have read it.
 func Unpin() { given.Unpin() }
 
-// The scheduler reads the clock now and then, too. While this is set it gets the time of before.
+// The scheduler sometimes reads the clock, too. While this is set, it gets the previous time.
 //
 //go:wasmimport wasi_snapshot_preview1 adapter_monotonic_clock_set_paused
 func pauseClock(isPaused bool)
@@ -66,8 +66,9 @@ func realloc(old unsafe.Pointer, oldSize, align, size uintptr) unsafe.Pointer {
 	return memory
 }
 
-// The adapter between Go's system calls and the host takes memory at the first of them: a stack and its state, 64 KiB each. Go has no
-// heap then. It cannot take it from the host itself, because Go holds all memory that is added to the component's for its own.
+// The adapter between Go's system calls and the host takes memory at the first of them: a stack and its state, 64 KiB
+// each. Go has no heap then. The adapter cannot take the memory from the host, because Go treats all memory that is
+// added to the component's as its own.
 var (
 	isUp      bool
 	early     [192 << 10]byte
@@ -76,7 +77,7 @@ var (
 
 func init() { isUp = true }
 
-// Nil, which the adapter takes for the end of memory, when it asks for more than it is known to need.
+// Returns nil, which the adapter treats as the end of memory, if it asks for more than it is known to need.
 //
 //go:nosplit
 func earlyMemory(size, align uintptr) unsafe.Pointer {

@@ -1,7 +1,7 @@
-// Package types has what the generated bindings need of the component model's generic types.
+// Package types has the generic types of the component model that the generated bindings need.
 package types
 
-// Unit is no value.
+// Unit is the empty value.
 type Unit struct{}
 
 // Tuple2 is a pair.
@@ -28,7 +28,7 @@ func None[Value any]() Option[Value] { return Option[Value]{} }
 // Some is this value.
 func Some[Value any](value Value) Option[Value] { return Option[Value]{true, value} }
 
-// Tag is OptionNone or OptionSome.
+// Tag returns OptionNone or OptionSome.
 func (option Option[Value]) Tag() uint8 {
 	if option.isSome {
 		return OptionSome
@@ -36,7 +36,7 @@ func (option Option[Value]) Tag() uint8 {
 	return OptionNone
 }
 
-// Some is the value. Panics when there is none.
+// Some returns the value. Panics if there is none.
 func (option Option[Value]) Some() Value {
 	if !option.isSome {
 		panic("there is no value")
@@ -44,7 +44,7 @@ func (option Option[Value]) Some() Value {
 	return option.value
 }
 
-// Get is the value, and whether there is one.
+// Get returns the value, and whether there is one.
 func (option Option[Value]) Get() (Value, bool) { return option.value, option.isSome }
 
 // The tags of a Result.
@@ -70,7 +70,7 @@ func Err[Value, Failure any](failure Failure) Result[Value, Failure] {
 	return Result[Value, Failure]{isErr: true, failure: failure}
 }
 
-// Tag is ResultOk or ResultErr.
+// Tag returns ResultOk or ResultErr.
 func (result Result[Value, Failure]) Tag() uint8 {
 	if result.isErr {
 		return ResultErr
@@ -78,7 +78,7 @@ func (result Result[Value, Failure]) Tag() uint8 {
 	return ResultOk
 }
 
-// Ok is the value. Panics when there is an error.
+// Ok returns the value. Panics if there is an error.
 func (result Result[Value, Failure]) Ok() Value {
 	if result.isErr {
 		panic("there is an error, and no value")
@@ -86,7 +86,7 @@ func (result Result[Value, Failure]) Ok() Value {
 	return result.value
 }
 
-// Err is the error. Panics when there is a value.
+// Err returns the error. Panics if there is a value.
 func (result Result[Value, Failure]) Err() Failure {
 	if !result.isErr {
 		panic("there is a value, and no error")
@@ -94,5 +94,5 @@ func (result Result[Value, Failure]) Err() Failure {
 	return result.failure
 }
 
-// IsErr says which it is.
+// IsErr returns whether it is an error.
 func (result Result[Value, Failure]) IsErr() bool { return result.isErr }

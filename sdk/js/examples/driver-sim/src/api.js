@@ -1,5 +1,5 @@
 /**
- * The calls of the cloud's API, one method each. Reads may lag behind changes; changes and idempotency keys do not.
+ * The calls of the cloud's API, one method each. Reads may be stale; changes and idempotency keys are not.
  */
 
 /** @import { Http, HttpRequest } from 'machinist-sdk' */
@@ -11,9 +11,9 @@ import { Attempt, DriverError } from 'machinist-sdk';
 import { refusalOf } from './refusal.js';
 import { CLUSTER_TAG, exists, isOf, readPage, readVm, readVolume, UID_TAG } from './vm.js';
 
-/** Entries of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through. */
+/** Entries of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB. */
 const PAGE_ENTRIES = 200;
-/** Pages of one look. Nobody's machine has this many VMs: a cloud that pages on has lost its way. */
+/** Pages of one search. No machine has this many VMs: a cloud that returns more pages is broken. */
 const PAGES = 100;
 
 export class Api {
@@ -28,20 +28,29 @@ export class Api {
     this.#authorization = authorization;
   }
 
-  /** Makes a VM, or answers the one that was made under the key. @param {object} body @param {string} idempotencyKey */
+  /**
+   * Creates a VM, or returns the one that was created with the key.
+   * @param {object} body @param {string} idempotencyKey
+   */
   async create(body, idempotencyKey) {
     const attempt = this.#change('create the VM');
     return whole(attempt, readVm(await this.#ask(attempt, 'POST', '/v1/vms', { body, idempotencyKey })));
   }
 
-  /** Undefined: there is no such VM, or reads do not show it yet. @param {string} id @returns {Promise<CloudVm | undefined>} */
+  /**
+   * Returns a VM. Undefined: there is no such VM, or reads do not show it yet.
+   * @param {string} id @returns {Promise<CloudVm | undefined>}
+   */
   async get(id) {
     const attempt = this.#read('read the VM');
     const answer = await unlessAbsent(this.#ask(attempt, 'GET', `/v1/vms/${escaped(id)}`));
     return answer === undefined ? undefined : whole(attempt, readVm(answer));
   }
 
-  /** Finishes the VM. May be repeated. Undefined: there is no such VM. @param {string} id @returns {Promise<CloudVm | undefined>} */
+  /**
+   * Completes the VM. May be repeated. Undefined: there is no such VM.
+   * @param {string} id @returns {Promise<CloudVm | undefined>}
+   */
   async initialize(id) {
     const attempt = this.#change('initialize the VM');
     const answer = await unlessAbsent(
@@ -50,23 +59,26 @@ export class Api {
     return answer === undefined ? undefined : whole(attempt, readVm(answer));
   }
 
-  /** Starts the VM anew. False: there is no such VM. @param {string} id */
+  /** Restarts the VM. False: there is no such VM. @param {string} id */
   async reboot(id) {
     const answer = await unlessAbsent(this.#ask(this.#change('start the VM anew'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
     return answer !== undefined;
   }
 
-  /** Deletes the VM. One that is not there is as good. @param {string} id */
+  /** Deletes the VM. If it does not exist, that is success. @param {string} id */
   async delete(id) {
     await unlessAbsent(this.#ask(this.#change('delete the VM'), 'DELETE', `/v1/vms/${escaped(id)}`));
   }
 
-  /** Deletes the volume. One that is not there is as good. @param {string} id */
+  /** Deletes the volume. If it does not exist, that is success. @param {string} id */
   async deleteVolume(id) {
     await unlessAbsent(this.#ask(this.#change("delete the machine's volume"), 'DELETE', `/v1/volumes/${escaped(id)}`));
   }
 
-  /** One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end. @param {string} cluster @param {string} [cursor] */
+  /**
+   * Returns one page of the cluster's VMs that exist. A repeated cursor is an error: the listing would never end.
+   * @param {string} cluster @param {string} [cursor]
+   */
   async page(cluster, cursor) {
     const attempt = this.#read('list VMs');
     const page = await this.#page(attempt, vmList(`tag=${CLUSTER_TAG}:${escaped(cluster)}`, cursor), 'vms', readVm);
@@ -74,14 +86,20 @@ export class Api {
     return page;
   }
 
-  /** The VMs of the cluster that exist and carry this uid. @param {string} cluster @param {string} uid @returns {Promise<CloudVm[]>} */
+  /**
+   * Returns the VMs of the cluster that exist and have this uid.
+   * @param {string} cluster @param {string} uid @returns {Promise<CloudVm[]>}
+   */
   async find(cluster, uid) {
     const vms = await this.#all('look for the VM', 'vms', readVm, (cursor) => vmList(marks(cluster, uid), cursor));
-    // The filter is the cloud's; what it lets slip is still not ours.
+    // The cloud filters; a VM that passes wrongly is still not ours.
     return vms.filter((vm) => exists(vm) && isOf(vm, cluster) && vm.tags.get(UID_TAG) === uid);
   }
 
-  /** The volumes of the cluster that carry this uid. @param {string} cluster @param {string} uid @returns {Promise<Volume[]>} */
+  /**
+   * Returns the volumes of the cluster with this uid.
+   * @param {string} cluster @param {string} uid @returns {Promise<Volume[]>}
+   */
   async volumes(cluster, uid) {
     const target = (/** @type {string | undefined} */ cursor) => `/v1/volumes?${marks(cluster, uid)}&limit=${PAGE_ENTRIES}${at(cursor)}`;
     const volumes = await this.#all("look for the machine's volumes", 'volumes', readVolume, target);
@@ -99,7 +117,7 @@ export class Api {
   }
 
   /**
-   * The body of a success.
+   * * Returns the body of a success.
    * @param {Attempt} attempt
    * @param {string} method
    * @param {string} target Path and query.
@@ -164,7 +182,7 @@ function whole(attempt, object) {
   return object;
 }
 
-/** The cloud's own `not_found`, and nobody else's, is an answer. @param {Promise<unknown>} answer @returns {Promise<unknown>} */
+/** Only the cloud's own `not_found` is an answer. @param {Promise<unknown>} answer @returns {Promise<unknown>} */
 async function unlessAbsent(answer) {
   try {
     return await answer;
@@ -189,7 +207,7 @@ function at(cursor) {
   return cursor === undefined ? '' : `&cursor=${escaped(cursor)}`;
 }
 
-/** For a segment of a path or a value of a query. @param {string} text */
+/** Escapes a segment of a path or a value of a query. @param {string} text */
 function escaped(text) {
   return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -1,5 +1,15 @@
 /**
- * What the host calls.
+ * The driver of the simulated cloud.
+ *
+ * | topic | module |
+ * | --- | --- |
+ * | the calls of the host | `driver` |
+ * | the work of each call in the cloud | `machines` |
+ * | the fields of a class | `spec` |
+ * | the cloud's API and its objects | `api`, `vm` |
+ * | the cloud's error codes | `refusal` |
+ * | from the cloud's objects to the contract's types | `words` |
+ * | the address of the cloud | `endpoint` |
  */
 
 /** @import { About, Class, Host, ListRequest, Page, QuietHost, Request, Vm } from 'machinist-sdk' */
@@ -14,12 +24,12 @@ import { Machines } from './machines.js';
 import { readSpec } from './spec.js';
 import { volumeId } from './words.js';
 
-/** The name of the driver and the only provider that it serves. */
+/** The name of the driver, and the only provider that it serves. */
 const NAME = 'sim';
-/** After a create, reads of the cloud may not show the VM for as long as this. */
+/** How long after a create reads of the cloud may not show the VM. */
 const CONSISTENCY_WINDOW_MS = 10_000;
 
-/** The driver of the simulated cloud. */
+/** The driver of the simulated cloud. It has all capabilities of the contract. */
 export class SimDriver extends Driver {
   /** @param {QuietHost} host @returns {About} */
   describe(host) {
@@ -76,14 +86,14 @@ export class SimDriver extends Driver {
   }
 }
 
-/** The way to the cloud of the running call. @param {Host} host */
+/** Reads the settings and gets a placeholder for the token. @param {Host} host */
 function open(host) {
   const endpoint = readEndpoint(host.settings);
   const token = host.secrets.need('token', "the cloud's API token").placeholder();
   return new Machines(new Api(host.http, endpoint, `Bearer ${token}`), host.log);
 }
 
-/** A description must not fail, whatever the settings are. @param {string} settings */
+/** `describe` must not fail, whatever the settings are. @param {string} settings */
 function wishes(settings) {
   try {
     return [readEndpoint(settings).host];

@@ -1,5 +1,5 @@
 /**
- * Where the cloud is, as the operator wrote it beside the plugin.
+ * The address of the cloud, from the operator's settings beside the plugin.
  */
 
 import { DriverError, Fields } from 'machinist-sdk';
@@ -7,11 +7,11 @@ import { DriverError, Fields } from 'machinist-sdk';
 const EXAMPLE = 'write {"endpoint": "http://HOST:PORT"}';
 
 /**
- * The base of all URLs without a slash at its end, and the host without its port.
+ * The base of all URLs, without a trailing slash, and the host without its port, as grants name it.
  * @typedef {{ base: string, host: string }} Endpoint
  */
 
-/** Fails with what the operator has to write. @param {string} settings @returns {Endpoint} */
+/** Parses the plugin's settings. The error says what to write. @param {string} settings @returns {Endpoint} */
 export function readEndpoint(settings) {
   const url = Fields.parse(settings, 'settings.json', invalid).text('endpoint');
   if (url === undefined) throw invalid(`endpoint is missing in the plugin's settings: ${EXAMPLE}`);
@@ -30,7 +30,7 @@ function parsed(url) {
   }
 }
 
-/** The operator's change of the settings helps, so it is not terminal. @param {string} message */
+/** The operator can fix the settings, so the error is not terminal. @param {string} message */
 function invalid(message) {
   return new DriverError('failed-precondition', message);
 }

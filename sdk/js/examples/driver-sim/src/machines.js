@@ -1,6 +1,6 @@
 /**
- * What each call of the host does in the cloud. A machine's VM carries three tags: the cluster, the Machine's uid and its
- * name. What does not carry the cluster's tag is never touched.
+ * The work of each call in the cloud. A machine's VM has three tags: the cluster, the Machine's uid and its name. The
+ * driver never touches a VM without the cluster's tag.
  */
 
 /** @import { Log, Page, Request, Vm } from 'machinist-sdk' */
@@ -13,7 +13,7 @@ import { asksForInitialize, bodyOf, readSpec } from './spec.js';
 import { CLUSTER_TAG, exists, isOf, NAME_TAG, UID_TAG } from './vm.js';
 import { listedFrom, partsOf, providerId, vmFrom } from './words.js';
 
-/** How soon a VM that exists, and that reads do not show, is looked for again. */
+/** The time until the next search for a VM that exists and that reads do not show yet. */
 const LAG_RETRY_MS = 1_000;
 const SHOWN_IDS = 5;
 
@@ -28,7 +28,7 @@ export class Machines {
   }
 
   /**
-   * One request where nothing is in the way. The key makes repetitions safe, so nobody looks before.
+   * Sends one request in the normal case. The key makes repetitions safe, so no search comes first.
    * @param {Request} request
    * @param {string | undefined} userData
    * @returns {Promise<Vm>}
@@ -52,10 +52,13 @@ export class Machines {
     throw full?.saying(`${full.message}; asked for in ${spec.zones.join(', ')}`);
   }
 
-  /** Another class, other user data or another zone made a VM under the key: that one is the machine's. @param {Request} request @returns {Promise<Vm>} */
+  /**
+   * An earlier create with another class, other user data or another zone made a VM with this key: it is the machine's.
+   * @param {Request} request @returns {Promise<Vm>}
+   */
   async #adopt(request) {
     const vm = await this.#only(request).catch((error) => {
-      // From here on no error may hide that there is a VM.
+      // From here on every error must say that there may be a VM.
       throw error instanceof DriverError ? error.with({ mayHaveHappened: true }) : error;
     });
     if (vm) {
@@ -66,7 +69,7 @@ export class Machines {
     throw new DriverError('aborted', text, { cloudCode: 'idempotency_mismatch', retryAfterMs: LAG_RETRY_MS, mayHaveHappened: true });
   }
 
-  /** Nothing in the cloud unless the class asks for it. @param {Request} request @returns {Promise<Vm>} */
+  /** Sends no request unless the class asks for it. @param {Request} request @returns {Promise<Vm>} */
   async initialize(request) {
     if (!asksForInitialize(request.class)) return notAskedFor(request);
     const id = partsOf(request.machine.providerId)?.id;
@@ -83,7 +86,7 @@ export class Machines {
     return vmFrom(vm);
   }
 
-  /** How the machine's VM is. Changes nothing. @param {Request} request @returns {Promise<Vm>} */
+  /** Returns the state of the machine's VM. Changes nothing. @param {Request} request @returns {Promise<Vm>} */
   async getStatus(request) {
     const vm = await this.#locate(request);
     if (!vm) throw notFound(request);
@@ -94,45 +97,17 @@ export class Machines {
     return vmFrom(vm);
   }
 
-  /** Starts the machine's VM anew. One that is going is as good as none. @param {Request} request */
+  /** Restarts the machine's VM. A VM that is being deleted counts as none. @param {Request} request */
   async reboot(request) {
     const vm = await this.#locate(request);
     if (!vm || vm.state === 'stopping' || !(await this.#api.reboot(vm.id))) throw notFound(request);
   }
 
-  /** Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along. @param {Request} request */
-  async delete(request) {
-    const { cluster, machine } = request;
-    const found = await this.#api.find(cluster, machine.uid);
-    for (const vm of found.filter(({ state }) => state !== 'stopping')) await this.#api.delete(vm.id);
-    const id = partsOf(machine.providerId)?.id;
-    if (id !== undefined && !found.some((vm) => vm.id === id)) await this.#deleteById(id, request);
-    for (const volume of await this.#api.volumes(cluster, machine.uid)) {
-      // An attached one goes with its VM. If not, it is free when the host asks again after the VM's end.
-      if (volume.attachedTo === undefined) await this.#api.deleteVolume(volume.id);
-    }
-  }
-
   /**
-   * For a VM that the listing does not show. Reads lag, so one that they do not know may be there: the order does not lag,
-   * and the id is one that this driver gave.
-   * @param {string} id
+   * Finds the VM by id, else by uid. An id that leads to another Machine's VM leads nowhere; one that leads to another
+   * cluster's VM, or to one without a mark, is refused.
    * @param {Request} request
    */
-  async #deleteById(id, request) {
-    const vm = await this.#api.get(id);
-    if (vm && (!exists(vm) || vm.state === 'stopping')) return;
-    if (vm && !belongs(vm, request)) this.#leaveAlone(vm, request);
-    else await this.#api.delete(id);
-  }
-
-  /** One page of the cluster's VMs. @param {string} cluster @param {string} [token] @returns {Promise<Page>} */
-  async list(cluster, token) {
-    const { entries, next } = await this.#api.page(cluster, token);
-    return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
-  }
-
-  /** By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one of another cluster is refused. @param {Request} request */
   async #locate(request) {
     const id = partsOf(request.machine.providerId)?.id;
     const vm = id === undefined ? undefined : await this.#api.get(id);
@@ -143,18 +118,37 @@ export class Machines {
     return this.#only(request);
   }
 
-  /** The one with the Machine's uid that works; else one that goes. @param {Request} request */
-  async #only({ cluster, machine }) {
-    const vms = await this.#api.find(cluster, machine.uid);
-    const working = vms.filter(({ state }) => state !== 'stopping');
-    if (working.length > 1) {
-      const ids = working.slice(0, SHOWN_IDS).map(({ id }) => id);
-      throw new DriverError('out-of-range', `${working.length} VMs carry this Machine's uid: ${ids.join(', ')}; delete all but one`);
+  /** Deletes every VM with the machine's marks, and volumes that no VM takes along. @param {Request} request */
+  async delete(request) {
+    const { cluster, machine } = request;
+    const found = await this.#api.find(cluster, machine.uid);
+    for (const vm of found.filter(({ state }) => state !== 'stopping')) await this.#api.delete(vm.id);
+    const id = partsOf(machine.providerId)?.id;
+    if (id !== undefined && !found.some((vm) => vm.id === id)) await this.#deleteById(id, request);
+    for (const volume of await this.#api.volumes(cluster, machine.uid)) {
+      // An attached volume is deleted with its VM. If not, it is free when the host calls again after the VM's end.
+      if (volume.attachedTo === undefined) await this.#api.deleteVolume(volume.id);
     }
-    return working[0] ?? vms[0];
   }
 
-  /** Another cluster's mark means that a control plane was moved, and without one it may be anybody's: neither "there is none" nor "it is removed". @param {CloudVm} vm @param {Request} request */
+  /**
+   * Deletes a VM that the listing does not show. Reads are stale, so an unknown VM may exist: the order is not stale,
+   * and the id is one that this driver returned.
+   * @param {string} id
+   * @param {Request} request
+   */
+  async #deleteById(id, request) {
+    const vm = await this.#api.get(id);
+    if (vm && (!exists(vm) || vm.state === 'stopping')) return;
+    if (vm && !belongs(vm, request)) this.#leaveAlone(vm, request);
+    else await this.#api.delete(id);
+  }
+
+  /**
+   * Leaves another machine's VM alone. Refuses one with another cluster's mark (a control plane was moved) or without a
+   * mark (it may be anybody's): both "there is none" and "it is removed" would be wrong.
+   * @param {CloudVm} vm @param {Request} request
+   */
   #leaveAlone(vm, request) {
     this.#log.info("the provider id leads to another machine's VM, left alone", { vm: vm.id });
     const cluster = vm.tags.get(CLUSTER_TAG);
@@ -167,11 +161,28 @@ export class Machines {
       throw new DriverError('failed-precondition', text);
     }
   }
+
+  /** Returns one page of the cluster's VMs. @param {string} cluster @param {string} [token] @returns {Promise<Page>} */
+  async list(cluster, token) {
+    const { entries, next } = await this.#api.page(cluster, token);
+    return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
+  }
+
+  /** Returns the VM with the Machine's uid that is not being deleted, else one that is. @param {Request} request */
+  async #only({ cluster, machine }) {
+    const vms = await this.#api.find(cluster, machine.uid);
+    const working = vms.filter(({ state }) => state !== 'stopping');
+    if (working.length > 1) {
+      const ids = working.slice(0, SHOWN_IDS).map(({ id }) => id);
+      throw new DriverError('out-of-range', `${working.length} VMs carry this Machine's uid: ${ids.join(', ')}; delete all but one`);
+    }
+    return working[0] ?? vms[0];
+  }
 }
 
 /**
- * What is known without a request. The id may be unknown in the same pass as the create; then the answer is that there is
- * no such step, rather than a look at reads that lag.
+ * Returns the facts that are known without a request. In the same reconcile as the create the id may be unknown. The
+ * answer is then that there is no such step, since reads may not show the VM yet.
  * @param {Request} request
  * @returns {Vm}
  */
@@ -184,10 +195,11 @@ function notAskedFor({ machine }) {
 }
 
 /**
- * A Machine that was restored from a backup has another uid and the name of before.
+ * A Machine that was restored from a backup has another uid and the same name.
  *
- * A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
- * marks together with the Machine's name.
+ * A cloud with VMs of machine-controller-manager needs one more case: a VM without any cluster's mark, with the tags
+ * that the plugin's settings adopt and the Machine's name. The class's own tags prove nothing: anyone who can write
+ * classes chooses them.
  * @param {CloudVm} vm
  * @param {Request} request
  */

@@ -1,5 +1,5 @@
 /**
- * The cloud's own errors, and what they mean for the host.
+ * The cloud's error codes as codes of the contract.
  */
 
 /** @import { Answer, Code, Refusal } from 'machinist-sdk' */
@@ -30,7 +30,11 @@ const KNOWN = new Map(
   ),
 );
 
-/** Undefined for what is not in the API's form. A code of a later API is judged by its status. @param {Answer} answer @returns {Refusal | undefined} */
+/**
+ * Parses an answer with an error status. Undefined if it is not in the API's form. An unknown code is classified by its
+ * status.
+ * @param {Answer} answer @returns {Refusal | undefined}
+ */
 export function refusalOf(answer) {
   const { code: cloudCode, message } = fieldsOf(answer);
   if (typeof cloudCode !== 'string') return undefined;

@@ -1,5 +1,5 @@
 /**
- * What a class may say.
+ * The fields of a class.
  */
 
 /** @import { Class } from 'machinist-sdk' */
@@ -11,24 +11,42 @@ import { CLUSTER_TAG, NAME_TAG, UID_TAG } from './vm.js';
 const FIELDS = ['zone', 'type', 'image', 'tags', 'volumes', 'initialize'];
 const VOLUME_FIELDS = ['sizeGib', 'name'];
 const OWN_TAGS = [CLUSTER_TAG, UID_TAG, NAME_TAG];
-/** The cloud takes 50; the driver needs some of them. */
+/** The cloud allows 50 tags; the driver needs some of them. */
 const MOST_TAGS = 50 - OWN_TAGS.length;
 const TAG_KEY_BYTES = 128;
 const TAG_VALUE_BYTES = 256;
 
 /**
- * What a VM is made of.
+ * The properties of a VM.
  * @typedef {object} Spec
  * @property {string[]} zones At least one, best first.
  * @property {string} type
  * @property {string} image
  * @property {[string, string][]} tags
  * @property {{ sizeGib: number, name?: string }[]} volumes
- * @property {boolean} initialize Whether the VM is to be finished by a call of its own.
+ * @property {boolean} initialize True if `initialize` completes the VM.
  */
 
 /**
- * Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
+ * Returns the body of a create. The same class, machine and user data always give the same body.
+ * @param {Spec} spec
+ * @param {{ name: string, zone: string, ownTags: Record<string, string>, userData: string | undefined }} vm
+ */
+export function bodyOf(spec, { name, zone, ownTags, userData }) {
+  return {
+    name,
+    zone,
+    type: spec.type,
+    image: spec.image,
+    tags: { ...Object.fromEntries(spec.tags), ...ownTags },
+    userData,
+    volumes: spec.volumes.length > 0 ? spec.volumes : undefined,
+    needsInitialize: spec.initialize || undefined,
+  };
+}
+
+/**
+ * Reads a class. Unknown fields cause a warning, and null counts as absent.
  * @param {Class} machineClass
  * @returns {{ spec: Spec, warnings: string[] }}
  */
@@ -48,31 +66,16 @@ export function readSpec(machineClass) {
   return { spec, warnings: unknown.map((field) => `${field} is not a field and is ignored`) };
 }
 
-/** The only field that matters once the VM exists. A class that cannot be read asks for nothing. @param {Class} machineClass */
+/**
+ * Reads the only field that matters once the VM exists. An unreadable class asks for nothing.
+ * @param {Class} machineClass
+ */
 export function asksForInitialize({ spec }) {
   try {
     return Fields.parse(spec, 'providerSpec').flag('initialize') ?? false;
   } catch {
     return false;
   }
-}
-
-/**
- * The body of a create. The same class, machine and user data always give the same body.
- * @param {Spec} spec
- * @param {{ name: string, zone: string, ownTags: Record<string, string>, userData: string | undefined }} vm
- */
-export function bodyOf(spec, { name, zone, ownTags, userData }) {
-  return {
-    name,
-    zone,
-    type: spec.type,
-    image: spec.image,
-    tags: { ...Object.fromEntries(spec.tags), ...ownTags },
-    userData,
-    volumes: spec.volumes.length > 0 ? spec.volumes : undefined,
-    needsInitialize: spec.initialize || undefined,
-  };
 }
 
 /** @param {Fields} root @param {string[]} alternatives */

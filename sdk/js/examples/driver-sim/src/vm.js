@@ -1,5 +1,5 @@
 /**
- * The cloud's objects, as far as the driver needs them. What lacks a field that its kind always has is undefined.
+ * The cloud's objects, with the fields that the driver needs. An object that lacks a required field is undefined.
  */
 
 /** The tag with the cluster's name. */
@@ -10,7 +10,7 @@ export const UID_TAG = 'machine-uid';
 export const NAME_TAG = 'machine-name';
 
 /**
- * `other`: a state that the API's page does not have.
+ * `other`: a state that the API page does not list.
  * @typedef {'pending' | 'running' | 'stopping' | 'terminated' | 'other'} State
  * @typedef {Map<string, unknown>} Tags
  * @typedef {object} CloudVm
@@ -21,7 +21,7 @@ export const NAME_TAG = 'machine-name';
  * @property {{ kind: string, address: string }[]} addresses
  * @property {Tags} tags
  * @property {boolean} initialized
- * @property {string} [created] As the cloud writes it.
+ * @property {string} [created] The time as the cloud writes it.
  * @typedef {{ id: string, attachedTo?: string, tags: Tags }} Volume
  */
 
@@ -53,7 +53,7 @@ export function readVolume(value) {
 }
 
 /**
- * One page of a listing. Undefined when an entry is none: a listing that leaves something out is worse than none.
+ * Parses one page of a listing. Undefined if an entry is invalid: an incomplete listing is worse than an error.
  * @template T
  * @param {unknown} value
  * @param {string} field
@@ -76,7 +76,7 @@ export function exists(vm) {
   return vm.state !== 'terminated';
 }
 
-/** True when it carries the cluster's mark. @param {{ tags: Tags }} thing @param {string} cluster */
+/** True if it has the cluster's mark. @param {{ tags: Tags }} thing @param {string} cluster */
 export function isOf({ tags }, cluster) {
   return tags.get(CLUSTER_TAG) === cluster;
 }

@@ -1,5 +1,5 @@
 /**
- * From the cloud's words to the contract's.
+ * From the cloud's objects to the contract's types.
  */
 
 /** @import { Listed, Vm, VmState } from 'machinist-sdk' */
@@ -16,23 +16,26 @@ const PROVIDER_ID = /^sim:\/\/\/([^/]+)\/([^/]+)$/;
 /** @type {Record<State, VmState>} */
 const STATES = { pending: 'pending', running: 'running', stopping: 'stopping', terminated: 'stopped', other: 'unknown' };
 
-/** `sim:///ZONE/ID`, as Nodes register with it. @param {CloudVm} vm */
+/** Returns `sim:///ZONE/ID`, with which Nodes register. @param {CloudVm} vm */
 export function providerId({ zone, id }) {
   return `sim:///${zone}/${id}`;
 }
 
-/** Zone and id of a provider id; undefined when it is none of this cloud. @param {string | undefined} providerId */
+/**
+ * Returns zone and id of a provider id; undefined if it is not one of this cloud.
+ * @param {string | undefined} providerId
+ */
 export function partsOf(providerId) {
   const [, zone, id] = PROVIDER_ID.exec(providerId ?? '') ?? [];
   return zone === undefined ? undefined : { zone, id };
 }
 
-/** A VM as the cloud shows it. Its Node registers under its name. @param {CloudVm} vm @returns {Vm} */
+/** Converts a VM. Its Node registers under its name. @param {CloudVm} vm @returns {Vm} */
 export function vmFrom(vm) {
   return { providerId: providerId(vm), nodeName: vm.name, state: STATES[vm.state], addresses: vm.addresses, failureDomain: vm.zone };
 }
 
-/** A VM in a listing. @param {CloudVm} vm @returns {Listed} */
+/** Converts a VM of a listing. @param {CloudVm} vm @returns {Listed} */
 export function listedFrom(vm) {
   const tag = (/** @type {string} */ key) => {
     const value = vm.tags.get(key);
@@ -41,7 +44,10 @@ export function listedFrom(vm) {
   return { providerId: providerId(vm), machineName: tag(NAME_TAG) ?? '', machineUid: tag(UID_TAG), createdAtMs: milliseconds(vm.created) };
 }
 
-/** The volume handle of a PersistentVolume's spec; undefined when it is of another kind. @param {string} spec @param {number} index */
+/**
+ * Returns the volume handle of a PersistentVolume's spec; undefined if it is of another kind.
+ * @param {string} spec @param {number} index
+ */
 export function volumeId(spec, index) {
   const handle = csiOf(spec, index);
   return handle.driver === CSI_DRIVER && typeof handle.volumeHandle === 'string' && handle.volumeHandle !== ''
@@ -58,7 +64,10 @@ function csiOf(spec, index) {
   }
 }
 
-/** Of a time as RFC 3339 writes it in UTC. Undefined for anything else, and before 1970. @param {string | undefined} text */
+/**
+ * Parses an RFC 3339 time in UTC into milliseconds since 1970. Undefined for anything else, and before 1970.
+ * @param {string | undefined} text
+ */
 export function milliseconds(text) {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text ?? '')) return undefined;
   const time = Date.parse(/** @type {string} */ (text));

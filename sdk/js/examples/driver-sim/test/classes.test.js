@@ -1,5 +1,5 @@
 /**
- * What classes may say.
+ * Classes that the driver accepts and refuses.
  */
 
 import assert from 'node:assert/strict';

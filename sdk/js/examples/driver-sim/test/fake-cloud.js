@@ -1,5 +1,5 @@
 /**
- * The simulated cloud as its API's page has it, as far as the driver's tests need it: in memory, without a clock.
+ * The simulated cloud as far as the driver's tests need it, by `tests/simcloud/API.md`: in memory, without a clock.
  */
 
 /** @import { CloudAnswer, CloudRequest } from 'machinist-sdk/mock' */
@@ -13,10 +13,13 @@ export class FakeCloud {
   volumes = new Map();
   /** Zones without room. @type {Set<string>} */
   full = new Set();
-  /** What reads do not show yet. @type {Set<string>} */
+  /** Ids of VMs that reads do not show yet. @type {Set<string>} */
   hidden = new Set();
   token = 'sim-token';
-  /** Takes the place of answers: undefined leaves the cloud's own. @type {(request: CloudRequest, answer: () => CloudAnswer) => CloudAnswer | undefined} */
+  /**
+   * Replaces answers: undefined keeps the cloud's own.
+   * @type {(request: CloudRequest, answer: () => CloudAnswer) => CloudAnswer | undefined}
+   */
   fault = () => undefined;
   #keys = new Map();
   #count = 0;
@@ -28,7 +31,7 @@ export class FakeCloud {
     return [...this.vms.values()].filter(({ state }) => state !== 'terminated');
   }
 
-  /** What was ordered comes to its end, and reads show it. */
+  /** Lets all VMs boot or shut down, and reads show everything. */
   settle() {
     this.hidden.clear();
     for (const vm of this.vms.values()) {

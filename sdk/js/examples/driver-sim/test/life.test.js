@@ -1,5 +1,5 @@
 /**
- * A machine's life where nothing is in the way, and how many requests it takes.
+ * A machine's life without failures, and its number of requests.
  */
 
 import assert from 'node:assert/strict';
@@ -113,7 +113,7 @@ test('what belongs to another cluster is left alone', async () => {
   const theirs = await driver.create({ ...request(1), cluster: 'c2' });
   assert.equal((await failure(driver.getStatus(request(1)))).code, 'not-found');
   await driver.delete(request(1));
-  // The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+  // The id leads to it: the control plane was moved, and both "there is none" and "it is removed" would be wrong.
   const known = withId(request(1), theirs);
   assert.equal((await failure(driver.getStatus(known))).code, 'failed-precondition');
   assert.match((await failure(driver.delete(known))).message, /--cluster-id=c2/);

@@ -1,5 +1,5 @@
 /**
- * What the driver makes of a cloud that refuses, lags, breaks and lies.
+ * The driver with a cloud that refuses, breaks and lies, and whose reads are stale.
  */
 
 /** @import { CloudAnswer } from 'machinist-sdk/mock' */
@@ -41,7 +41,10 @@ for (const [status, name, code, isTerminal, mayHaveHappened] of CODES) {
   });
 }
 
-/** The work is done, and the answer is lost in some way. @type {[string, string, (answer: CloudAnswer) => CloudAnswer][]} */
+/**
+ * The cloud does the work, and the answer is lost in some way.
+ * @type {[string, string, (answer: CloudAnswer) => CloudAnswer][]}
+ */
 const LOST = [
   [
     'an answer that never comes',
@@ -89,7 +92,7 @@ test('a full zone leads to the next and full zones to exhaustion', async () => {
   cloud.full.delete('sim-1b');
   const vm = await driver.create(asked);
   assert.equal(vm.failureDomain, 'sim-1b');
-  // With room in the first zone again, the machine is still the one in the second.
+  // The first zone has room again, but the machine's VM is still the one in the second.
   cloud.full.clear();
   assert.deepEqual([(await driver.create(asked)).providerId, cloud.live.length], [vm.providerId, 1]);
 });
@@ -146,7 +149,7 @@ test("a proxy's page of nothing is no proof that there is no VM", async () => {
   for (const call of [driver.getStatus(asked), driver.delete(asked)]) assert.equal((await failure(call)).code, 'unavailable');
 });
 
-/** Answers the same to everything. @param {CloudAnswer['body']} body */
+/** Gives the same answer to every request. @param {CloudAnswer['body']} body */
 function parrot(body) {
   return new MockDriver(new SimDriver(), {
     cloud: () => ({ body }),

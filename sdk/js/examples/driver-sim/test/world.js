@@ -1,5 +1,5 @@
 /**
- * A driver, a cloud, and words for what tests do with them.
+ * A driver, its host and the cloud, and the functions that tests use.
  */
 
 import { MockDriver, sampleRequest } from 'machinist-sdk/mock';
@@ -10,7 +10,7 @@ import { FakeCloud } from './fake-cloud.js';
 export const SPEC = { zone: 'sim-1a', type: 'sim.small', image: 'linux-1' };
 export const USER_DATA = '#cloud-config\n';
 
-/** As `grants.yaml` has it, for the cloud of the tests. */
+/** The grants of `grants.yaml`, for the cloud of the tests. */
 const GRANTS = {
   egress: [
     { host: 'cloud.test', scheme: /** @type {const} */ ('http'), ports: [8080], methods: ['GET', 'POST', 'DELETE'], paths: ['/v1/'] },
@@ -30,7 +30,7 @@ export function world() {
     settings: { endpoint: 'http://cloud.test:8080' },
     grants: GRANTS,
   });
-  /** Requests since it was asked last. */
+  /** Returns the requests since the last call. */
   const sent = () => driver.arrived.splice(0).map(({ method, url }) => `${method} ${url.pathname}`);
   return { cloud, driver, sent };
 }
@@ -49,7 +49,10 @@ export function withId(request, { providerId }) {
   return { ...request, machine: { ...request.machine, providerId } };
 }
 
-/** The error of a call, as far as it is expected. @param {Promise<unknown>} call @returns {Promise<any>} */
+/**
+ * Returns the error of a call, with the fields that tests expect.
+ * @param {Promise<unknown>} call @returns {Promise<any>}
+ */
 export async function failure(call) {
   const answer = await call.then(
     (value) => ({ value }),

@@ -1,7 +1,7 @@
 /**
- * Holds while a whole failure domain is silent: then it is not the Machines that are broken, but their zone, their network,
- * or the API server's view of them, and replacing them would make it worse. A Machine of a domain that is calm is judged by
- * the default rule.
+ * Answers unknown while a whole failure domain is silent. Then the zone, its network, or the API server's view of the
+ * Machines is broken, and replacing the Machines would make it worse. The default rule judges Machines of other
+ * domains.
  */
 
 import { type Domain, type Fields, LONG_MS, Policy, type Question, SettingsError, sickness, type Verdict } from 'machinist-sdk/policy';
@@ -9,13 +9,13 @@ import { type Domain, type Fields, LONG_MS, Policy, type Question, SettingsError
 import { version } from '../package.json';
 import settingsSchema from './settings-schema.json';
 
-/** What the operator may write. */
+/** The operator's settings. */
 interface Settings {
-  /** From this share of silent Machines on, a domain is silent. */
+  /** The share of silent Machines from which a domain is silent. */
   silentPercent: number;
-  /** Smaller domains say nothing: one of two is half of them. */
+  /** Smaller domains never count as silent: one of two is half of them. */
   leastMachines: number;
-  /** How soon a domain that is silent is looked at again. */
+  /** The time until the next check of a silent domain. */
   recheckSeconds: number;
 }
 
@@ -42,7 +42,7 @@ export class Zone extends Policy<Settings> {
     if (!sick) return { health: 'healthy', reason: 'the Node is ready', holdsUntil: now + LONG_MS };
     const holdsUntil = now + settings.recheckSeconds * 1_000;
     if (isSilent(question.domain, settings)) {
-      // Numbers would change with each Node, and the text with them.
+      // The text has no numbers that change with each Node.
       const reason = `at least ${settings.silentPercent} % of the Machines in ${place(question.domain)} are silent: held until that is over`;
       return { health: 'unknown', reason, holdsUntil };
     }

@@ -1,14 +1,14 @@
 """Driver of the simulated cloud.
 
-| question | module |
+| topic | module |
 | --- | --- |
-| what does the host call | `driver` |
-| what does each call do in the cloud | `machines` |
-| what may a class say | `spec` |
-| what does the cloud's API look like | `cloud`, `answer` |
-| what does a refusal mean | `refusal` |
-| how does the cloud's word become the contract's | `names` |
-| where is the cloud | `endpoint` |
+| the calls of the host | `driver` |
+| the work of each call in the cloud | `machines` |
+| the fields of a class | `spec`, `fields` |
+| the cloud's API and its objects | `cloud`, `answer` |
+| the cloud's error codes | `refusal` |
+| from the cloud's objects to the contract's types | `names` |
+| the address of the cloud | `endpoint` |
 """
 
 from sim_driver.driver import SimDriver

@@ -1,4 +1,4 @@
-"""The cloud's objects, as far as the driver needs them."""
+"""The cloud's objects, with the fields that the driver needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ Entry = TypeVar("Entry")
 
 
 class NotOne(Exception):
-    """It lacks a field that its kind of object always has."""
+    """The object lacks a required field."""
 
 
 @dataclass(frozen=True)
 class SimVm:
-    """A VM."""
+    """A VM of the cloud's API."""
 
     id: str
     name: str
-    # `pending`, `running`, `stopping` (was deleted), `terminated` (only its record is left), or what a later API adds.
+    # `pending`, `running`, `stopping` (was deleted), `terminated` (only its record is left), or another state.
     state: str
     zone: str
-    # Kind and address.
+    # Pairs of kind and address.
     addresses: list[tuple[str, str]]
     tags: dict[str, Any]
     is_initialized: bool
-    # As the cloud writes it.
+    # The time as the cloud writes it.
     created: str | None
 
     @staticmethod
@@ -63,13 +63,13 @@ class SimVm:
         return value if isinstance(value, str) else None
 
     def is_of(self, cluster: str) -> bool:
-        """True when it carries the cluster's mark."""
+        """True if it has the cluster's mark."""
         return self.tag(CLUSTER_TAG) == cluster
 
 
 @dataclass(frozen=True)
 class SimVolume:
-    """A volume."""
+    """A volume of the cloud's API."""
 
     id: str
     is_attached: bool
@@ -81,7 +81,7 @@ class SimVolume:
         return SimVolume(_text(fields, "id"), isinstance(fields.get("attachedTo"), str), _tags(fields))
 
     def is_of(self, cluster: str, uid: str) -> bool:
-        """True when it carries the marks of this machine of this cluster."""
+        """True if it has the marks of this machine of this cluster."""
         return self.tags.get(CLUSTER_TAG) == cluster and self.tags.get(UID_TAG) == uid
 
 
@@ -94,7 +94,7 @@ class SimPage(Generic[Entry]):
 
     @staticmethod
     def parse(value: Any, field: str, entry: Callable[[Any], Entry]) -> "SimPage[Entry]":
-        """A listing of which one entry is none is none: one that leaves something out is worse."""
+        """Parses a page. Raises for one invalid entry: an incomplete listing is worse than an error."""
         entries = _object(value).get(field)
         if not isinstance(entries, list):
             raise NotOne

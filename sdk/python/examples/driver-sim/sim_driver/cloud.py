@@ -1,4 +1,4 @@
-"""The calls of the cloud's API, one method each. Reads may lag behind changes; changes and idempotency keys do not."""
+"""The calls of the cloud's API, one method each. Reads may be stale; changes and idempotency keys are not."""
 
 import json
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from sim_driver.answer import CLUSTER_TAG, UID_TAG, NotOne, SimPage, SimVm, SimV
 from sim_driver.endpoint import Endpoint
 from sim_driver.refusal import NOT_FOUND, refusal
 
-# The key of the Secret that authenticates.
+# The key of the Secret with the API token.
 TOKEN_KEY = "token"
-# Entries of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.
+# Entries of one page: with every tag at its maximum length, a page stays below the host's limit of 4 MiB.
 PAGE_ENTRIES = 200
-# Pages of one look. Nobody's machine has this many VMs: a cloud that pages on has lost its way.
+# Pages of one search. No machine has this many VMs: a cloud that returns more pages is broken.
 PAGES = 100
 
 _STATES = "state=pending&state=running&state=stopping"
@@ -31,45 +31,48 @@ class Cloud:
 
     @staticmethod
     def open(host: Host) -> "Cloud":
-        """Reads the settings and takes a placeholder for the token."""
+        """Reads the settings and gets a placeholder for the token."""
         endpoint = Endpoint.of_settings(host.settings)
         token = host.secrets.needed(TOKEN_KEY, "the cloud's API token")
         return Cloud(host, endpoint, f"Bearer {token.placeholder()}")
 
     def create(self, body: dict[str, Any], idempotency_key: str) -> SimVm:
-        """Makes a VM, or answers the one that was made under the key."""
+        """Creates a VM, or returns the one that was created with the key."""
         attempt = self._change("create the VM")
         answer = self._send(attempt, "POST", "/v1/vms", body, {"idempotency-key": idempotency_key})
         return _parsed(attempt, answer)
 
     def get(self, id: str) -> SimVm | None:
-        """`None`: there is no such VM, or reads do not show it yet."""
+        """Returns a VM. `None`: there is no such VM, or reads do not show it yet."""
         attempt = self._read("read the VM")
         answer = self._unless_absent(attempt, "GET", f"/v1/vms/{escaped(id)}")
         return None if answer is None else _parsed(attempt, answer)
 
     def initialize(self, id: str) -> SimVm | None:
-        """Finishes the VM. May be repeated. `None`: there is no such VM."""
+        """Completes the VM. May be repeated. `None`: there is no such VM."""
         attempt = self._change("initialize the VM")
         target = f"/v1/vms/{escaped(id)}/initialize"
         answer = self._unless_absent(attempt, "POST", target, {"sourceDestCheck": False})
         return None if answer is None else _parsed(attempt, answer)
 
     def reboot(self, id: str) -> bool:
-        """Starts the VM anew. False: there is no such VM."""
+        """Restarts the VM. False: there is no such VM."""
         attempt = self._change("start the VM anew")
         return self._unless_absent(attempt, "POST", f"/v1/vms/{escaped(id)}/reboot") is not None
 
     def delete(self, id: str) -> None:
-        """Deletes the VM. One that is not there is as good."""
+        """Deletes the VM. If it does not exist, that is success."""
         self._unless_absent(self._change("delete the VM"), "DELETE", f"/v1/vms/{escaped(id)}")
 
     def delete_volume(self, id: str) -> None:
-        """Deletes the volume. One that is not there is as good."""
+        """Deletes the volume. If it does not exist, that is success."""
         self._unless_absent(self._change("delete the machine's volume"), "DELETE", f"/v1/volumes/{escaped(id)}")
 
     def page(self, cluster: str, cursor: str | None) -> SimPage[SimVm]:
-        """One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end."""
+        """Returns one page of the cluster's VMs that exist.
+
+        A repeated cursor is an error: the listing would never end.
+        """
         attempt = self._read("list VMs")
         target = f"/v1/vms?tag={CLUSTER_TAG}:{escaped(cluster)}&{_STATES}"
         page = self._page(attempt, target, cursor, "vms", SimVm.parse)
@@ -78,14 +81,14 @@ class Cloud:
         return page
 
     def find(self, cluster: str, uid: str) -> list[SimVm]:
-        """The VMs of the cluster that exist and carry this uid."""
+        """Returns the VMs of the cluster that exist and have this uid."""
         target = f"/v1/vms?{_marks(cluster, uid)}&{_STATES}"
         vms = self._all(self._read("look for the VM"), target, "vms", SimVm.parse)
-        # The filter is the cloud's; what it lets slip is still not ours.
+        # The cloud filters; a VM that passes wrongly is still not ours.
         return [vm for vm in vms if vm.exists and vm.is_of(cluster) and vm.tag(UID_TAG) == uid]
 
     def volumes(self, cluster: str, uid: str) -> list[SimVolume]:
-        """The volumes of the cluster that carry this uid."""
+        """Returns the volumes of the cluster with this uid."""
         target = f"/v1/volumes?{_marks(cluster, uid)}"
         volumes = self._all(self._read("look for the machine's volumes"), target, "volumes", SimVolume.parse)
         return [volume for volume in volumes if volume.is_of(cluster, uid)]
@@ -99,7 +102,7 @@ class Cloud:
     def _send(
         self, attempt: Attempt, method: str, target: str, body: Any = None, more_headers: dict[str, str] | None = None
     ) -> Any:
-        """What the body of a success says."""
+        """Returns the body of a success."""
         headers = {"accept": "application/json", "authorization": self._authorization, **(more_headers or {})}
         content = None
         if body is not None:
@@ -114,17 +117,6 @@ class Cloud:
         if not answer.is_success:
             raise refusal(attempt, answer) or attempt.foreign(answer, "something that is not the cloud's")
         return attempt.json(answer)
-
-    def _unless_absent(self, attempt: Attempt, method: str, target: str, body: Any = None) -> Any:
-        """The cloud's own `not_found`, and nobody else's, is an answer: `None`."""
-        try:
-            value = self._send(attempt, method, target, body)
-        except Failure as failure:
-            if failure.cloud_code == NOT_FOUND:
-                return None
-            raise
-        # Whatever it is, it is something.
-        return {} if value is None else value
 
     def _page(
         self, attempt: Attempt, target: str, cursor: str | None, field: str, parse: Callable[[Any], Entry]
@@ -148,6 +140,17 @@ class Cloud:
                 raise attempt.odd("repeats a cursor of its listing")
             cursors.append(page.next)
         raise attempt.odd("is a listing without end")
+
+    def _unless_absent(self, attempt: Attempt, method: str, target: str, body: Any = None) -> Any:
+        """Only the cloud's own `not_found` is an answer: `None`."""
+        try:
+            value = self._send(attempt, method, target, body)
+        except Failure as failure:
+            if failure.cloud_code == NOT_FOUND:
+                return None
+            raise
+        # A success without a value is not `None`.
+        return {} if value is None else value
 
 
 def _parsed(attempt: Attempt, answer: Any) -> SimVm:

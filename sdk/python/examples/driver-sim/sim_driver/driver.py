@@ -1,4 +1,4 @@
-"""What the host calls."""
+"""The calls of the host."""
 
 
 from machinist_sdk.driver import About, Capabilities, Class, Driver, Failure, Host, Page, Request, Vm
@@ -7,15 +7,15 @@ from sim_driver.cloud import Cloud
 from sim_driver.endpoint import Endpoint
 from sim_driver.machines import Machines
 
-# The name of the driver and the only provider that it serves.
+# The name of the driver, and the only provider that it serves.
 NAME = "sim"
 VERSION = "0.1.0"
-# After a create, reads of the cloud may not show the VM for as long as this.
+# How long after a create reads of the cloud may not show the VM.
 CONSISTENCY_WINDOW_MS = 10_000
 
 
 class SimDriver(Driver):
-    """The driver of the simulated cloud. It can do all that the contract knows."""
+    """The driver of the simulated cloud. It has all capabilities of the contract."""
 
     def describe(self, host: Host) -> About:
         return About(

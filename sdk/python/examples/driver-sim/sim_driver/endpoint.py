@@ -1,4 +1,4 @@
-"""Where the cloud is, as the operator wrote it beside the plugin."""
+"""The address of the cloud, from the operator's settings beside the plugin."""
 
 import re
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _URL = re.compile(r"https?://(?P<authority>[^/?#@\\\s]+)(/[^?#@\\\s]*)?")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The base of all URLs, without a slash at its end, and the host without its port, as grants name it."""
+    """The base of all URLs, without a trailing slash, and the host without its port, as grants name it."""
 
     base: str
     host: str
 
     @staticmethod
     def of_settings(settings: str) -> "Endpoint":
-        """Raises what the operator has to write."""
+        """Parses the plugin's settings. The error says what to write."""
         try:
             value = read_json(settings)
         except NotJson:

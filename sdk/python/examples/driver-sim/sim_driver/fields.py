@@ -1,4 +1,4 @@
-"""The fields of an object of the class, and words for what is wrong with them."""
+"""The fields of a JSON object of the class, and the errors in them."""
 
 import json
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from machinist_sdk.text import quoted
 
 @dataclass(frozen=True)
 class Fields:
-    """An object, and where it stands."""
+    """The fields of a JSON object, with its path. Null counts as absent."""
 
     prefix: str
     fields: dict[str, Any]
 
     def get(self, name: str) -> Any:
-        """`None` for null, too."""
+        """Returns the value of a field. `None` if it is absent or null."""
         return self.fields.get(name)
 
     def text(self, name: str) -> str | None:
@@ -33,13 +33,13 @@ class Fields:
         return value
 
     def inside(self, at: str, value: Any) -> "Fields":
-        """The fields of an object inside of this one."""
+        """Returns the fields of an object inside this one."""
         if not isinstance(value, dict):
             raise self.unfit(at, "an object", value)
         return Fields(f"{self.prefix}.{at}", value)
 
     def unknown(self, known: Sequence[str]) -> list[str]:
-        """A warning for each field that nobody knows, in the order of their names."""
+        """Returns a warning for each field that `known` does not name, sorted."""
         names = sorted(name for name in self.fields if name not in known)
         return [f"{self.prefix}.{quoted(name)} is not a field and is ignored" for name in names]
 

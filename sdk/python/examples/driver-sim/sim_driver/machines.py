@@ -1,7 +1,7 @@
-"""What each call of the host does in the cloud.
+"""The work of each call in the cloud.
 
-A machine's VM carries three tags: the cluster, the Machine's uid and its name. What does not carry the cluster's tag is never
-touched.
+A machine's VM has three tags: the cluster, the Machine's uid and its name. The driver never touches a VM without the
+cluster's tag.
 """
 
 
@@ -11,7 +11,7 @@ from sim_driver.answer import CLUSTER_TAG, NAME_TAG, UID_TAG, SimVm
 from sim_driver.cloud import Cloud
 from sim_driver.refusal import CAPACITY_EXHAUSTED, IDEMPOTENCY_MISMATCH
 
-# How soon a VM that exists, and that reads do not show, is looked for again.
+# The time until the next search for a VM that exists and that reads do not show yet.
 LAG_RETRY_MS = 1_000
 
 
@@ -23,7 +23,7 @@ class Machines:
         self._host = host
 
     def create(self, request: Request) -> Vm:
-        """One request where nothing is in the way. The key makes repetitions safe, so nobody looks before."""
+        """Sends one request in the normal case. The key makes repetitions safe, so no search comes first."""
         wanted = spec.read(request.class_).spec
         user_data = self._user_data()
         machine = request.machine
@@ -46,16 +46,19 @@ class Machines:
         raise full
 
     def _user_data(self) -> str | None:
-        """What the machine gets at boot, as a placeholder for the base64 of it."""
+        """Returns a placeholder for the user data in base64; `None` if there is none."""
         user_data = self._host.secrets.user_data()
         return None if user_data is None else user_data.placeholder(Encoding.BASE64)
 
     def _adopt(self, request: Request) -> Vm:
-        """Another class, other user data or another zone made a VM under the key: that one is the machine's."""
+        """An earlier create made a VM with this key: it is the machine's.
+
+        That create had another class, other user data or another zone.
+        """
         try:
             vm = _only(self._cloud.find(request.cluster, request.machine.uid))
         except Failure as failure:
-            # From here on no error may hide that there is a VM.
+            # From here on every error must say that there may be a VM.
             failure.may_have_happened = True
             raise
         if vm is None:
@@ -71,7 +74,7 @@ class Machines:
         return names.vm(vm)
 
     def initialize(self, request: Request) -> Vm:
-        """Nothing in the cloud unless the class asks for it."""
+        """Sends no request unless the class asks for it."""
         if not spec.asks_for_initialize(request.class_):
             return _not_asked_for(request)
         own = names.parts(request.machine.provider_id)
@@ -89,7 +92,7 @@ class Machines:
         return names.vm(vm)
 
     def get_status(self, request: Request) -> Vm:
-        """How the machine's VM is. Changes nothing."""
+        """Returns the state of the machine's VM. Changes nothing."""
         vm = self._locate(request)
         if vm is None:
             raise _no_vm(request)
@@ -103,15 +106,16 @@ class Machines:
         return names.vm(vm)
 
     def reboot(self, request: Request) -> None:
-        """Starts the machine's VM anew. One that is going is as good as none."""
+        """Restarts the machine's VM. A VM that is being deleted counts as none."""
         vm = self._locate(request)
         if vm is None or vm.is_going or not self._cloud.reboot(vm.id):
             raise _no_vm(request)
 
     def _locate(self, request: Request) -> SimVm | None:
-        """By id, else by uid.
+        """Finds the VM by id, else by uid.
 
-        An id that leads to another Machine's VM leads nowhere, and one that leads to another cluster's is refused.
+        An id that leads to another Machine's VM leads nowhere; one that leads to another cluster's VM, or to one without
+        a mark, is refused.
         """
         own = names.parts(request.machine.provider_id)
         vm = None if own is None else self._cloud.get(own[1])
@@ -122,7 +126,7 @@ class Machines:
         return _only(self._cloud.find(request.cluster, request.machine.uid))
 
     def delete(self, request: Request) -> None:
-        """Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along."""
+        """Deletes every VM with the machine's marks, and volumes that no VM takes along."""
         cluster, uid = request.cluster, request.machine.uid
         found = self._cloud.find(cluster, uid)
         for vm in found:
@@ -132,14 +136,15 @@ class Machines:
         if own is not None and all(vm.id != own[1] for vm in found):
             self._delete_by_id(own[1], request)
         for volume in self._cloud.volumes(cluster, uid):
-            # An attached one goes with its VM. If not, it is free when the host asks again after the VM's end.
+            # An attached volume is deleted with its VM. If not, it is free when the host calls again after the VM's
+            # end.
             if not volume.is_attached:
                 self._cloud.delete_volume(volume.id)
 
     def _delete_by_id(self, id: str, request: Request) -> None:
-        """For a VM that the listing does not show.
+        """Deletes a VM that the listing does not show.
 
-        Reads lag, so one that they do not know may be there: the order does not lag, and the id is one that this driver gave.
+        Reads are stale, so an unknown VM may exist: the order is not stale, and the id is one that this driver returned.
         """
         vm = self._cloud.get(id)
         if vm is not None and (not vm.exists or vm.is_going):
@@ -149,15 +154,11 @@ class Machines:
             return
         self._cloud.delete(id)
 
-    def list(self, cluster: str, token: str | None) -> Page:
-        """One page of the cluster's VMs."""
-        page = self._cloud.page(cluster, token)
-        return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
-
     def _foreign(self, vm: SimVm, request: Request) -> None:
-        """Another cluster's mark means that a control plane was moved, and without one it may be anybody's.
+        """Leaves another machine's VM alone.
 
-        Neither "there is none" nor "it is removed" would be true.
+        Refuses one with another cluster's mark (a control plane was moved) or without a mark (it may be anybody's): both
+        "there is none" and "it is removed" would be wrong.
         """
         self._host.log.info("the provider id leads to another machine's VM, left alone", vm=vm.id)
         cluster = vm.tag(CLUSTER_TAG)
@@ -172,12 +173,17 @@ class Machines:
                 f"the VM {vm.id} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
             )
 
+    def list(self, cluster: str, token: str | None) -> Page:
+        """Returns one page of the cluster's VMs."""
+        page = self._cloud.page(cluster, token)
+        return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
+
 
 def _not_asked_for(request: Request) -> Vm:
-    """What is known without a request.
+    """Returns the facts that are known without a request.
 
-    The id may be unknown in the same pass as the create; then the answer is that there is no such step, rather than a look at
-    reads that lag.
+    In the same reconcile as the create the id may be unknown. The answer is then that there is no such step, since reads
+    may not show the VM yet.
     """
     own = names.parts(request.machine.provider_id)
     if own is None or request.machine.provider_id is None:
@@ -189,17 +195,18 @@ def _not_asked_for(request: Request) -> Vm:
 
 
 def _belongs(vm: SimVm, request: Request) -> bool:
-    """A Machine that was restored from a backup has another uid and the name of before.
+    """A Machine that was restored from a backup has another uid and the same name.
 
-    A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
-    marks together with the Machine's name.
+    A cloud with VMs of machine-controller-manager needs one more case: a VM without any cluster's mark, with the tags
+    that the plugin's settings adopt and the Machine's name. The class's own tags prove nothing: anyone who can write
+    classes chooses them.
     """
     machine = request.machine
     return vm.is_of(request.cluster) and (vm.tag(UID_TAG) == machine.uid or vm.tag(NAME_TAG) == machine.name)
 
 
 def _only(vms: list[SimVm]) -> SimVm | None:
-    """The one that works; else one that goes."""
+    """Returns the VM that is not being deleted, else one that is."""
     working = [vm for vm in vms if not vm.is_going]
     if len(working) > 1:
         ids = ", ".join(vm.id for vm in working[:5])

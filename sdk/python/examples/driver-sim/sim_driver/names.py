@@ -1,4 +1,4 @@
-"""From the cloud's words to the contract's."""
+"""From the cloud's objects to the contract's types."""
 
 import re
 from datetime import datetime
@@ -22,12 +22,12 @@ _TIME = re.compile(r"(?P<seconds>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(?P<fraction>
 
 
 def provider_id(vm: SimVm) -> str:
-    """`sim:///ZONE/ID`, as Nodes register with it."""
+    """Returns `sim:///ZONE/ID`, with which Nodes register."""
     return f"{_PREFIX}{vm.zone}/{vm.id}"
 
 
 def parts(provider_id: str | None) -> tuple[str, str] | None:
-    """Zone and id of a provider id; `None` when it is none of this cloud."""
+    """Returns zone and id of a provider id; `None` if it is not one of this cloud."""
     if provider_id is None or not provider_id.startswith(_PREFIX):
         return None
     zone, _, id = provider_id.removeprefix(_PREFIX).partition("/")
@@ -35,7 +35,7 @@ def parts(provider_id: str | None) -> tuple[str, str] | None:
 
 
 def vm(vm: SimVm) -> Vm:
-    """A VM as the cloud shows it. Its Node registers under its name."""
+    """Converts a VM. Its Node registers under its name."""
     return Vm(
         provider_id=provider_id(vm),
         node_name=vm.name,
@@ -46,7 +46,7 @@ def vm(vm: SimVm) -> Vm:
 
 
 def listed(vm: SimVm) -> Listed:
-    """A VM in a listing."""
+    """Converts a VM of a listing."""
     return Listed(
         provider_id=provider_id(vm),
         machine_name=vm.tag(NAME_TAG) or "",
@@ -56,7 +56,7 @@ def listed(vm: SimVm) -> Listed:
 
 
 def volume_id(spec: str, index: int) -> str | None:
-    """The volume handle of a PersistentVolume's spec; `None` when it is of another kind."""
+    """Returns the volume handle of a PersistentVolume's spec; `None` if it is of another kind."""
     try:
         value = read_json(spec)
     except NotJson:
@@ -69,7 +69,7 @@ def volume_id(spec: str, index: int) -> str | None:
 
 
 def milliseconds(text: str) -> int | None:
-    """Milliseconds since 1970 of a time as RFC 3339 writes it in UTC. `None` for anything else, and before 1970."""
+    """Parses an RFC 3339 time in UTC into milliseconds since 1970. `None` for anything else, and before 1970."""
     parts = _TIME.fullmatch(text)
     if parts is None:
         return None
@@ -77,6 +77,6 @@ def milliseconds(text: str) -> int | None:
         at = datetime.fromisoformat(parts["seconds"])
     except ValueError:
         return None
-    # Of the fraction only milliseconds count.
+    # Only milliseconds of the fraction count.
     since = round((at - _EPOCH).total_seconds()) * 1_000 + int((parts["fraction"] or "").ljust(3, "0")[:3])
     return since if since >= 0 else None

@@ -1,4 +1,4 @@
-"""What the cloud's own codes mean for the host."""
+"""The cloud's error codes as codes of the contract."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
 @dataclass(frozen=True)
 class _Meaning:
     code: Code
-    # True when only another class, Secret or Machine helps.
+    # True if only another class, Secret or Machine helps.
     terminal: bool = False
-    # What a person can do, where the cloud's own message does not say it.
+    # Advice for a person, if the cloud's own message gives none.
     advice: str = ""
 
 
@@ -46,7 +46,7 @@ _MEANINGS = {
 
 
 def refusal(attempt: Attempt, answer: HttpAnswer) -> Failure | None:
-    """What an answer with an error status says. `None`: it is not in the API's form."""
+    """Parses an answer with an error status. `None` if it is not in the API's form."""
     try:
         value = read_json(answer.body)
     except NotJson:
@@ -58,7 +58,7 @@ def refusal(attempt: Attempt, answer: HttpAnswer) -> Failure | None:
     text = message if isinstance(message, str) else "no message"
     known = _MEANINGS.get(name)
     if known is None:
-        # A code of a later API is judged by its status.
+        # An unknown code is classified by its status.
         return attempt.refused(answer, text, cloud_code=name)
     return attempt.refused(
         answer, text, cloud_code=name, code=known.code, terminal=known.terminal, advice=known.advice

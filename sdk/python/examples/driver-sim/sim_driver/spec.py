@@ -1,4 +1,4 @@
-"""What a class may say."""
+"""The fields of a class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from machinist_sdk.text import NotJson, quoted, read_json
 from sim_driver.answer import CLUSTER_TAG, NAME_TAG, UID_TAG
 from sim_driver.fields import Fields
 
-# JSON Schema of `providerSpec`, for `describe`. Read when the component is made: later there are no files.
+# JSON Schema of `providerSpec`, for `describe`. Read while the component is built: later there are no files.
 SCHEMA = Path(__file__).with_name("class-schema.json").read_text()
 
 _FIELDS = ("zone", "type", "image", "tags", "volumes", "initialize")
 _VOLUME_FIELDS = ("sizeGib", "name")
 _OWN_TAGS = (CLUSTER_TAG, UID_TAG, NAME_TAG)
-# The cloud takes 50; the driver needs some of them.
+# The cloud allows 50 tags; the driver needs some of them.
 _MOST_TAGS = 50 - len(_OWN_TAGS)
 _TAG_KEY_BYTES = 128
 _TAG_VALUE_BYTES = 256
@@ -25,7 +25,7 @@ _MOST_GIB = 2**64 - 1
 
 @dataclass(frozen=True)
 class VolumeSpec:
-    """A volume that is made with the VM and goes with it."""
+    """A volume that is created with the VM and deleted with it."""
 
     size_gib: int
     name: str | None = None
@@ -36,7 +36,7 @@ class VolumeSpec:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a VM is made of."""
+    """The properties of a VM."""
 
     # At least one, best first.
     zones: list[str]
@@ -44,11 +44,11 @@ class Spec:
     image: str
     tags: dict[str, str] = field(default_factory=dict)
     volumes: list[VolumeSpec] = field(default_factory=list)
-    # Whether the VM is to be finished by a call of its own.
+    # True if `initialize` completes the VM.
     initialize: bool = False
 
     def body(self, name: str, zone: str, own_tags: dict[str, str], user_data: str | None) -> dict[str, Any]:
-        """The body of a create. The same class, machine and user data always give the same body."""
+        """Returns the body of a create. The same class, machine and user data always give the same body."""
         body: dict[str, Any] = {"name": name, "zone": zone, "type": self.kind, "image": self.image}
         body["tags"] = dict(sorted((self.tags | own_tags).items()))
         if user_data is not None:
@@ -62,14 +62,14 @@ class Spec:
 
 @dataclass(frozen=True)
 class Read:
-    """A class that was read, and what was passed over."""
+    """A class, and warnings about it."""
 
     spec: Spec
     warnings: list[str]
 
 
 def read(class_: Class) -> Read:
-    """Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing."""
+    """Reads a class. Unknown fields cause a warning, and null counts as absent."""
     root = _root(class_)
     zones = _zones(root, class_.zones)
     volumes, of_volumes = _volumes(root)
@@ -85,7 +85,7 @@ def read(class_: Class) -> Read:
 
 
 def asks_for_initialize(class_: Class) -> bool:
-    """The only field that matters once the VM exists. A class that cannot be read asks for nothing."""
+    """Reads the only field that matters once the VM exists. An unreadable class asks for nothing."""
     try:
         return _initialize(_root(class_))
     except Failure:

@@ -1,4 +1,4 @@
-"""As much of the simulated cloud as the driver's tests need: VMs, their volumes, keys, tags, pages, and faults."""
+"""The simulated cloud as far as the driver's tests need it: VMs, their volumes, keys, tags, pages, and faults."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ TOKEN = "sim-token"
 READ_TOKEN = "sim-read-token"
 CREATED = "2026-01-02T03:04:05.678Z"
 
-# Stands in for the cloud's answer, which may be made before or not.
+# Replaces an answer. The fake may do the work before or not.
 Fault = Callable[[Callable[[], HttpAnswer]], HttpAnswer | Trouble]
 
 
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class FakeCloud:
-    """Answers requests as `tests/simcloud/API.md` says. Without a clock: `lag` and `settle` are told by the test."""
+    """Answers requests by `tests/simcloud/API.md`. Without a clock: the test calls `lag` and `settle`."""
 
     def __init__(self) -> None:
         self.vms: dict[str, dict[str, Any]] = {}
@@ -49,15 +49,15 @@ class FakeCloud:
         return fault(lambda: self._answer(request, parts.path, parts.query))
 
     def fault(self, method: str, path: str, fault: Fault) -> None:
-        """From now on for this method and path, in which `*` stands for an id."""
+        """Sets a fault for this method and path, in which `*` matches an id."""
         self.faults[method, path] = fault
 
     def live(self) -> list[dict[str, Any]]:
-        """The VMs that work."""
+        """Returns the VMs that are not being deleted."""
         return [vm for vm in self.vms.values() if vm["state"] in ("pending", "running")]
 
     def settle(self) -> None:
-        """Whatever boots or shuts down has done so, and reads show all."""
+        """Lets all VMs boot or shut down, and reads show everything."""
         self.hidden.clear()
         for vm in self.vms.values():
             vm["state"] = {"pending": "running", "stopping": "terminated"}.get(vm["state"], vm["state"])
@@ -65,7 +65,7 @@ class FakeCloud:
         self.volumes = {id: volume for id, volume in self.volumes.items() if volume.get("attachedTo") not in gone}
 
     def add_volume(self, name: str, tags: dict[str, str]) -> None:
-        """One that no VM has."""
+        """Adds a volume without a VM."""
         self.volumes[name] = {"id": name, "tags": tags}
 
     def kill(self, id: str) -> None:

@@ -1,4 +1,4 @@
-"""What classes may say."""
+"""Classes that the driver accepts and refuses."""
 
 import json
 from typing import Any

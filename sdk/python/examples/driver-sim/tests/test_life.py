@@ -1,4 +1,4 @@
-"""A machine's life where nothing is in the way, and how many requests it takes."""
+"""A machine's life without failures, and its number of requests."""
 
 import base64
 
@@ -78,7 +78,7 @@ class Life(WithCloud):
         self.requests()
         self.driver.delete(asked)
         self.assertEqual(len(self.requests()), 3)
-        # Also when not even a record is left.
+        # Also if not even a record is left.
         self.cloud.vms = {id: vm for id, vm in self.cloud.vms.items() if vm["state"] != "terminated"}
         self.driver.delete(asked)
         listed = self.driver.list_machines(asked.class_, "c1", None)
@@ -103,7 +103,7 @@ class Life(WithCloud):
         vm = self.created(request(1, cluster="c2"))
         self.fails(Code.NOT_FOUND, self.driver.get_status, request(1))
         self.driver.delete(request(1))
-        # The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+        # The id leads to it: the control plane was moved, and both "there is none" and "it is removed" would be wrong.
         known = with_id(request(1), vm.provider_id)
         self.fails(Code.FAILED_PRECONDITION, self.driver.get_status, known)
         self.fails(Code.FAILED_PRECONDITION, self.driver.delete, known)

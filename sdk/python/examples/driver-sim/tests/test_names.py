@@ -1,4 +1,4 @@
-"""Ids, times, volumes, and where the cloud is."""
+"""Ids, times, volumes, and the address of the cloud."""
 
 from unittest import TestCase
 
@@ -45,7 +45,7 @@ class Names(TestCase):
         for settings in ("", "{}", "[]", *(f'{{"endpoint": {url}}}' for url in urls)):
             with self.assertRaises(Failure) as caught:
                 Endpoint.of_settings(settings)
-            # The operator's change of the settings helps, so it is not terminal.
+            # The operator can fix the settings, so the error is not terminal.
             self.assertEqual((caught.exception.code, caught.exception.terminal), (Code.FAILED_PRECONDITION, False))
             self.assertIn("settings", caught.exception.message)
 

@@ -1,4 +1,4 @@
-"""What the driver makes of a cloud that refuses, lags, breaks and lies."""
+"""The driver with a cloud that refuses, breaks and lies, and whose reads are stale."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ _PAGE = HttpAnswer(502, {"content-type": "text/html"}, b"<html>bad gateway</html
 
 
 def _done(answer: Answer, given: HttpAnswer | Trouble) -> HttpAnswer | Trouble:
-    """The work is done, and the answer is another one."""
+    """The cloud does the work, and gives another answer."""
     answer()
     return given
 
@@ -77,7 +77,7 @@ class Trials(WithCloud):
         self.cloud.full_zones = {"sim-1a"}
         vm = self.created(asked)
         self.assertEqual(vm.failure_domain, "sim-1b")
-        # With room in the first zone again, the machine is still the one in the second.
+        # The first zone has room again, but the machine's VM is still the one in the second.
         self.cloud.full_zones = set()
         self.assertEqual(self.created(asked).provider_id, vm.provider_id)
         self.assertEqual(len(self.cloud.live()), 1)
@@ -151,7 +151,7 @@ class Trials(WithCloud):
 
 
 class Lies(WithCloud):
-    """Against a cloud that answers the same to everything."""
+    """Uses a cloud that gives the same answer to every request."""
 
     def always(self, body: str) -> None:
         self.host = MockHost(

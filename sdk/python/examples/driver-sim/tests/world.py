@@ -1,4 +1,4 @@
-"""A driver, its host and the cloud, and words for what tests do with them."""
+"""A driver, its host and the cloud, and the functions that tests use."""
 
 from typing import Any
 from unittest import TestCase
@@ -12,7 +12,7 @@ from tests.fake_cloud import TOKEN, FakeCloud
 
 SETTINGS = '{"endpoint": "http://cloud.test:8080"}'
 USER_DATA = b"#cloud-config\nbootstrap: abcdef.0123456789abcdef\n"
-# As grants.yaml has it.
+# The places of grants.yaml.
 PLACES = {"token": [{"header": "authorization"}], "userData": [{"json": "/userData"}]}
 
 
@@ -36,7 +36,7 @@ class WithCloud(TestCase):
         return vm
 
     def requests(self) -> list[str]:
-        """What was sent since the last question, one line each."""
+        """Returns the requests since the last call, one line each."""
         lines = [f"{request.method} {urlsplit(request.url).path}" for request in self.host.sent]
         self.host.sent.clear()
         return lines
@@ -53,11 +53,11 @@ def spec(**changes: Any) -> dict[str, Any]:
 
 
 def request(number: int, of_spec: Any = None, *, zones: tuple[str, ...] = (), cluster: str = "c1") -> Request:
-    """A request for the Machine with this number."""
+    """Returns a request for the Machine with this number."""
     return a_request(number, a_class(spec() if of_spec is None else of_spec, zones=zones), cluster=cluster)
 
 
 def with_id(request: Request, provider_id: str | None) -> Request:
-    """The request after the host has stored the id."""
+    """Returns the same request after the host has stored the id."""
     request.machine.provider_id = provider_id
     return request

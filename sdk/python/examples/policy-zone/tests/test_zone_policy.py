@@ -1,4 +1,4 @@
-"""The breaker, as the host asks it."""
+"""The policy, as the host calls it."""
 
 import json
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""Makes a component of a driver or a health policy: `python -m machinist_sdk.build MODULE:CLASS -o FILE.wasm`.
+"""Builds a component from a driver or a health policy: `python -m machinist_sdk.build MODULE:CLASS -o FILE.wasm`.
 
-| question | module |
+| topic | module |
 | --- | --- |
-| whose class is it, and will it work | `author` |
-| where is the tool that makes components | `tool` |
-| what goes into the component | `component` |
+| the author's class, and its mistakes | `author` |
+| the tool that builds components | `tool` |
+| the content of the component | `component` |
 """
 
 
 class BuildError(Exception):
-    """Why there is no component, and what to do."""
+    """The reason why a build failed, and what to do."""

@@ -1,4 +1,4 @@
-"""The author's class, looked at natively: what is wrong shows here in a second, and not in a component that traps."""
+"""Inspects the author's class natively: mistakes show here in a second, and not as a trap of the component."""
 
 import importlib
 import sys
@@ -26,12 +26,12 @@ _METHODS = {
 
 @dataclass(frozen=True)
 class World:
-    """What a component exports, and the generated module by which Python code sees it."""
+    """A world of the contract, and its generated Python module."""
 
     contract: str
     name: str
     module: str
-    # The part of this package that goes into the component, and the names that the world asks for.
+    # The part of this package that the component contains, and the names that the world requires.
     part: str
     exports: tuple[str, ...]
 
@@ -51,7 +51,7 @@ class Author:
 
 
 def load(what: str, paths: Sequence[Path]) -> Author:
-    """Finds the class by `MODULE:CLASS`, and asks it who it is. Raises `BuildError`."""
+    """Finds the class by `MODULE:CLASS`, and calls `describe`. Raises `BuildError`."""
     module, colon, name = what.partition(":")
     if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise BuildError(f"{what!r} is not MODULE:CLASS, such as my_driver:MyDriver")
@@ -81,7 +81,7 @@ def _imported(module: str, paths: Sequence[Path]) -> Any:
     except ModuleNotFoundError as error:
         where = ", ".join(str(path) for path in paths)
         raise BuildError(f"there is no module {error.name} in {where}: name its folder with --path") from error
-    except BaseException as error:  # Whatever a module does when it is imported.
+    except BaseException as error:  # A module can raise anything when it is imported.
         raise BuildError(f"failed to import {module}: {blame(error)}") from error
 
 
@@ -103,7 +103,7 @@ def _check_policy(policy: type[Policy]) -> None:
 def _described(author: type, calls: Any) -> Any:
     try:
         about = calls.describe()
-    except BaseException as error:  # Nothing can be told to the host in place of an answer.
+    except BaseException as error:  # `describe` cannot return an error to the host.
         raise BuildError(f"describe of {author.__name__} must not fail: {blame(error)}") from error
     if not about.name:
         raise BuildError(f"{author.__name__} has no name: give one in describe's answer")

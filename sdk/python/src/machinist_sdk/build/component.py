@@ -1,4 +1,4 @@
-"""What goes into a component, and the run of the tool."""
+"""Collects the content of a component, and runs the tool."""
 
 import os
 import shutil
@@ -12,10 +12,10 @@ from machinist_sdk.build import BuildError
 from machinist_sdk.build.author import Author, World
 from machinist_sdk.build.tool import componentize_py
 
-# The module that the tool starts from. It must not be called like a module of the author's.
+# The tool starts from this module. Its name must differ from the author's modules.
 ENTRY = "machinist_component"
 _PACKAGE = Path(machinist_sdk.__file__).parent
-# Where the tool's own words end and its stack begins.
+# The line after the tool's message, before its stack.
 _STACK = "Stack backtrace:"
 
 
@@ -32,7 +32,7 @@ def build(author: Author, paths: Sequence[Path], output: Path) -> None:
 
 
 def contract_folder(contract: str) -> Path:
-    """The WIT of a contract: in the installed package, else in the tree that this package lies in."""
+    """Returns the WIT folder of a contract: in the installed package, else in the tree of this package."""
     for wit in (_PACKAGE / "wit", *(parent / "wit" for parent in _PACKAGE.parents)):
         if (wit / contract / "deps").is_dir():
             return wit / contract
@@ -40,7 +40,7 @@ def contract_folder(contract: str) -> Path:
 
 
 def entry(author: Author) -> str:
-    """The text of the module that the tool starts from."""
+    """Returns the text of the module from which the tool starts."""
     names = ", ".join(author.world.exports) if len(author.world.exports) > 1 else author.world.exports[0]
     made = f"exports({author.name})"
     if author.world.exports == ("Driver",):
@@ -55,7 +55,7 @@ def entry(author: Author) -> str:
 
 
 def _stage(author: Author, stage: Path) -> None:
-    """The parts of this package that a component needs, and the entry."""
+    """Copies the parts of this package that a component needs, and the entry."""
     package = stage / _PACKAGE.name
     package.mkdir(parents=True)
     for module in _PACKAGE.glob("*.py"):
@@ -70,7 +70,7 @@ def _run(tool: Path, author: Author, paths: Sequence[Path], made: Path) -> None:
     command += ["--world-module", world.module, "componentize", ENTRY, "--output", str(made)]
     for path in paths:
         command += ["--python-path", str(path)]
-    # An active environment would bring all that is installed in it.
+    # An active environment would add all its installed packages.
     surroundings = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
     if done.returncode != 0 or not made.is_file():

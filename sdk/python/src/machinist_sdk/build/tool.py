@@ -1,6 +1,7 @@
-"""The tool that makes components, in an environment of its own in the cache folder, once for each version and each Python.
+"""The tool that builds components, in virtual environments of the cache folder, one per version and Python.
 
-The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with `sdk-python/<digest>`.
+The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`. The environments are in
+its folder `sdk-python/<digest>`.
 """
 
 import fcntl
@@ -24,7 +25,7 @@ _NETWORK_STEP = (
 
 
 def componentize_py() -> Path:
-    """The tool, installed when it is not there. Raises `BuildError`. Of processes that come at once, one installs."""
+    """Returns the tool, which it installs if missing. Raises `BuildError`. Of concurrent processes one installs."""
     folder = _cache() / "sdk-python" / _digest()
     program, ready = folder / "venv" / "bin" / "componentize-py", folder / "ready"
     if ready.is_file() and program.exists():
@@ -42,7 +43,7 @@ def componentize_py() -> Path:
 def _install(folder: Path) -> None:
     print(f"installing componentize-py into {folder}, once", file=sys.stderr)
     venv = folder / "venv"
-    # What an installation left behind that was killed.
+    # Remains of a killed installation.
     shutil.rmtree(venv, ignore_errors=True)
     if subprocess.run([sys.executable, "-I", "-m", "venv", str(venv)], stdout=sys.stderr).returncode != 0:
         raise BuildError(f"`{sys.executable} -m venv` failed; its messages are above: {_VENV_STEP}")
@@ -59,6 +60,6 @@ def _cache() -> Path:
 
 
 def _digest() -> str:
-    """Another Python needs another environment, and so does another list."""
+    """Each Python and each list of requirements has an environment of its own."""
     parts = [REQUIREMENTS.read_bytes(), sys.version.encode(), sys.base_prefix.encode()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]

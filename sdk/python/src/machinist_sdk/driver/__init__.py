@@ -1,4 +1,4 @@
-"""Cloud drivers: implement `Driver`, and `python -m machinist_sdk.build MODULE:CLASS` makes a component of it."""
+"""Cloud drivers: implement `Driver`, and build it with `python -m machinist_sdk.build MODULE:CLASS`."""
 
 from machinist_provider.imports.secrets import Encoding, Refusal
 from machinist_sdk.driver import auth

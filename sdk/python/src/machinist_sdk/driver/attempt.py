@@ -1,4 +1,4 @@
-"""What a failed request means for the host."""
+"""Failed requests as failures of a call."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,18 +26,18 @@ _BY_STATUS = {
 
 
 def code_of_status(status: int) -> Code:
-    """The code of an error of which only the status says something."""
+    """Returns the code for an error of which only the status is known."""
     return _BY_STATUS.get(status, Code.UNAVAILABLE if 500 <= status <= 599 else Code.UNKNOWN)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One thing that is tried, for the errors of it. `doing` goes on after "failed to"."""
+    """One request to the cloud, with the facts that its errors need. `doing` follows "failed to" in messages."""
 
     doing: str
-    # Whom it is asked of.
+    # The host that receives the request.
     host: str
-    # Whether it changes the cloud. What only reads cannot have happened.
+    # True if the request changes the cloud. A request that only reads cannot have happened.
     changes: bool
 
     def refused(
@@ -50,7 +50,7 @@ class Attempt:
         terminal: bool = False,
         advice: str = "",
     ) -> Failure:
-        """The cloud said no, in its own form. Without a `code` the status decides."""
+        """Returns the failure for a refusal in the cloud's own form. Without a `code` the status decides."""
         name = f" ({quoted(cloud_code)})" if cloud_code else ""
         return Failure(
             code or code_of_status(answer.status),
@@ -62,7 +62,7 @@ class Attempt:
         )
 
     def no_answer(self, error: NoAnswer) -> Failure:
-        """Nothing came back."""
+        """Returns the failure for a request without an answer."""
         return Failure(
             error.trouble.code,
             f"failed to {self.doing}: {error.explanation}",
@@ -70,7 +70,7 @@ class Attempt:
         )
 
     def foreign(self, answer: HttpAnswer, what: str) -> Failure:
-        """An answer that the cloud itself does not give: a proxy's page, or half of one."""
+        """Returns the failure for an answer that is not the cloud's own: a proxy's page, or half an answer."""
         return Failure(
             Code.UNAVAILABLE,
             f"failed to {self.doing}: {self.host} answered {what} with status {answer.status}: look at what is in between",
@@ -79,12 +79,12 @@ class Attempt:
         )
 
     def odd(self, what: str) -> Failure:
-        """A whole answer that is not what the API promises."""
+        """Returns the failure for a complete answer that violates the API."""
         message = f"failed to {self.doing}: the answer of {self.host} {what}"
         return Failure(Code.INTERNAL, message, may_have_happened=self.changes)
 
     def json(self, answer: HttpAnswer) -> Any:
-        """What the body of a success says."""
+        """Parses the body of a success."""
         try:
             return read_json(answer.body)
         except NotJson as error:

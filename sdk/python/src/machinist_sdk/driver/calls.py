@@ -1,6 +1,6 @@
 """The calls of the host, as an author's driver answers them: the same in a component and in a native test.
 
-Whatever goes wrong in the author's code comes out as a `Failure`, so that no mistake ends in a trap.
+Every mistake in the author's code becomes a `Failure`, so no mistake ends in a trap.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from machinist_sdk.driver.no_answer import NoAnswer
 from machinist_sdk.driver.types import Code
 from machinist_sdk.shape import Misshapen, check
 
-# These change the cloud: when they break, nobody knows how far they came.
+# These calls change the cloud: if one breaks, it may have happened.
 _CHANGES = frozenset({"create", "initialize", "delete", "reboot"})
 
 Answer = TypeVar("Answer")
 
 
 class Calls:
-    """A driver, and what opens the host for each call by the call's name."""
+    """A driver, and a function that opens the host for each call by the call's name."""
 
     def __init__(self, driver: Callable[[], Driver], open_host: Callable[[str], Host]) -> None:
         self._driver = driver
@@ -84,7 +84,7 @@ class Calls:
             raise Attempt(call.replace("_", " "), error.host, changes).no_answer(error) from error
         except Misshapen as error:
             raise Failure(Code.INTERNAL, str(error), may_have_happened=changes) from error
-        except BaseException as error:  # Also `SystemExit`: nothing of the author's ends in a trap.
+        except BaseException as error:  # Also `SystemExit`: no exception of the author ends in a trap.
             message = f"{call} broke: {blame(error)}"
             host.log.error("the driver raised an exception", call=call, exception=blame(error))
             raise Failure(Code.INTERNAL, message, may_have_happened=changes) from error
@@ -105,7 +105,7 @@ def _check(given: Any, shape: Any, call: str) -> None:
 
 
 def _sound(failure: Failure, call: str, changes: bool) -> Failure:
-    """The failure, unless the host cannot take it as it is."""
+    """Returns the failure, or another one if the contract cannot represent it."""
     try:
         check(failure.record(), contract.DriverError, f"the Failure of {call}")
     except Misshapen as error:

@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 
 
 def exports(driver: type[Driver]) -> tuple[type, type]:
-    """What the world calls `Driver` and `Reboot`."""
+    """Returns the world's classes `Driver` and `Reboot`."""
     calls = Calls(driver, lambda _: WasiHost())
 
     class Exported:

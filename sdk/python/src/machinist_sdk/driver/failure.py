@@ -1,4 +1,4 @@
-"""How a call says that it failed."""
+"""Failures of calls."""
 
 
 from machinist_provider.imports import machinist_provider_types as contract
@@ -6,10 +6,11 @@ from machinist_provider.imports.machinist_provider_types import Code
 
 
 class Failure(Exception):
-    """The answer of a call that failed. The host decides by `code` when to try again; `message` is for people.
+    """The answer of a failed call. The host decides by `code` when to retry; `message` is for people.
 
-    `terminal`: no retry helps until class, Secret or Machine change. `may_have_happened`: the cloud may have done what was asked,
-    so the host looks before it asks again. The message must not hold a secret, user data or a whole answer of the cloud.
+    `terminal`: no retry helps until class, Secret or Machine change. `may_have_happened`: the cloud may have done the
+    work, so the host checks before it calls again. The message must not hold a secret, user data or a complete answer
+    of the cloud.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Failure(Exception):
         self.node_name = node_name
 
     def record(self) -> contract.DriverError:
-        """As the contract has it."""
+        """Returns the contract's record."""
         return contract.DriverError(
             code=self.code,
             message=self.message,
@@ -55,7 +56,7 @@ class Failure(Exception):
 
 
 def invalid(message: str) -> Failure:
-    """The class or the machine can never work as it is."""
+    """The class or the machine can never work."""
     return Failure(Code.INVALID_ARGUMENT, message, terminal=True)
 
 

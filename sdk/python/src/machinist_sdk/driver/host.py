@@ -1,4 +1,4 @@
-"""What a driver gets from the host."""
+"""The host, as a driver sees it."""
 
 from abc import ABC, abstractmethod
 
@@ -19,7 +19,7 @@ _REFUSALS = {
 
 
 class SecretRefused(Failure):
-    """The host does not give a placeholder, or the value."""
+    """A refusal of the host to return a placeholder, or the value."""
 
     def __init__(self, key: str, refusal: Refusal) -> None:
         message = f"the secret {key} {_REFUSALS[refusal].format(key=key)}"
@@ -33,19 +33,19 @@ class Secret(ABC):
 
     @abstractmethod
     def length(self) -> int:
-        """Of the value, in bytes, before any encoding."""
+        """The length of the value in bytes, before any encoding."""
 
     @abstractmethod
     def starts_with(self, prefix: bytes) -> bool:
-        """Whether user data starts so (64 bytes at most are compared). Always false for a credential."""
+        """True if user data starts with this prefix (at most 64 bytes are compared). Always false for a credential."""
 
     @abstractmethod
     def placeholder(self, *encodings: Encoding) -> str:
-        """A token that stands for the encoded value in requests of this call. Raises `SecretRefused`."""
+        """Returns a token that represents the encoded value in requests of this call. Raises `SecretRefused`."""
 
     @abstractmethod
     def reveal(self) -> bytes:
-        """The value, where the operator granted that. Raises `SecretRefused`."""
+        """Returns the value, if the operator granted that. Raises `SecretRefused`."""
 
 
 class Secrets(ABC):
@@ -53,18 +53,18 @@ class Secrets(ABC):
 
     @abstractmethod
     def keys(self) -> list[str]:
-        """The keys of the Secret, sorted, without user data."""
+        """Returns the keys of the Secret, sorted, without user data."""
 
     @abstractmethod
     def open(self, key: str) -> Secret | None:
-        """`None` when there is no such key."""
+        """Returns a secret. `None` if there is no such key."""
 
     @abstractmethod
     def user_data(self) -> Secret | None:
-        """What the machine gets at boot. Present in `create` and `initialize` only."""
+        """Returns the machine's data at boot. Present in `create` and `initialize` only."""
 
     def needed(self, key: str, what: str) -> Secret:
-        """The secret of a key without which nothing works; `what` says what belongs there."""
+        """Returns the secret of a required key; `what` describes its value in the message."""
         secret = self.open(key)
         if secret is None:
             message = f"the MachineClass's Secret has no key {key}: add {what}"
@@ -73,7 +73,7 @@ class Secrets(ABC):
 
 
 class Host(ABC):
-    """The host, as one call sees it. A driver uses this and nothing else of the world."""
+    """The host, as one call sees it: a driver's only access to the world."""
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class Host(ABC):
     @property
     @abstractmethod
     def settings(self) -> str:
-        """What the operator wrote beside the plugin: a JSON object, `{}` when there is nothing. Never secret."""
+        """The operator's settings beside the plugin: a JSON object, `{}` if there are none. Never secret."""
 
     @property
     @abstractmethod
@@ -92,20 +92,20 @@ class Host(ABC):
 
     @abstractmethod
     def remaining_ms(self) -> int:
-        """The time that is left for the call. Who cannot finish in time answers `Progress`."""
+        """Returns the time left for the call. If you cannot finish in time, answer `Progress`."""
 
     def send(self, request: HttpRequest, limits: Limits = DEFAULT_LIMITS) -> HttpAnswer:
-        """Sends, and waits for the whole answer. Raises `NoAnswer` when there is none."""
+        """Sends a request and waits for the complete answer. Raises `NoAnswer` if there is none."""
         url = Url.parse(request.url)
         return self._exchange(request, url, limits.within(self.remaining_ms(), url.host))
 
     @abstractmethod
     def _exchange(self, request: HttpRequest, url: Url, limits: Limits) -> HttpAnswer:
-        """Sends within these limits."""
+        """Sends a request within these limits."""
 
 
 class NotHere(Failure):
-    """A call asked for something that it does not have."""
+    """A call used secrets or network, which it does not have."""
 
     def __init__(self, call: str) -> None:
         message = f"{call} has neither secrets nor network: it must answer from its arguments and the settings"
@@ -113,7 +113,7 @@ class NotHere(Failure):
 
 
 class OfflineHost(Host):
-    """The host of a call that has neither secrets nor network, and says so to who tries."""
+    """The host of a call without secrets and network. Using them raises an error that says so."""
 
     def __init__(self, host: Host, call: str) -> None:
         self._host = host

@@ -1,4 +1,4 @@
-"""Requests and answers, and how long one may take. What carries them is a `Host`."""
+"""Requests and answers, and their limits. A `Host` sends them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,24 +6,24 @@ from urllib.parse import quote, urlsplit
 
 from machinist_sdk.driver.no_answer import NoAnswer, Trouble
 
-# The defaults suit an API that answers when the work is done: what takes longer has no answer at all.
+# The defaults suit an API that answers when the work is done: after this time it gives no answer at all.
 ANSWER_MS = 30_000
 CONNECT_MS = 10_000
 ANSWER_BYTES = 8 * 1024 * 1024
-# Left for what is done after an answer, and for the answer to the host.
+# Left for the work after an answer, and for the answer to the host.
 RESERVE_MS = 250
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long one request may take at most, and how large its answer may be. The call's deadline holds as well."""
+    """Maximum time of a request, and maximum size of its answer. The call's deadline applies as well."""
 
     connect_ms: int = CONNECT_MS
     answer_ms: int = ANSWER_MS
     answer_bytes: int = ANSWER_BYTES
 
     def within(self, remaining_ms: int, host: str) -> "Limits":
-        """These limits, ended before the host ends the call, so that the call can say what happened."""
+        """Returns these limits, shortened to end before the call does, so that the call can report the failure."""
         left_ms = remaining_ms - RESERVE_MS
         if left_ms <= 0:
             raise NoAnswer(Trouble.NO_TIME_LEFT, host)
@@ -35,7 +35,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request. In `headers` and `body`, placeholders stand for secrets."""
+    """A request. In `headers` and `body`, placeholders represent secrets."""
 
     method: str
     url: str
@@ -45,14 +45,14 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An answer, whatever its status. Redirects are not followed."""
+    """An answer, whatever its status. The host follows no redirect."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, by its name in any case."""
+        """Returns the value of a header, by its name in any case."""
         wanted = name.lower()
         return next((value for key, value in self.headers.items() if key.lower() == wanted), None)
 
@@ -62,14 +62,14 @@ class HttpAnswer:
 
     @property
     def is_html(self) -> bool:
-        """True for pages, as proxies send them in place of an API's answer."""
+        """True for an HTML page, which proxies send instead of an API's answer."""
         return (self.header("content-type") or "").startswith("text/html")
 
     @property
     def retry_after_ms(self) -> int | None:
-        """What `retry-after` asks for, where it is a number of seconds."""
+        """The time of `retry-after`, if it is a number of seconds."""
         seconds = (self.header("retry-after") or "").strip()
-        # As many digits as surely fit into the contract's number.
+        # This many digits always fit into the contract's number.
         return int(seconds) * 1_000 if seconds.isascii() and seconds.isdigit() and len(seconds) < 13 else None
 
 
@@ -83,7 +83,7 @@ class Url:
 
     @staticmethod
     def parse(text: str) -> "Url":
-        """Raises `NoAnswer` for what is no URL of HTTP."""
+        """Parses a URL. Raises `NoAnswer` if it is not a URL of HTTP."""
         try:
             parts = urlsplit(text)
         except ValueError:
@@ -101,11 +101,11 @@ class Url:
 
 
 def host_of(authority: str) -> str:
-    """`HOST` of `HOST:PORT`."""
+    """Returns `HOST` of `HOST:PORT`."""
     host, colon, port = authority.rpartition(":")
     return host if colon and port.isdigit() else authority
 
 
 def escaped(text: str) -> str:
-    """For a segment of a path or a value of a query."""
+    """Escapes a segment of a path or a value of a query."""
     return quote(text, safe="", errors="replace")

@@ -1,4 +1,4 @@
-"""Why a request has no answer, and what to do about it."""
+"""Requests without an answer: the cause, and what to do."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,12 +12,12 @@ from machinist_provider.imports.machinist_provider_types import Code
 class _Meaning:
     code: Code
     may_have_been_sent: bool
-    # With `{host}` and `{detail}`.
+    # Contains `{host}` and `{detail}`.
     explanation: str
 
 
 class Trouble(Enum):
-    """Why there is no answer. The first group is of requests that were not sent."""
+    """The cause of a missing answer. Requests with a cause up to `NO_TIME_LEFT` were not sent."""
 
     DENIED = _Meaning(
         Code.FAILED_PRECONDITION,
@@ -64,17 +64,17 @@ class Trouble(Enum):
 
     @property
     def code(self) -> Code:
-        """How the host treats it."""
+        """The contract's code, by which the host decides."""
         return self.value.code
 
     @property
     def may_have_been_sent(self) -> bool:
-        """True when the request may have reached the cloud."""
+        """True if the request may have reached the cloud."""
         return self.value.may_have_been_sent
 
 
 class NoAnswer(Exception):
-    """A request has no answer."""
+    """A request without an answer."""
 
     def __init__(self, trouble: Trouble, host: str, detail: str = "") -> None:
         super().__init__(trouble.value.explanation.format(host=host, detail=detail))
@@ -84,7 +84,7 @@ class NoAnswer(Exception):
 
     @property
     def explanation(self) -> str:
-        """What is wrong, and what to do."""
+        """Explains the problem and what to do."""
         return str(self)
 
 
@@ -118,6 +118,6 @@ _TROUBLES = {
 
 
 def of_wasi(code: Any, host: str) -> NoAnswer:
-    """What an error code of `wasi:http` says."""
+    """Returns the cause for an error code of `wasi:http`."""
     trouble = _TROUBLES.get(type(code), Trouble.OTHER)
     return NoAnswer(trouble, host, detail=repr(code) if trouble is Trouble.OTHER else "")

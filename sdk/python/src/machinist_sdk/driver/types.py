@@ -1,4 +1,4 @@
-"""The nouns of the contract: the generated types, with defaults for what a driver may leave out."""
+"""The contract's types: the generated ones, with defaults for optional fields."""
 
 from dataclasses import dataclass, field
 
@@ -46,7 +46,7 @@ class Vm(contract.Vm):
 
 @dataclass
 class Listed(contract.Listed):
-    """A machine in a listing. The name is empty when the machine does not say."""
+    """A machine in a listing. The name is empty if the machine has no such tag."""
 
     machine_name: str = ""
     machine_uid: str | None = None
@@ -55,7 +55,7 @@ class Listed(contract.Listed):
 
 @dataclass
 class Page(contract.Page):
-    """A page of a listing. With `next` there is more."""
+    """A page of a listing. If `next` is set, there are more."""
 
     machines: list[contract.Listed] = field(default_factory=list)
     next: str | None = None
@@ -63,7 +63,7 @@ class Page(contract.Page):
 
 @dataclass
 class About(contract.About):
-    """What a driver says about itself."""
+    """A driver's description of itself."""
 
     class_schema: str | None = None
     capabilities: Capabilities = _NONE

@@ -1,4 +1,4 @@
-"""The host, inside of a component."""
+"""The host, inside a component."""
 
 import contextlib
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _METHODS: dict[str, Callable[[], wasi.Method]] = {
 
 
 class WasiHost(Host):
-    """What the imports of the world offer."""
+    """Calls the imports of the world."""
 
     def __init__(self) -> None:
         self._log = Log(_emit, lambda level: host_log.enabled(_LEVELS[level]))
@@ -109,7 +109,7 @@ def _outgoing(request: HttpRequest, url: Url) -> wasi.OutgoingRequest:
     try:
         headers = wasi.Fields.from_list([(name, value.encode()) for name, value in request.headers.items()])
     except (Err, UnicodeEncodeError) as error:
-        # Which header it is may not be told: its value could be anything.
+        # The error must not name the header: its value could be anything.
         raise NoAnswer(Trouble.OTHER, url.host, f"a header is not usable: {type(error).__name__}") from None
     outgoing = wasi.OutgoingRequest(headers)
     method = _METHODS.get(request.method)
@@ -130,14 +130,14 @@ def _options(limits: Limits) -> wasi.RequestOptions:
         (options.set_first_byte_timeout, limits.answer_ms),
         (options.set_between_bytes_timeout, limits.answer_ms),
     ):
-        # A host without this time-out still ends the call.
+        # A host without this timeout still ends the call.
         with contextlib.suppress(Err):
             setter(milliseconds * 1_000_000)
     return options
 
 
 def _send_body(body: wasi.OutgoingBody, content: bytes | None) -> None:
-    """Whoever refuses a body half-way says why in the answer, so errors here say nothing."""
+    """A server that refuses a body half-way gives the reason in its answer, so errors here mean nothing."""
     with contextlib.suppress(Err):
         if content:
             with body.write() as stream:
@@ -173,7 +173,7 @@ def _read(incoming: wasi.IncomingResponse, most_bytes: int, host: str) -> HttpAn
     with incoming.headers() as fields:
         headers: dict[str, str] = {}
         for name, value in fields.entries():
-            # Of a header that comes twice the first counts.
+            # Of a header that occurs twice, the first counts.
             headers.setdefault(name.lower(), value.decode(errors="replace"))
     status = incoming.status()
     with incoming.consume() as body, body.stream() as stream:

@@ -1,4 +1,4 @@
-"""Health policies: implement `Policy`, and `python -m machinist_sdk.build MODULE:CLASS` makes a component of it."""
+"""Health policies: implement `Policy`, and build it with `python -m machinist_sdk.build MODULE:CLASS`."""
 
 from machinist_sdk.log import Level, Log
 from machinist_sdk.policy.base import Policy

@@ -1,4 +1,4 @@
-"""What an author implements."""
+"""The class that the author of a policy extends."""
 
 from abc import ABC, abstractmethod
 
@@ -7,19 +7,19 @@ from machinist_sdk.policy.types import About, Question, Verdict
 
 
 class Policy(ABC):
-    """A health policy. Made anew for each call without arguments; the same arguments give the same answer."""
+    """A health policy. The SDK creates it for each call without arguments; the same arguments give the same answer."""
 
     @abstractmethod
     def describe(self) -> About:
-        """Who this is. Must not fail."""
+        """Describes the policy. Must not fail."""
 
     @abstractmethod
     def check_settings(self, settings: str) -> None:
-        """Checks what the operator wrote: a JSON object, `{}` when there is nothing. Raises `SettingsError`.
+        """Checks the operator's settings: a JSON object, `{}` if there are none. Raises `SettingsError`.
 
-        Must accept all settings that `evaluate` can work with.
+        Must accept all settings with which `evaluate` can work.
         """
 
     @abstractmethod
     def evaluate(self, question: Question, settings: str, now: int, log: Log) -> Verdict:
-        """What to think of this Machine. The reason must have the same text for the same state of things."""
+        """Judges the Machine. Return the same reason for the same state."""

@@ -10,7 +10,7 @@ from machinist_sdk.policy.settings import SettingsError
 from machinist_sdk.policy.types import unknown
 from machinist_sdk.shape import Misshapen, check
 
-# How soon a policy that broke is asked again about the same Machine.
+# The time until the host calls a broken policy again about the same Machine.
 BROKEN_MS = 60_000
 
 
@@ -32,17 +32,17 @@ class Calls:
             self._policy().check_settings(settings)
         except SettingsError:
             raise
-        except BaseException as error:  # Also `SystemExit`: nothing of the author's ends in a trap.
+        except BaseException as error:  # Also `SystemExit`: no exception of the author ends in a trap.
             raise SettingsError(f"check_settings broke: {blame(error)}") from error
 
     def evaluate(self, question: contract.Question, settings: str, now: int) -> contract.Verdict:
-        """A policy that breaks does not know, and says why."""
+        """Answers unknown for a policy that breaks, with the reason."""
         try:
             verdict = self._policy().evaluate(question, settings, now, self._log)
             check(verdict, contract.Verdict, "evaluate's answer")
             return verdict
         except SettingsError as error:
-            # The host asks only with settings that were checked.
+            # The host calls only with settings that it has checked.
             return unknown(f"the settings are wrong: {error}", holds_until=now)
         except Misshapen as error:
             return unknown(f"the policy broke: {error}", holds_until=now + BROKEN_MS)

@@ -12,7 +12,7 @@ _LEVELS = {level: host_log.Level[level.name] for level in Level}
 
 
 def exports(policy: type[Policy]) -> type:
-    """What the world calls `Policy`."""
+    """Returns the world's class `Policy`."""
     calls = Calls(policy, Log(_emit, lambda level: host_log.enabled(_LEVELS[level])))
 
     class Exported:

@@ -1,11 +1,11 @@
-"""The rule that everybody knows: `Ready` is True, and nothing on the list is anything but False."""
+"""The standard rule: `Ready` is True, and no condition on the list has another status than False."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from machinist_sdk.policy.types import Condition, Question, Status
 
-# The condition that a kubelet keeps for "this Node takes pods".
+# The condition by which a kubelet reports that its Node accepts pods.
 READY = "Ready"
 
 _NAMES = {Status.TRUE: "True", Status.FALSE: "False", Status.UNKNOWN: "Unknown"}
@@ -13,16 +13,19 @@ _NAMES = {Status.TRUE: "True", Status.FALSE: "False", Status.UNKNOWN: "Unknown"}
 
 @dataclass(frozen=True)
 class Sickness:
-    """What speaks against a Node."""
+    """The reason why a Node is unhealthy."""
 
-    # One text for one state of things: causes sorted, no times.
+    # One text for one state: causes sorted, no times.
     because: str
-    # Since when the first of them.
+    # The time of the earliest cause.
     since: int
 
 
 def sickness(question: Question, must_be_false: Collection[str], now: int) -> Sickness | None:
-    """`None`: the Node is healthy. A missing `Ready` is not: a Node that says nothing of itself has not shown that it works."""
+    """Returns the problem of a Node. `None` if the Node is healthy.
+
+    A missing `Ready` is unhealthy: such a Node has not shown that it works.
+    """
     phase_since = now if question.history.phase_since is None else question.history.phase_since
     node = question.node
     if node is None:

@@ -1,4 +1,4 @@
-"""What the operator wrote beside a policy."""
+"""The operator's settings beside a policy."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from machinist_sdk.text import NotJson, quoted, read_json
 
 
 class SettingsError(Exception):
-    """The settings are wrong. The text names the field, and what belongs there."""
+    """An error in the settings. The text names the field and the expected value."""
 
 
 class Settings:
-    """The fields of the settings. Each is taken once, and `done` refuses the rest."""
+    """The fields of the settings. Read each once; `done` refuses the others."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -23,7 +23,7 @@ class Settings:
         self._known: list[str] = []
 
     def whole(self, name: str, *, default: int, least: int, most: int) -> int:
-        """A whole number within a range."""
+        """Returns a whole number within a range."""
         value = self._take(name, default)
         if type(value) is not int:
             raise SettingsError(f"{name} must be a whole number, got {quoted(repr(value))}")
@@ -32,14 +32,14 @@ class Settings:
         return value
 
     def texts(self, name: str, *, default: list[str]) -> list[str]:
-        """A list of texts."""
+        """Returns a list of texts."""
         value = self._take(name, default)
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise SettingsError(f"{name} must be a list of texts, got {quoted(repr(value))}")
         return value
 
     def done(self) -> None:
-        """Call it when all fields are taken: one that nobody took is a mistake."""
+        """Call it after all fields are read: an unread field is a mistake."""
         for name in self._fields:
             if name not in self._known:
                 raise SettingsError(f"{quoted(name)} is no setting; there are {', '.join(self._known)}")

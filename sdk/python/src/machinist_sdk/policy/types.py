@@ -1,4 +1,4 @@
-"""The nouns of the contract: the generated types, and verdicts in one word each."""
+"""The contract's types: the generated ones, and a function for each verdict."""
 
 from machinist_policy.imports.types import (
     About,
@@ -35,20 +35,20 @@ __all__ = [
     "unknown",
 ]
 
-# A verdict that nothing but another question changes holds as long as the host lets it.
+# The longest time for a verdict: only another question changes it.
 LONG_MS = 12 * 60 * 60 * 1_000
 
 
 def healthy(reason: str, *, holds_until: int) -> Verdict:
-    """The Machine is well."""
+    """Says that the Machine is healthy."""
     return Verdict(Health_Healthy(), reason, Action.NONE, holds_until)
 
 
 def unhealthy(reason: str, *, since: int, action: Action, holds_until: int) -> Verdict:
-    """The Machine is not well, since when, and what to do."""
+    """Says that the Machine is unhealthy, since when, and the action."""
     return Verdict(Health_Unhealthy(since), reason, action, holds_until)
 
 
 def unknown(reason: str, *, holds_until: int) -> Verdict:
-    """Not to be told: nothing is done to the Machine, and it keeps its phase."""
+    """Says that the health is unknown: the Machine keeps its phase."""
     return Verdict(Health_Unknown(), reason, Action.NONE, holds_until)

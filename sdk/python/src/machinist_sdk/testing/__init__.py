@@ -1,9 +1,9 @@
 """Unit tests of drivers and policies, natively: without a component, a host and a cloud.
 
-| what for | module |
+| topic | module |
 | --- | --- |
-| a driver | `machinist_sdk.testing.driver`: a mock host, and requests to ask with |
-| a policy | `machinist_sdk.testing.policy`: a Machine that is well, and calls as the host makes them |
+| drivers | `machinist_sdk.testing.driver`: a mock host, and sample requests |
+| policies | `machinist_sdk.testing.policy`: a healthy Machine, and a policy's calls as the host makes them |
 
-Nothing of this becomes part of a component.
+A component contains none of these modules.
 """

@@ -1,4 +1,4 @@
-"""A mock host for drivers, and requests to ask them with."""
+"""A mock host for drivers, and sample requests."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,13 +14,13 @@ from machinist_sdk.driver.types import Class, Machine, Request
 from machinist_sdk.log import Level, Log
 from machinist_sdk.testing.vault import Denied, Place, Vault
 
-# What the host lets through.
+# The host's limits of a request.
 REQUEST_BYTES = 1024 * 1024
 ANSWER_BYTES = 4 * 1024 * 1024
 REQUESTS_PER_CALL = 100
 LOG_LINES = 1_000
 
-# A cloud: what it answers to a request in which the secrets are filled in, or why there is no answer.
+# A cloud: its answer to a request in which the secrets are filled in, or the cause of a missing answer.
 Cloud = Callable[[HttpRequest], HttpAnswer | Trouble]
 
 _WITHOUT_SECRETS = frozenset({"describe", "validate_class", "get_volume_ids"})
@@ -36,10 +36,11 @@ class LogLine:
 
 @dataclass
 class MockHost:
-    """Hosts the calls of a driver, as a plugin's operator set it up.
+    """Hosts the calls of a driver, with the settings of an operator.
 
-    `cloud` answers the requests: a function, or a list of answers in their order. `places` says where each secret may travel,
-    as `secrets` in grants does. What the driver sent stands in `sent`, with placeholders; what the cloud saw, in `seen`.
+    `cloud` answers the requests: a function, or a list of answers in order. `places` names the granted places of each
+    secret, like `secrets` in grants. `sent` holds the driver's requests, with placeholders; `seen` holds them as the
+    cloud saw them.
     """
 
     cloud: Cloud | Iterable[HttpAnswer | Trouble] = ()
@@ -48,7 +49,7 @@ class MockHost:
     places: Mapping[str, Iterable[Place]] = field(default_factory=dict)
     revealed: Iterable[str] = ()
     settings: str = "{}"
-    # Of each call. A cloud that takes its time takes it from here.
+    # The time left for each call. A fake cloud reduces it to simulate time that passes.
     remaining_ms: int = 300_000
     sent: list[HttpRequest] = field(default_factory=list)
     seen: list[HttpRequest] = field(default_factory=list)
@@ -62,19 +63,20 @@ class MockHost:
             self._cloud = lambda request: _next(script, request)
 
     def driver(self, driver: type[Driver]) -> Calls:
-        """The driver's calls, as the component makes them: each in an instance and under placeholders of its own."""
+        """Returns the driver's calls, as the component makes them: each in an instance of its own, with placeholders of
+        its own."""
         return Calls(driver, self.open)
 
     def open(self, call: str) -> "MockCall":
-        """The host of one call."""
+        """Opens the host of one call."""
         return MockCall(self, call)
 
     def messages(self) -> list[str]:
-        """The messages of the log."""
+        """Returns the messages of the log."""
         return [line.message for line in self.lines]
 
     def exchange(self, request: HttpRequest) -> HttpAnswer | Trouble:
-        """What the cloud answers."""
+        """Returns the cloud's answer."""
         self.seen.append(request)
         return self._cloud(request)
 
@@ -147,19 +149,19 @@ def _next(script: Iterator[HttpAnswer | Trouble], request: HttpRequest) -> HttpA
 
 
 def json_answer(status: int, value: Any, **headers: str) -> HttpAnswer:
-    """An answer with JSON; `retry_after="7"` is the header `retry-after`."""
+    """Returns an answer with a JSON body; `retry_after="7"` is the header `retry-after`."""
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return HttpAnswer(status, {"content-type": "application/json", **named}, json.dumps(value).encode())
 
 
 def a_class(spec: Any, *, provider: str = "sim", zones: Iterable[str] = ()) -> Class:
-    """A MachineClass with this `providerSpec`; a text is taken as it is."""
+    """Returns a MachineClass with this `providerSpec`; a text is used unchanged."""
     text = spec if isinstance(spec, str) else json.dumps(spec)
     return Class(name="small", provider=provider, spec=text, node_template=None, zones=list(zones))
 
 
 def a_request(number: int, class_: Class, *, provider_id: str | None = None, cluster: str = "c1") -> Request:
-    """The request for the Machine with this number."""
+    """Returns the request for the Machine with this number."""
     machine = Machine(
         namespace="shoot",
         name=f"machine-{number}",

@@ -1,4 +1,4 @@
-"""A Machine that is well, for tests to make sick, and a policy's calls as the host makes them."""
+"""A healthy Machine for tests to change, and a policy's calls as the host makes them."""
 
 from dataclasses import dataclass, field
 
@@ -10,22 +10,22 @@ from machinist_sdk.policy.types import Condition, Domain, History, Machine, Node
 
 @dataclass
 class MockHost:
-    """Hosts the calls of a policy, and keeps what it logs."""
+    """Hosts the calls of a policy, and keeps its log."""
 
     lines: list[tuple[Level, str, list[tuple[str, str]]]] = field(default_factory=list)
 
     def policy(self, policy: type[Policy]) -> Calls:
-        """The policy's calls, as the component makes them."""
+        """Returns the policy's calls, as the component makes them."""
         return Calls(policy, Log(lambda level, message, fields: self.lines.append((level, message, fields))))
 
 
 def a_condition(kind: str, status: Status, since: int | None = 0) -> Condition:
-    """A condition that has its status since that time."""
+    """Returns a condition with its status since this time."""
     return Condition(kind=kind, status=status, reason="Test", message="", since=since)
 
 
 def a_question() -> Question:
-    """A Running Machine with a healthy Node, alone in its zone."""
+    """Returns a question about a Running Machine with a healthy Node, alone in its zone."""
     return Question(
         machine=Machine(
             namespace="shoot",

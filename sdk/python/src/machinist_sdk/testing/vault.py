@@ -18,7 +18,7 @@ _TOKEN = re.compile(PREFIX.encode() + rb"[0-9a-z]{0,25}")
 _PLACEHOLDERS_PER_CALL = 256
 _ENCODINGS_PER_PLACEHOLDER = 4
 _PREFIX_BYTES = 64
-# Shorter values are not taken out of answers.
+# Answers keep values that are shorter.
 _SCRUBBED_FROM_BYTES = 8
 _MASK = b"***"
 
@@ -27,11 +27,11 @@ Place = Mapping[str, str]
 
 
 class Denied(Exception):
-    """A placeholder stands where its secret may not travel."""
+    """A placeholder is at a place that its secret may not have."""
 
 
 class Vault(Secrets):
-    """The secrets of one call under grants."""
+    """The secrets of one call, with grants."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Vault(Secrets):
         return _MockSecret(self, USER_DATA_KEY, self._user_data, is_user_data=True)
 
     def token(self, key: str, value: bytes, encodings: tuple[Encoding, ...]) -> str:
-        """A placeholder; the same one for the same encodings."""
+        """Returns a placeholder; the same one for the same encodings."""
         if not self._places.get(key):
             raise SecretRefused(key, Refusal.NOT_GRANTED)
         if len(encodings) > _ENCODINGS_PER_PLACEHOLDER:
@@ -76,7 +76,7 @@ class Vault(Secrets):
         return key in self._revealed
 
     def fill(self, request: HttpRequest, url: Url) -> HttpRequest:
-        """The request as the cloud sees it. Raises `Denied` when a placeholder stands in a wrong place."""
+        """Returns the request as the cloud sees it. Raises `Denied` if a placeholder is at a wrong place."""
         if PREFIX in url.path_with_query or any(PREFIX in name for name in request.headers):
             raise Denied
         headers = {
@@ -88,7 +88,7 @@ class Vault(Secrets):
         return HttpRequest(request.method, request.url, headers, body)
 
     def scrub(self, content: bytes) -> bytes:
-        """What comes back, without the values in the spellings that clouds echo."""
+        """Removes the values from an answer, in all spellings that clouds use."""
         values = [value for key, value in self._values.items() if key not in self._revealed]
         if self._user_data is not None and USER_DATA_KEY not in self._revealed:
             values.append(self._user_data)
@@ -134,7 +134,7 @@ class Vault(Secrets):
         try:
             return json.loads(b'"' + inside + b'"')
         except ValueError:
-            # The value would break out of the string: another encoding is needed.
+            # The value would break out of the string: it needs another encoding.
             raise Denied from None
 
     def _filled(self, text: bytes, place: Place) -> bytes:
