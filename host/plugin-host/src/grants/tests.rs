@@ -1,3 +1,4 @@
+use super::target::TargetError;
 use super::*;
 use proptest::prelude::*;
 

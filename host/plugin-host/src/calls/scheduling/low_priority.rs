@@ -15,7 +15,7 @@ const SLICE: Duration = Duration::from_millis(100);
 /// # Errors
 ///
 /// If the kernel refuses.
-fn lower_own_priority() -> io::Result<()> {
+pub(crate) fn lower_own_priority() -> io::Result<()> {
     let nice = nice(NICE_INCREMENT)?;
     // Kernels before 6.12 do not know this, and a container may forbid it. The priority alone helps, too.
     if let Err(error) = ask_for_slice(nice, SLICE) {
