@@ -82,7 +82,7 @@ pub struct PluginConfigMap {
 
 /// What is to be told about a plugin on its ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginNews {
+pub struct PluginStatus {
     /// Where it comes from, for people.
     pub source: String,
     /// Name of the ConfigMap; `None` when it comes from elsewhere, and there is no object that could tell.
@@ -92,7 +92,7 @@ pub struct PluginNews {
     /// The state, one word.
     pub state: String,
     /// It stays so until something changes: worth an Event. Steps on the way are not.
-    pub is_settled: bool,
+    pub is_final: bool,
     /// Something is wrong that the operator should look at.
     pub is_warning: bool,
     /// For people.
@@ -107,7 +107,7 @@ pub struct PluginNews {
 
 /// Something that one plugin tried and was not let do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginIncident {
+pub struct PluginFailure {
     /// Name of the ConfigMap.
     pub config_map: String,
     /// Uid of the ConfigMap.
@@ -122,9 +122,9 @@ pub struct PluginIncident {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginMessage {
     /// A state has changed.
-    State(PluginNews),
+    State(PluginStatus),
     /// Something was refused.
-    Incident(PluginIncident),
+    Failure(PluginFailure),
 }
 
 /// Where plugins go that were found.

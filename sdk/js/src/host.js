@@ -5,7 +5,7 @@
 /** @import { Level, RawHost } from './contract.js' */
 
 import { Defect } from './error.js';
-import { Http } from './http.js';
+import { Http } from './http/request.js';
 import { Secrets } from './secrets.js';
 
 /** The log of a call. `message` is a static text; put all values that vary into `fields`. */

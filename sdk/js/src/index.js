@@ -23,16 +23,16 @@
 /** @typedef {import('./contract.js').VmState} VmState */
 /** @typedef {import('./host.js').Host} Host */
 /** @typedef {import('./host.js').QuietHost} QuietHost */
-/** @typedef {import('./http.js').Http} Http */
+/** @typedef {import('./http/request.js').Http} Http */
 /** @typedef {import('./secrets.js').Secret} Secret */
-/** @typedef {import('./attempt.js').Refusal} Refusal */
+/** @typedef {import('./http/attempt.js').Refusal} Refusal */
 
-export { Answer } from './answer.js';
-export { Attempt, codeOfStatus } from './attempt.js';
-export * as auth from './auth.js';
-export { Driver, InProgress } from './driver.js';
+export { Answer } from './http/answer.js';
+export { Attempt, codeOfStatus } from './http/attempt.js';
+export * as auth from './http/auth.js';
+export { Driver, InProgress } from './driver/driver.js';
 export { DriverError, invalidClass, quoted } from './error.js';
 export { Fields } from './fields.js';
 export { Log } from './host.js';
-export { hostOf } from './http.js';
-export { Trouble } from './trouble.js';
+export { hostOf } from './http/request.js';
+export { Trouble } from './http/no-answer.js';

@@ -5,7 +5,7 @@
 /** @import { Encoding, RawHost, RawSecret, Refusal } from './contract.js' */
 
 import { DriverError } from './error.js';
-import { hasPayload } from './payload.js';
+import { hasPayload } from './http/payload.js';
 
 /** A secret that a driver can send and not see. */
 export class Secret {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 
-import { hasPayload, stackOf } from '../src/payload.js';
+import { hasPayload, stackOf } from '../src/http/payload.js';
 
 test('the payload of an error of another realm is found', () => {
   const error = runInNewContext("Object.assign(new Error('odd'), { payload: { tag: 'closed' } })");

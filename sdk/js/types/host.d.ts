@@ -3,7 +3,7 @@
  * The host, as a driver sees it.
  */
 import type { Level, RawHost } from './contract.js';
-import { Http } from './http.js';
+import { Http } from './http/request.js';
 import { Secrets } from './secrets.js';
 /** The log of a call. `message` is a static text; put all values that vary into `fields`. */
 export declare class Log {

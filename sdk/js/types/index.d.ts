@@ -23,9 +23,9 @@ export type Vm = import('./contract.js').Vm;
 export type VmState = import('./contract.js').VmState;
 export type Host = import('./host.js').Host;
 export type QuietHost = import('./host.js').QuietHost;
-export type Http = import('./http.js').Http;
+export type Http = import('./http/request.js').Http;
 export type Secret = import('./secrets.js').Secret;
-export type Refusal = import('./attempt.js').Refusal;
+export type Refusal = import('./http/attempt.js').Refusal;
 /** @typedef {import('./contract.js').About} About */
 /** @typedef {import('./contract.js').Address} Address */
 /** @typedef {import('./contract.js').Capability} Capability */
@@ -45,15 +45,15 @@ export type Refusal = import('./attempt.js').Refusal;
 /** @typedef {import('./contract.js').VmState} VmState */
 /** @typedef {import('./host.js').Host} Host */
 /** @typedef {import('./host.js').QuietHost} QuietHost */
-/** @typedef {import('./http.js').Http} Http */
+/** @typedef {import('./http/request.js').Http} Http */
 /** @typedef {import('./secrets.js').Secret} Secret */
-/** @typedef {import('./attempt.js').Refusal} Refusal */
-export { Answer } from './answer.js';
-export { Attempt, codeOfStatus } from './attempt.js';
-export * as auth from './auth.js';
-export { Driver, InProgress } from './driver.js';
+/** @typedef {import('./http/attempt.js').Refusal} Refusal */
+export { Answer } from './http/answer.js';
+export { Attempt, codeOfStatus } from './http/attempt.js';
+export * as auth from './http/auth.js';
+export { Driver, InProgress } from './driver/driver.js';
 export { DriverError, invalidClass, quoted } from './error.js';
 export { Fields } from './fields.js';
 export { Log } from './host.js';
-export { hostOf } from './http.js';
-export { Trouble } from './trouble.js';
+export { hostOf } from './http/request.js';
+export { Trouble } from './http/no-answer.js';

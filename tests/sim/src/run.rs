@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 

@@ -44,7 +44,7 @@ async fn server(reviewer: Option<Reviewer>, times: Times) -> Server {
         scrape: Scrape::new(Arc::new(registry)),
         refusals: refusals.clone(),
         rooms: Rooms::default(),
-        insight: Insight::default(),
+        insight: MachineQueries::default(),
         plugins: None,
         process: "p".to_owned(),
         debug_access: if reviewer.is_some() { DebugAccess::Authorized } else { DebugAccess::Loopback },

@@ -39,7 +39,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use machinist_core::value::id::ObjectKey;
 use machinist_plugin_host::PluginHost;
-use machinist_runtime::driver_calls::insight::{Insight, Unanswered};
+use machinist_runtime::machine_query::{MachineQueries, QueryError};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -64,7 +64,7 @@ pub(crate) struct Told {
     /// Whom it turns away. Part of the metrics.
     pub(crate) refusals: Refusals,
     /// Who is asked about single Machines.
-    pub(crate) insight: Insight,
+    pub(crate) insight: MachineQueries,
     /// Who is asked about plugins, where there are any.
     pub(crate) plugins: Option<PluginHost>,
     /// Tells this process from others.
@@ -85,7 +85,7 @@ struct Admin {
     scrape: Scrape,
     refusals: Refusals,
     rooms: Rooms,
-    insight: Insight,
+    insight: MachineQueries,
     plugins: Option<PluginHost>,
     process: String,
     debug_access: DebugAccess,
@@ -227,11 +227,11 @@ async fn configz() -> Json<serde_json::Value> {
 async fn machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
     match state.insight.machine(&ObjectKey::new(namespace, name)).await {
         Ok(insight) => Json(insight).into_response(),
-        Err(Unanswered::Busy) => {
+        Err(QueryError::Busy) => {
             state.refusals.count(refusals::Why::DebugBusy);
             guard::busy("too many ask about Machines at the moment")
         }
-        Err(error @ (Unanswered::NotRunning | Unanswered::Late)) => {
+        Err(error @ (QueryError::NotRunning | QueryError::Late)) => {
             (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response()
         }
     }

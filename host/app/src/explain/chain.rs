@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::value::same_vm::Vms;
-use machinist_runtime::driver_calls::insight::MachineInsight;
+use machinist_runtime::machine_query::MachineDetails;
 use serde::Serialize;
 
 use super::gather::{Facts, Look};
@@ -33,7 +33,7 @@ pub(super) struct Explanation {
     pub(super) conditions: Vec<Line>,
     /// Who leads.
     pub(super) leader: Option<String>,
-    pub(super) queue: Option<MachineInsight>,
+    pub(super) queue: Option<MachineDetails>,
     /// Why nothing is known of queue and calls.
     pub(super) leader_unreachable: Option<String>,
 }
@@ -100,7 +100,7 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
         Ok((ref whom, ref insight)) => (Some(whom.clone()), Some(insight.clone()), None),
         Err(ref why) => (None, None, Some(why.clone())),
     };
-    let said = queue.as_ref().and_then(|queue| queue.said.clone()).filter(|_| conditions.is_empty());
+    let said = queue.as_ref().and_then(|queue| queue.ready.clone()).filter(|_| conditions.is_empty());
     let is_from_memory = said.is_some();
     let said = said.map(|said| (said.status, said.reason, said.message, said.since));
     let ready =
@@ -218,7 +218,7 @@ fn last_operation(machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use machinist_runtime::driver_calls::insight::Said;
+    use machinist_runtime::machine_query::ReadyCondition;
     use serde_json::{Value, json};
 
     use super::*;
@@ -230,7 +230,7 @@ mod tests {
     fn explained(
         mut machine: Value,
         node: Look<Node>,
-        leader: Result<(String, MachineInsight), String>,
+        leader: Result<(String, MachineDetails), String>,
     ) -> Explanation {
         machine["metadata"]["name"] = json!("m");
         machine["metadata"]["namespace"] = json!("n");
@@ -247,7 +247,7 @@ mod tests {
         explain(&facts, at("2026-01-01T00:05:00Z"))
     }
 
-    fn insight() -> MachineInsight {
+    fn insight() -> MachineDetails {
         serde_json::from_value(json!({
             "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
             "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 2, "frozen": null,
@@ -294,16 +294,16 @@ mod tests {
         machine["status"]["machinist"] = Value::Null;
         let (status, since) = ("False".to_owned(), at("2026-01-01T00:02:00Z"));
         let (reason, message) = ("WaitingForNode".to_owned(), "n1 has not joined yet".to_owned());
-        let said = Said { status, reason, message, since };
-        let leader = Ok(("pod a".into(), MachineInsight { said: Some(said.clone()), ..insight() }));
+        let said = ReadyCondition { status, reason, message, since };
+        let leader = Ok(("pod a".into(), MachineDetails { ready: Some(said.clone()), ..insight() }));
         let told = explained(machine.clone(), Look::Missing("n1".into()), leader);
         assert_eq!(told.awaited.as_ref().map(|awaited| awaited.reason.as_str()), Some("WaitingForNode"));
         let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:02:00Z (3m0s ago)"), "{text}");
         assert!(text.contains("from the memory of pod a"), "{text}");
 
-        let healthy = Said { status: "True".into(), ..said };
-        let leader = Ok(("pod a".into(), MachineInsight { said: Some(healthy), ..insight() }));
+        let healthy = ReadyCondition { status: "True".into(), ..said };
+        let leader = Ok(("pod a".into(), MachineDetails { ready: Some(healthy), ..insight() }));
         let told = explained(machine, Look::Missing("n1".into()), leader);
         let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   nothing"), "{text}");

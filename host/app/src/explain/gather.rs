@@ -11,7 +11,7 @@ use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
 use machinist_runtime::client::clusters::{Access, client, config};
 use machinist_runtime::client::field_manager::PLUGIN_STATUS;
-use machinist_runtime::driver_calls::insight::MachineInsight;
+use machinist_runtime::machine_query::MachineDetails;
 use machinist_runtime::metrics::Metrics;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(super) struct Facts {
     /// The status of the plugin that serves the class's provider.
     pub(super) plugin: Look<Value>,
     /// Who leads, and what it knows; or why that is not known.
-    pub(super) leader: Result<(String, MachineInsight), String>,
+    pub(super) leader: Result<(String, MachineDetails), String>,
 }
 
 /// What came of looking for something.
@@ -138,7 +138,7 @@ async fn insight(
     control: &Client,
     flags: &ExplainFlags,
     machine: &ObjectKey,
-) -> Result<(String, MachineInsight), String> {
+) -> Result<(String, MachineDetails), String> {
     let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
     let leases = machine.namespace.as_str();
     let (whom, text) = match &flags.address {

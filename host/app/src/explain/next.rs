@@ -7,7 +7,7 @@ use machinist_core::machine::Reason;
 use machinist_core::safety::thaw;
 use machinist_core::value::duration;
 use machinist_core::value::phase::Phase;
-use machinist_runtime::driver_calls::insight::MachineInsight;
+use machinist_runtime::machine_query::MachineDetails;
 
 use super::gather::Look;
 
@@ -16,7 +16,7 @@ pub(super) fn next(
     machine: &Machine,
     node: &Look<Node>,
     awaited: &str,
-    insight: Option<&MachineInsight>,
+    insight: Option<&MachineDetails>,
     now: Timestamp,
 ) -> Vec<String> {
     let mut next = Vec::new();
@@ -90,7 +90,7 @@ fn unhealthy(awaited: &str, limits: &Limits) -> String {
 }
 
 /// When the host looks again.
-fn turn(insight: &MachineInsight, now: Timestamp) -> Option<String> {
+fn turn(insight: &MachineDetails, now: Timestamp) -> Option<String> {
     if !insight.leads {
         return Some(
             "the host that was asked does not lead, so it does nothing: ask the one that does".to_owned(),
@@ -99,13 +99,13 @@ fn turn(insight: &MachineInsight, now: Timestamp) -> Option<String> {
     if let Some(why) = &insight.frozen {
         return Some(format!("dangerous work is held: {why}"));
     }
-    if insight.pass_runs {
+    if insight.is_reconciling {
         return Some("the host works on it at this moment".to_owned());
     }
     if insight.awaits_own_writes {
         return Some("the host waits until its caches show what it wrote".to_owned());
     }
-    let at = insight.next_pass?;
+    let at = insight.next_reconcile?;
     let failed = match insight.failures {
         0 => String::new(),
         failures => {
@@ -137,7 +137,7 @@ struct Limits {
 }
 
 impl Limits {
-    fn of(machine: &Machine, insight: Option<&MachineInsight>) -> Self {
+    fn of(machine: &Machine, insight: Option<&MachineDetails>) -> Self {
         let timeouts = insight.and_then(|insight| insight.timeouts.as_ref());
         let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
         let spec = &machine.spec;
@@ -170,14 +170,14 @@ impl Limits {
 fn deadline(
     since: Option<Timestamp>,
     limit: Option<SignedDuration>,
-    insight: Option<&MachineInsight>,
+    insight: Option<&MachineDetails>,
     flag: &str,
 ) -> String {
     let thawed_at = insight.and_then(|insight| insight.thawed_at);
     let at = end(since.map(|since| thaw::counts_from(since, thawed_at)), limit);
     match (at, insight) {
         (None, _) => by_flag(flag),
-        (Some(at), Some(MachineInsight { frozen: None, .. })) => format!("at {at:.0}"),
+        (Some(at), Some(MachineDetails { frozen: None, .. })) => format!("at {at:.0}"),
         (Some(at), Some(_)) => format!("not before {at:.0}, and not while work is held"),
         (Some(at), None) => format!("not before {at:.0}"),
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// The last sentence about a Machine that is in this phase since a minute after its creation.
-    fn told(phase: &str, insight: Option<&MachineInsight>) -> String {
+    fn told(phase: &str, insight: Option<&MachineDetails>) -> String {
         let machine = json!({
             "metadata": { "name": "m", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": { "node": "n1" } },
             "spec": { "healthTimeout": "10m", "creationTimeout": "20m", "providerID": "sim:///a" },
@@ -240,7 +240,7 @@ mod tests {
         next(&machine, &Look::Missing("n1".into()), "", insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
     }
 
-    fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineInsight {
+    fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineDetails {
         serde_json::from_value(json!({
             "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
             "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 0, "frozen": frozen,

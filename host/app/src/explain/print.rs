@@ -78,7 +78,7 @@ fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Resu
     Ok(())
 }
 
-fn calls(queue: &machinist_runtime::driver_calls::insight::MachineInsight, now: Timestamp) -> Table {
+fn calls(queue: &machinist_runtime::machine_query::MachineDetails, now: Timestamp) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["BEGAN", "OPERATION", "PROVIDER", "OUTCOME", "CODE", "TOOK"]);

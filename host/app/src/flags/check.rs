@@ -7,7 +7,7 @@ use machinist_core::scheduling::lease::LeaseTimes;
 use machinist_core::scheduling::request_rate::Rate;
 use machinist_plugin_host::{LoopbackRegistries, RecordSettings};
 use machinist_runtime::client::clusters::Access;
-use machinist_runtime::tenant::settings::Settings;
+use machinist_runtime::context::settings::Settings;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::DebugAccess;
@@ -87,7 +87,8 @@ impl RunFlags {
                 controllers: problems.take("--controllers", &process.controllers),
                 sets: self.owners.sets(&mut problems),
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
-                passes_in_flight: (problems.take("--concurrent-syncs", &process.concurrent_syncs).0 as usize)
+                concurrent_reconciles: (problems.take("--concurrent-syncs", &process.concurrent_syncs).0
+                    as usize)
                     .saturating_mul(self.program.queues()),
                 resync: problems.take("--min-resync-period", &process.min_resync_period),
                 ..settings(&self.machines, &mut problems)
@@ -273,7 +274,7 @@ mod tests {
             of("resource-exhausted-retry", "0").resource_exhausted_retry,
             SignedDuration::from_mins(10)
         );
-        assert_eq!(of("concurrent-syncs", "7").passes_in_flight, 7);
+        assert_eq!(of("concurrent-syncs", "7").concurrent_reconciles, 7);
         assert_eq!(of("min-resync-period", "7m").resync, seven * 60);
         assert_eq!(of("min-resync-period", "0").resync, SignedDuration::MAX, "never");
     }

@@ -1,6 +1,6 @@
 //! Which controllers run, as Kubernetes' own programs are told it.
 
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 
 use super::given::Meaning;
 

@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 
 use super::RunFlags;
 use super::machines::MachineFlags;

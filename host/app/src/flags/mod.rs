@@ -36,7 +36,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 
 use crate::admin::DebugAccess;
 

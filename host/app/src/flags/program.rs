@@ -109,7 +109,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machinist_runtime::tenant::settings::Controllers;
+    use machinist_runtime::context::settings::Controllers;
 
     #[test]
     fn the_name_counts_wherever_the_file_lies() {
@@ -201,7 +201,12 @@ mod tests {
         let all = |line: Line| {
             let checked = line.flags.check().unwrap();
             let rate = checked.rate.map(|rate| (rate.per_second, rate.burst));
-            (checked.settings.controllers, checked.settings.passes_in_flight, checked.address.port(), rate)
+            (
+                checked.settings.controllers,
+                checked.settings.concurrent_reconciles,
+                checked.address.port(),
+                rate,
+            )
         };
         let owners = Controllers { machines: false, sets: true, deployments: true };
         let machines = Controllers { machines: true, sets: false, deployments: false };
@@ -234,7 +239,7 @@ mod tests {
         let line = parsed(Program::MachineControllerManager, &[&shared[..], &manager].concat());
         let checked = line.flags.check().unwrap();
         assert!(!checked.settings.holds_autoscaler);
-        assert_eq!(checked.settings.passes_in_flight, 2 * 20, "workers for each of two queues");
+        assert_eq!(checked.settings.concurrent_reconciles, 2 * 20, "workers for each of two queues");
         assert_eq!(line.idle(checked.settings.controllers), ["--machine-safety-overshooting-period"]);
         let machines = [
             "--port=10259",

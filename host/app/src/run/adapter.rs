@@ -18,7 +18,7 @@ use machinist_plugin_host::{
     ReadyReport, Release, ReleaseReport, Resolved, SourceId,
 };
 use machinist_runtime::ports::{
-    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
+    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus, Plugins,
 };
 use serde_json::json;
 
@@ -146,7 +146,7 @@ impl Plugins for Adapter {
     }
 }
 
-fn news(report: &PluginReport, uid: String) -> PluginNews {
+fn news(report: &PluginReport, uid: String) -> PluginStatus {
     let held = report.held.as_ref();
     let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
     let status = json!({
@@ -178,12 +178,12 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
             "policy": held.terms.as_ref().map(terms),
         })),
     });
-    PluginNews {
+    PluginStatus {
         source: report.source.to_string(),
         config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
         uid,
         state: report.state.name().to_owned(),
-        is_settled: matches!(
+        is_final: matches!(
             report.state,
             PluginState::Ready
                 | PluginState::Trial

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 use machinist_plugin_host::RefusalNotice;
-use machinist_runtime::ports::{PluginIncident, PluginMessage};
+use machinist_runtime::ports::{PluginFailure, PluginMessage};
 use tokio::sync::broadcast;
 
 /// An operator who looks once a minute sees all that is new; a driver that loops writes one Event a minute.
@@ -17,7 +17,7 @@ const BACKLOG: usize = 64;
 
 /// Collects refusals.
 pub(crate) struct Incidents {
-    outbox: broadcast::Sender<PluginIncident>,
+    outbox: broadcast::Sender<PluginFailure>,
     known: Mutex<Known>,
 }
 
@@ -79,7 +79,7 @@ impl Incidents {
             }
             *told.or_insert(now) = now;
             let message = format!("a request to {} was refused: {}", notice.target, reason);
-            Some(PluginIncident { config_map, uid, reason: "EgressRefused".to_owned(), message })
+            Some(PluginFailure { config_map, uid, reason: "EgressRefused".to_owned(), message })
         });
         if let Some(incident) = incident {
             // Without a listener there is nobody to tell.
@@ -92,7 +92,7 @@ impl Incidents {
         unfold(self.outbox.subscribe(), |mut inbox| async move {
             loop {
                 match inbox.recv().await {
-                    Ok(incident) => return Some((PluginMessage::Incident(incident), inbox)),
+                    Ok(incident) => return Some((PluginMessage::Failure(incident), inbox)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }

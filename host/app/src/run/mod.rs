@@ -27,12 +27,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost, RecordSettings};
+use machinist_runtime::context::clock::Clock;
+use machinist_runtime::context::settings::{Controllers, Settings};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
-use machinist_runtime::tenant::clock::Clock;
 use machinist_runtime::tenant::election::{Candidate, take_part};
-use machinist_runtime::tenant::settings::{Controllers, Settings};
-use machinist_runtime::tenant::{Ended, Tenant};
+use machinist_runtime::tenant::{ShutdownResult, Tenant};
 use prometheus_client::registry::Registry;
 use rand::RngExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -82,7 +82,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let told = Told {
         registry: Arc::new(registry(&metrics, host.as_ref(), &refusals)),
         refusals,
-        insight: metrics.insight().clone(),
+        insight: metrics.machine_queries().clone(),
         plugins: host.clone(),
         process: identity.clone(),
         profiling: checked.profiling,
@@ -178,7 +178,7 @@ fn tell_of_flags(line: &Line, controllers: Controllers) {
 
 /// Until the controllers have ended, because of a signal or because leadership is lost.
 async fn wait(
-    mut controllers: tokio::task::JoinHandle<Ended>,
+    mut controllers: tokio::task::JoinHandle<ShutdownResult>,
     election: Option<tokio::task::JoinHandle<()>>,
     stop: &CancellationToken,
     resign: &CancellationToken,
@@ -197,7 +197,7 @@ async fn wait(
             anyhow::bail!("leadership is lost");
         }
     };
-    if ended == Ended::Unsettled {
+    if ended == ShutdownResult::RequestsPending {
         // Whoever takes over then has waited for longer than any of them takes.
         warn!("requests are still on their way: leadership is not given back, it runs out by itself");
         election.abort();

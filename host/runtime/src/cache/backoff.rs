@@ -7,11 +7,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
-use crate::event_loop::Kind;
+use crate::context::key::Kind;
 
 /// The watches of a tenant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Watch {
+pub(crate) enum WatchedKind {
     /// Of Machines.
     Machines,
     /// Of classes.
@@ -32,7 +32,7 @@ pub(crate) enum Watch {
     Deployments,
 }
 
-impl From<Kind> for Watch {
+impl From<Kind> for WatchedKind {
     fn from(kind: Kind) -> Self {
         match kind {
             Kind::Machine => Self::Machines,
@@ -62,7 +62,7 @@ const WORKS_AFTER: Duration = Duration::from_secs(10);
 
 /// Pauses that are short at the start of the process, later begin like those of Kubernetes' own clients, and end
 /// sooner. Jitter is from the tenant's seed, so that a run can be repeated.
-pub(crate) fn backoff(seed: [u8; 32], watch: Watch) -> Seeded {
+pub(crate) fn backoff(seed: [u8; 32], watch: WatchedKind) -> Seeded {
     let mut seed = seed;
     // Watches that broke together come back apart.
     if let Some(byte) = seed.first_mut() {
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pauses_begin_small_at_the_start_double_up_to_a_limit_and_start_again_after_success() {
-        let mut backoff = backoff([7; 32], Watch::Machines);
+        let mut backoff = backoff([7; 32], WatchedKind::Machines);
         let pauses: Vec<Duration> = backoff.by_ref().take(12).collect();
         for (at, pause) in pauses.iter().enumerate() {
             let nominal = AT_THE_START * 2_u32.pow(u32::try_from(at).unwrap());
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_pauses_and_each_watch_its_own() {
         let pauses = |watch| backoff([7; 32], watch).take(5).collect::<Vec<_>>();
-        assert_eq!(pauses(Watch::Nodes), pauses(Watch::Nodes));
-        assert_ne!(pauses(Watch::Nodes), pauses(Watch::Machines));
+        assert_eq!(pauses(WatchedKind::Nodes), pauses(WatchedKind::Nodes));
+        assert_ne!(pauses(WatchedKind::Nodes), pauses(WatchedKind::Machines));
     }
 }

@@ -190,8 +190,8 @@ mod tests {
     }
 
     /// What is told of these events, one a line.
-    fn told(events: Vec<Event<DeserializeGuard<ConfigMap>>>) -> Vec<String> {
-        let told = RefCell::new(Vec::new());
+    fn reports(events: Vec<Event<DeserializeGuard<ConfigMap>>>) -> Vec<String> {
+        let reports = RefCell::new(Vec::new());
         let on_change = |change: Change<ConfigMap>| {
             let what = match (&change.unreadable, &change.new) {
                 (Some(_), Some(_)) => "stays unread",
@@ -200,13 +200,14 @@ mod tests {
                 (None, None) => "gone",
             };
             let whence = if change.is_listed { "listed" } else { "watched" };
-            told.borrow_mut()
+            reports
+                .borrow_mut()
                 .push(format!("{} {what} at {:?} {whence}", change.key, change.resource_version));
         };
-        let on_synced = |version| told.borrow_mut().push(format!("all at {version:?}"));
+        let on_synced = |version| reports.borrow_mut().push(format!("all at {version:?}"));
         let events = stream::iter(events.into_iter().map(Ok));
         feed(events, &Store::default(), |_| {}, on_change, on_synced).now_or_never().unwrap();
-        told.into_inner()
+        reports.into_inner()
     }
 
     #[test]
@@ -223,7 +224,7 @@ mod tests {
             Event::InitDone,
         ];
         assert_eq!(
-            told(events),
+            reports(events),
             [
                 r#"a is at "98" listed"#,
                 r#"b is at "101" listed"#,
@@ -265,7 +266,7 @@ mod tests {
             Event::Delete(unreadable("a", "another", "6")),
         ];
         assert_eq!(
-            told(events),
+            reports(events),
             [
                 r#"a is at "1" listed"#,
                 r#"b is unread at "2" listed"#,
@@ -295,6 +296,6 @@ mod tests {
             Event::InitApply(map("b", "2")),
             Event::InitDone,
         ];
-        assert!(told(events).iter().all(|line| !line.contains("gone")));
+        assert!(reports(events).iter().all(|line| !line.contains("gone")));
     }
 }

@@ -8,17 +8,19 @@
 //! | `store` | the copies of one kind |
 //! | `backoff` | the pauses of a watch that failed |
 //! | `refresh` | lists everything again after an outage |
+//! | `fields` | fields of the objects that several modules read |
 //! | `node_index` | finds Nodes by VM and by Machine |
-//! | `departed` | objects that an API server reported as gone and that the cache still shows |
+//! | `deleted` | objects that an API server reported as gone and that the cache still shows |
 
 mod backoff;
-pub(crate) mod departed;
+pub(crate) mod deleted;
 mod feed;
+pub(crate) mod fields;
 pub(crate) mod node_index;
 mod refresh;
 mod store;
 
-pub(crate) use backoff::{Watch, backoff};
+pub(crate) use backoff::{WatchedKind, backoff};
 pub(crate) use feed::{Change, feed};
 pub(crate) use refresh::Refresh;
 pub(crate) use store::{Store, StoreReader};

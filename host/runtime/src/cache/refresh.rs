@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::event_loop::Kind;
+use crate::context::key::Kind;
 
 /// Listings that were asked for, and how far the feeds are with them.
 ///
@@ -16,11 +16,11 @@ use crate::event_loop::Kind;
 /// run could be repeated.
 #[derive(Clone, Default)]
 pub(crate) struct Refresh {
-    shared: Arc<Shared>,
+    state: Arc<RefreshState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RefreshState {
     feeds: Mutex<BTreeMap<Kind, Feed>>,
     /// Called when a feed has listed everything.
     listed: Notify,
@@ -34,7 +34,7 @@ struct Feed {
     again: Arc<Notify>,
 }
 
-impl Shared {
+impl RefreshState {
     fn feeds(&self) -> MutexGuard<'_, BTreeMap<Kind, Feed>> {
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,7 +43,7 @@ impl Shared {
 impl Refresh {
     /// Has all feeds list anew.
     pub(crate) fn ask(&self) {
-        for feed in self.shared.feeds().values_mut() {
+        for feed in self.state.feeds().values_mut() {
             feed.asked += 1;
             feed.again.notify_one();
         }
@@ -51,20 +51,20 @@ impl Refresh {
 
     /// Whether all feeds have listed everything since [`Self::ask`].
     pub(crate) fn is_done(&self) -> bool {
-        self.shared.feeds().values().all(|feed| feed.listed >= feed.asked)
+        self.state.feeds().values().all(|feed| feed.listed >= feed.asked)
     }
 
     /// Waits until [`Self::is_done`]. Only one may wait.
     pub(crate) async fn done(&self) {
         while !self.is_done() {
-            self.shared.listed.notified().await;
+            self.state.listed.notified().await;
         }
     }
 
     /// For the feed of `kind`, which counts from now on.
     pub(crate) fn rounds(&self, kind: Kind) -> Rounds {
-        let again = self.shared.feeds().entry(kind).or_default().again.clone();
-        Rounds { kind, begun: 0, again, shared: self.shared.clone() }
+        let again = self.state.feeds().entry(kind).or_default().again.clone();
+        Rounds { kind, begun: 0, again, state: self.state.clone() }
     }
 }
 
@@ -73,14 +73,14 @@ pub(crate) struct Rounds {
     kind: Kind,
     begun: u64,
     again: Arc<Notify>,
-    shared: Arc<Shared>,
+    state: Arc<RefreshState>,
 }
 
 impl Rounds {
     /// A listing begins: what is asked for later is another.
-    pub(crate) fn begin(&mut self) -> Listing {
+    pub(crate) fn begin(&mut self) -> RunningListing {
         self.begun = self.asked();
-        Listing { kind: self.kind, round: self.begun, shared: self.shared.clone() }
+        RunningListing { kind: self.kind, round: self.begun, state: self.state.clone() }
     }
 
     /// Waits until the feed has to begin anew.
@@ -91,24 +91,24 @@ impl Rounds {
     }
 
     fn asked(&self) -> u64 {
-        self.shared.feeds().get(&self.kind).map_or(0, |feed| feed.asked)
+        self.state.feeds().get(&self.kind).map_or(0, |feed| feed.asked)
     }
 }
 
 /// A listing on its way.
-pub(crate) struct Listing {
+pub(crate) struct RunningListing {
     kind: Kind,
     round: u64,
-    shared: Arc<Shared>,
+    state: Arc<RefreshState>,
 }
 
-impl Listing {
+impl RunningListing {
     /// Everything has been told.
     pub(crate) fn complete(&self) {
-        if let Some(feed) = self.shared.feeds().get_mut(&self.kind) {
+        if let Some(feed) = self.state.feeds().get_mut(&self.kind) {
             feed.listed = self.round;
         }
-        self.shared.listed.notify_one();
+        self.state.listed.notify_one();
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_after_the_question_need_not_begin_again() {
+    fn a_listing_that_begins_after_the_request_need_not_begin_again() {
         let refresh = Refresh::default();
         let mut machines = refresh.rounds(Kind::Machine);
         refresh.ask();

@@ -17,10 +17,10 @@ use tower::{Layer, Service};
 use tracing::{info, warn};
 
 use crate::client::errors as kube_error;
-use crate::client::field_manager::NOBODY;
-use crate::client::pacing::Line;
-use crate::metrics::{Answered, Metrics};
-use crate::tenant::clock::Clock;
+use crate::client::field_manager::PROBE_NAME;
+use crate::client::pacing::RequestQueue;
+use crate::context::clock::Clock;
+use crate::metrics::{Metrics, RequestMetric};
 
 /// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server
 /// that has more than this to do becomes no faster by it: half of what it takes of writes from everybody by default.
@@ -31,29 +31,29 @@ const REQUESTS_AT_A_TIME: usize = 100;
 pub struct CountRequests {
     metrics: Arc<Metrics>,
     host: Arc<str>,
-    room: Arc<Semaphore>,
-    line: Option<Arc<Line>>,
+    permits: Arc<Semaphore>,
+    queue: Option<Arc<RequestQueue>>,
     /// Events have a line of their own, so that no request about a Machine waits for them.
-    event_line: Option<Arc<Line>>,
+    event_queue: Option<Arc<RequestQueue>>,
     clock: Clock,
     /// It was told that the clocks are apart.
-    is_apart: Arc<AtomicBool>,
+    clocks_differ: Arc<AtomicBool>,
 }
 
 impl CountRequests {
     /// Counts into `metrics` what goes to `host`, at most at this rate.
     pub(crate) fn new(metrics: Arc<Metrics>, host: &str, rate: Option<Rate>) -> Self {
-        let room = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
-        let line = || rate.map(|rate| Arc::new(Line::new(rate)));
-        let is_apart = Arc::default();
+        let permits = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
+        let queue = || rate.map(|rate| Arc::new(RequestQueue::new(rate)));
+        let clocks_differ = Arc::default();
         Self {
             metrics,
             host: host.into(),
-            room,
-            line: line(),
-            event_line: line(),
+            permits,
+            queue: queue(),
+            event_queue: queue(),
             clock: Clock::Wall,
-            is_apart,
+            clocks_differ,
         }
     }
 
@@ -70,12 +70,12 @@ impl CountRequests {
         };
         let ahead = clock_skew::ahead(sent, self.clock.now(), date);
         self.metrics.clock_is_ahead(&self.host, is_control, ahead);
-        let is_apart = ahead.abs() >= clock_skew::NOTED;
-        if self.is_apart.swap(is_apart, Ordering::Relaxed) == is_apart {
+        let clocks_differ = ahead.abs() >= clock_skew::NOTED;
+        if self.clocks_differ.swap(clocks_differ, Ordering::Relaxed) == clocks_differ {
             return;
         }
         let (server, ahead_seconds) = (&self.host, ahead.as_secs());
-        if is_apart {
+        if clocks_differ {
             warn!(%server, ahead_seconds, "the clocks of this host and the API server are apart: ages count by the server's");
         } else {
             info!(%server, ahead_seconds, "the clocks of this host and the API server agree again");
@@ -87,7 +87,7 @@ impl<S> Layer<S> for CountRequests {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, door: self.clone() }
+        Counted { inner, limits: self.clone() }
     }
 }
 
@@ -95,7 +95,7 @@ impl<S> Layer<S> for CountRequests {
 #[derive(Clone)]
 pub struct Counted<S> {
     inner: S,
-    door: CountRequests,
+    limits: CountRequests,
 }
 
 impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
@@ -117,43 +117,43 @@ where
         let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
         let method = verb_of(request.method(), "");
         // Whether a server is there is not to be answered by a line in this process.
-        let is_for_nobody = request.uri().path().rsplit('/').next() == Some(NOBODY);
+        let is_probe = request.uri().path().rsplit('/').next() == Some(PROBE_NAME);
         let is_control = request.uri().path().starts_with("/apis/machine.sapcloud.io/");
-        let door = self.door.clone();
+        let limits = self.limits.clone();
         // Futures of services do nothing until somebody waits for them.
         let answer = self.inner.call(request);
-        let stands_in_line = !stands_in_no_line(verb, resource);
-        let room = stands_in_line.then(|| door.room.clone());
-        let line = match resource {
-            "events" if verb != "WATCH" => door.event_line.clone(),
-            _ => door.line.clone().filter(|_| stands_in_line && !is_for_nobody),
+        let is_queued = !bypasses_queue(verb, resource);
+        let permits = is_queued.then(|| limits.permits.clone());
+        let queue = match resource {
+            "events" if verb != "WATCH" => limits.event_queue.clone(),
+            _ => limits.queue.clone().filter(|_| is_queued && !is_probe),
         };
         Box::pin(async move {
-            kube_error::in_line(true);
-            if let Some(line) = &line {
-                line.turn().await?;
+            kube_error::set_queued(true);
+            if let Some(queue) = &queue {
+                queue.wait().await?;
             }
-            let _place = match &room {
+            let _permit = match &permits {
                 // It is never closed.
-                Some(room) => room.acquire().await.ok(),
+                Some(permits) => permits.acquire().await.ok(),
                 None => None,
             };
-            kube_error::in_line(false);
-            let (began, sent) = (Instant::now(), door.clock.now());
+            kube_error::set_queued(false);
+            let (began, sent) = (Instant::now(), limits.clock.now());
             let answer = answer.await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             let took = began.elapsed();
             if let Ok(answer) = &answer {
-                door.compare(answer.headers(), is_control, sent);
+                limits.compare(answer.headers(), is_control, sent);
             }
-            door.metrics.answered(Answered { verb, method, resource, host: &door.host, code, took });
+            limits.metrics.answered(RequestMetric { verb, method, resource, host: &limits.host, code, took });
             answer
         })
     }
 }
 
 /// A watch lasts, a leader must be able to say that it leads, and Events have a bound of their own.
-fn stands_in_no_line(verb: &str, resource: &str) -> bool {
+fn bypasses_queue(verb: &str, resource: &str) -> bool {
     verb == "WATCH" || resource == "leases" || resource == "events"
 }
 
@@ -240,9 +240,9 @@ mod tests {
     }
 
     /// How many of so many requests for this path are with the server after a second, while it answers none.
-    async fn on_their_way(requests: usize, path: &'static str, rate: Option<Rate>) -> usize {
-        let there = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let seen = there.clone();
+    async fn in_flight(requests: usize, path: &'static str, rate: Option<Rate>) -> usize {
+        let arrived = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let seen = arrived.clone();
         let server = tower::service_fn(move |_: Request<()>| {
             let seen = seen.clone();
             async move {
@@ -254,19 +254,19 @@ mod tests {
         let all: Vec<_> = (0..requests).map(|_| counted.call(Request::get(path).body(()).unwrap())).collect();
         let all = futures::future::join_all(all);
         assert!(tokio::time::timeout(std::time::Duration::from_millis(990), all).await.is_err());
-        there.load(std::sync::atomic::Ordering::SeqCst)
+        arrived.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_nor_events_wait() {
         const MANY: usize = REQUESTS_AT_A_TIME + 20;
-        assert_eq!(on_their_way(MANY, "/api/v1/nodes/n", None).await, REQUESTS_AT_A_TIME);
-        for path in UNHINDERED {
-            assert_eq!(on_their_way(MANY, path, None).await, MANY, "{path}");
+        assert_eq!(in_flight(MANY, "/api/v1/nodes/n", None).await, REQUESTS_AT_A_TIME);
+        for path in UNLIMITED {
+            assert_eq!(in_flight(MANY, path, None).await, MANY, "{path}");
         }
     }
 
-    const UNHINDERED: [&str; 3] = [
+    const UNLIMITED: [&str; 3] = [
         "/apis/coordination.k8s.io/v1/namespaces/n/leases/l",
         "/api/v1/nodes?watch=true",
         "/apis/events.k8s.io/v1/namespaces/n/events",
@@ -275,21 +275,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn with_a_rate_so_many_go_in_a_second_and_what_keeps_the_host_alive_does_not_wait() {
         let rate = Some(Rate { per_second: 20.0, burst: 30 });
-        assert_eq!(on_their_way(100, "/api/v1/nodes/n", rate).await, 30 + 19);
-        let [lease, watch, events] = UNHINDERED;
+        assert_eq!(in_flight(100, "/api/v1/nodes/n", rate).await, 30 + 19);
+        let [lease, watch, events] = UNLIMITED;
         for path in [lease, watch] {
-            assert_eq!(on_their_way(100, path, rate).await, 100, "{path}");
+            assert_eq!(in_flight(100, path, rate).await, 100, "{path}");
         }
-        assert_eq!(on_their_way(100, events, rate).await, 30 + 19);
+        assert_eq!(in_flight(100, events, rate).await, 30 + 19);
         // Whether the server is there.
-        let nobody: &'static str = Box::leak(format!("/api/v1/nodes/{NOBODY}").into_boxed_str());
-        assert_eq!(on_their_way(100, nobody, rate).await, 100);
+        let probe: &'static str = Box::leak(format!("/api/v1/nodes/{PROBE_NAME}").into_boxed_str());
+        assert_eq!(in_flight(100, probe, rate).await, 100);
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_request_about_a_machine_waits_for_events() {
-        let there = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let seen = there.clone();
+        let arrived = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = arrived.clone();
         let server = tower::service_fn(move |request: Request<()>| {
             let seen = seen.clone();
             async move {
@@ -299,15 +299,15 @@ mod tests {
         });
         let rate = Some(Rate { per_second: 1.0, burst: 1 });
         let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", rate).layer(server);
-        let paths = [UNHINDERED[2]; 10].into_iter().chain(["/api/v1/nodes/n"]);
+        let paths = [UNLIMITED[2]; 10].into_iter().chain(["/api/v1/nodes/n"]);
         let all: Vec<_> = paths.map(|path| counted.call(Request::get(path).body(()).unwrap())).collect();
         let soon = std::time::Duration::from_millis(10);
         assert!(tokio::time::timeout(soon, futures::future::join_all(all)).await.is_err());
-        assert_eq!(*there.lock().unwrap(), [UNHINDERED[2], "/api/v1/nodes/n"]);
+        assert_eq!(*arrived.lock().unwrap(), [UNLIMITED[2], "/api/v1/nodes/n"]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_only_stood_in_line_was_not_sent() {
+    async fn a_request_that_was_only_queued_was_not_sent() {
         let server =
             tower::service_fn(|_: Request<()>| std::future::pending::<Result<Response<()>, kube::Error>>());
         let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", None).layer(server);

@@ -15,11 +15,11 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) async fn within_deadline<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ActError> {
-    let is_in_line = Arc::new(AtomicBool::new(false));
-    let request = IN_LINE.scope(is_in_line.clone(), request);
+    let is_queued = Arc::new(AtomicBool::new(false));
+    let request = QUEUED.scope(is_queued.clone(), request);
     match tokio::time::timeout(REQUEST_DEADLINE, request).await {
         Ok(result) => result.map_err(|error| act_error(&error)),
-        Err(_) if is_in_line.load(Ordering::Relaxed) => {
+        Err(_) if is_queued.load(Ordering::Relaxed) => {
             let message =
                 format!("not sent: other requests of this process took all places for {REQUEST_DEADLINE:?}");
             Err(ActError::Unreachable { message })
@@ -30,13 +30,13 @@ pub(crate) async fn within_deadline<T>(
 
 tokio::task_local! {
     /// The request under this deadline waits in a line of this process, and nothing of it was sent.
-    static IN_LINE: Arc<AtomicBool>;
+    static QUEUED: Arc<AtomicBool>;
 }
 
 /// The request of this task begins to wait in a line, or has its place and is about to be sent.
-pub(crate) fn in_line(is_in_line: bool) {
+pub(crate) fn set_queued(is_queued: bool) {
     // A request without a deadline of its own has nobody to tell.
-    let _ = IN_LINE.try_with(|place| place.store(is_in_line, Ordering::Relaxed));
+    let _ = QUEUED.try_with(|queued| queued.store(is_queued, Ordering::Relaxed));
 }
 
 /// Sorts an error of the client. What may have reached the server and was not answered clearly is ambiguous.

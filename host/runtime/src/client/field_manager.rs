@@ -42,4 +42,4 @@ pub const TOKEN_OWNER: &str = "machinist.dev/machine-uid";
 pub const LED_UNTIL: &str = "machinist.dev/led-until";
 
 /// Name of objects that do not exist, asked for to see whether an API server answers.
-pub const NOBODY: &str = "machinist-probe";
+pub const PROBE_NAME: &str = "machinist-probe";

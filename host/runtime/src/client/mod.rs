@@ -6,7 +6,6 @@
 //! | `counting` | counts requests, and limits how many are in flight |
 //! | `pacing` | queues requests where a rate limit is set |
 //! | `errors` | sorts failed requests as far as decisions differ |
-//! | `server_clock` | the clock of the API server, from its answers |
 //! | `field_manager` | names by which API servers know this program, and its annotations |
 
 pub mod clusters;
@@ -14,4 +13,3 @@ pub(crate) mod counting;
 pub(crate) mod errors;
 pub mod field_manager;
 pub(crate) mod pacing;
-pub(crate) mod server_clock;

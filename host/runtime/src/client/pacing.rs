@@ -17,14 +17,14 @@ const LONGEST_WAIT: f64 = 20.0;
 const RETRY_AFTER_SECONDS: u32 = 20;
 
 /// The line of one client. First come, first served.
-pub(crate) struct Line {
+pub(crate) struct RequestQueue {
     began: Instant,
     rate: Rate,
     waiting: AtomicUsize,
     bucket: Mutex<Bucket>,
 }
 
-impl Line {
+impl RequestQueue {
     /// With nobody in it.
     pub(crate) fn new(rate: Rate) -> Self {
         let bucket = Mutex::new(Bucket::new(rate));
@@ -35,9 +35,9 @@ impl Line {
     ///
     /// # Errors
     /// When the line is too long. Nothing was sent.
-    pub(crate) async fn turn(&self) -> Result<(), kube::Error> {
-        let place = Place::take(&self.waiting);
-        let wait = place.before as f64 / self.rate.per_second;
+    pub(crate) async fn wait(&self) -> Result<(), kube::Error> {
+        let position = QueuePosition::take(&self.waiting);
+        let wait = position.ahead as f64 / self.rate.per_second;
         if wait > LONGEST_WAIT {
             return Err(too_long(wait));
         }
@@ -54,18 +54,18 @@ impl Line {
 }
 
 /// A place in the line.
-struct Place<'a> {
-    before: usize,
+struct QueuePosition<'a> {
+    ahead: usize,
     waiting: &'a AtomicUsize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> QueuePosition<'a> {
     fn take(waiting: &'a AtomicUsize) -> Self {
-        Self { before: waiting.fetch_add(1, Ordering::Relaxed), waiting }
+        Self { ahead: waiting.fetch_add(1, Ordering::Relaxed), waiting }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -98,60 +98,60 @@ mod tests {
 
     use super::*;
 
-    fn line(per_second: f64, burst: u32) -> Arc<Line> {
-        Arc::new(Line::new(Rate { per_second, burst }))
+    fn queue(per_second: f64, burst: u32) -> Arc<RequestQueue> {
+        Arc::new(RequestQueue::new(Rate { per_second, burst }))
     }
 
     /// When each of so many requests goes that come at once; none for one that is sent away.
-    async fn turns(line: &Arc<Line>, requests: usize) -> Vec<Option<Duration>> {
+    async fn send_times(queue: &Arc<RequestQueue>, requests: usize) -> Vec<Option<Duration>> {
         let began = Instant::now();
-        let turns = (0..requests).map(|_| {
-            let line = line.clone();
-            async move { line.turn().await.ok().map(|()| began.elapsed()) }
+        let send_times = (0..requests).map(|_| {
+            let queue = queue.clone();
+            async move { queue.wait().await.ok().map(|()| began.elapsed()) }
         });
-        futures::future::join_all(turns).await
+        futures::future::join_all(send_times).await
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_goes_at_once_and_the_rest_one_after_the_other_in_their_order() {
-        let went: Vec<Duration> = turns(&line(20.0, 30), 90).await.into_iter().flatten().collect();
-        assert!(went[29] < Duration::from_millis(2), "{:?}", went[29]);
-        assert!(went.is_sorted());
+        let sent: Vec<Duration> = send_times(&queue(20.0, 30), 90).await.into_iter().flatten().collect();
+        assert!(sent[29] < Duration::from_millis(2), "{:?}", sent[29]);
+        assert!(sent.is_sorted());
         // 60 more at 20 a second; timers tick in milliseconds.
-        let last = went[89].as_secs_f64();
-        assert!(went.len() == 90 && (3.0..3.1).contains(&last), "{last}");
+        let last = sent[89].as_secs_f64();
+        assert!(sent.len() == 90 && (3.0..3.1).contains(&last), "{last}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_would_wait_too_long_is_told_at_once_that_nothing_was_sent_and_when_to_come_again() {
-        let line = line(10.0, 1);
-        let went = turns(&line, 300).await;
-        let sent_away = went.iter().filter(|went| went.is_none()).count();
+    async fn a_request_that_would_wait_too_long_fails_at_once_unsent_and_says_when_to_come_again() {
+        let queue = queue(10.0, 1);
+        let sent = send_times(&queue, 300).await;
+        let refused = sent.iter().filter(|sent| sent.is_none()).count();
         assert_eq!(
-            sent_away,
+            refused,
             300 - 202,
             "one goes at once, and 201 need 20 s and the moment of the first of them"
         );
-        let longest = went.into_iter().flatten().max().unwrap();
+        let longest = sent.into_iter().flatten().max().unwrap();
         assert!(longest < Duration::from_secs(21), "{longest:?}");
 
-        let _all: Vec<_> = (0..202).map(|_| Place::take(&line.waiting)).collect();
-        let told = crate::client::errors::act_error(&line.turn().await.unwrap_err());
+        let _all: Vec<_> = (0..202).map(|_| QueuePosition::take(&queue.waiting)).collect();
+        let error = crate::client::errors::act_error(&queue.wait().await.unwrap_err());
         let twenty = Some(SignedDuration::from_secs(20));
-        assert_eq!(told, machinist_core::driver::write_error::ActError::Throttled { after: twenty });
+        assert_eq!(error, machinist_core::driver::write_error::ActError::Throttled { after: twenty });
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_stops_waiting_takes_nothing_from_the_others() {
-        let line = line(1.0, 1);
-        assert!(line.turn().await.is_ok());
+    async fn a_request_that_stops_waiting_takes_nothing_from_the_others() {
+        let queue = queue(1.0, 1);
+        assert!(queue.wait().await.is_ok());
         for _ in 0..50 {
-            let impatient = tokio::time::timeout(Duration::from_millis(1), line.turn());
-            assert!(impatient.await.is_err());
+            let timed_out = tokio::time::timeout(Duration::from_millis(1), queue.wait());
+            assert!(timed_out.await.is_err());
         }
-        assert_eq!(line.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(queue.waiting.load(Ordering::Relaxed), 0);
         let began = Instant::now();
-        assert!(line.turn().await.is_ok());
+        assert!(queue.wait().await.is_ok());
         assert!(began.elapsed() < Duration::from_millis(1_010), "{:?}", began.elapsed());
     }
 }

@@ -11,73 +11,73 @@ use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 
 use crate::cache::Change;
 
-use super::pressure::LONGEST_HOLD;
+use super::request_limit::LONGEST_PAUSE;
 
 /// Nodes that are remembered. More than are drained at a time; one that is forgotten is looked at when its time comes.
 const NODES_REMEMBERED: usize = 4_000;
 
 /// The budgets of the pods that the last look at each Node has shown.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Arc<Mutex<Shown>>);
+pub(crate) struct BlockedDrains(Arc<Mutex<BlockedState>>);
 
 #[derive(Default)]
-struct Shown {
+struct BlockedState {
     /// The budgets of each pod that has some.
     nodes: BTreeMap<NodeName, BTreeMap<Uid, BTreeSet<ObjectKey>>>,
     /// Until when nobody asks for a pod of the budget.
     until: BTreeMap<ObjectKey, Timestamp>,
 }
 
-impl Held {
-    pub(super) fn keep(&self, node: &NodeName, pods: &[PodFact]) {
+impl BlockedDrains {
+    pub(super) fn record(&self, node: &NodeName, pods: &[PodFact]) {
         let budgets = |pod: &PodFact| pod.budgets.iter().map(|budget| budget.key.clone()).collect();
-        let held = pods.iter().filter(|pod| !pod.budgets.is_empty());
+        let blocked = pods.iter().filter(|pod| !pod.budgets.is_empty());
         let pods: BTreeMap<Uid, BTreeSet<ObjectKey>> =
-            held.map(|pod| (pod.pod.uid.clone(), budgets(pod))).collect();
-        let mut shown = self.shown();
+            blocked.map(|pod| (pod.pod.uid.clone(), budgets(pod))).collect();
+        let mut state = self.state();
         if pods.is_empty() {
-            shown.nodes.remove(node);
+            state.nodes.remove(node);
             return;
         }
-        if shown.nodes.len() >= NODES_REMEMBERED && !shown.nodes.contains_key(node) {
-            shown.nodes.pop_first();
+        if state.nodes.len() >= NODES_REMEMBERED && !state.nodes.contains_key(node) {
+            state.nodes.pop_first();
         }
-        shown.nodes.insert(node.clone(), pods);
+        state.nodes.insert(node.clone(), pods);
     }
 
     /// The API server has refused this pod's eviction and said after which time it may be asked again. It speaks of the budget,
     /// so that this holds for all of the budget's pods, whichever drain they belong to.
     pub(super) fn refused(&self, pod: &PodRef, after: SignedDuration, now: Timestamp) {
-        let mut shown = self.shown();
-        shown.until.retain(|_, until| *until > now);
-        let budgets = shown.nodes.values().find_map(|pods| pods.get(&pod.uid)).cloned().unwrap_or_default();
-        let until = now.checked_add(after.clamp(SignedDuration::ZERO, LONGEST_HOLD)).unwrap_or(now);
+        let mut state = self.state();
+        state.until.retain(|_, until| *until > now);
+        let budgets = state.nodes.values().find_map(|pods| pods.get(&pod.uid)).cloned().unwrap_or_default();
+        let until = now.checked_add(after.clamp(SignedDuration::ZERO, LONGEST_PAUSE)).unwrap_or(now);
         for budget in budgets {
-            let known = shown.until.entry(budget).or_insert(until);
+            let known = state.until.entry(budget).or_insert(until);
             *known = until.max(*known);
         }
     }
 
     /// Until when nobody asks for a pod of this budget. A clock that jumped back does not hold for ever.
     pub(super) fn until(&self, budget: &ObjectKey, now: Timestamp) -> Option<Timestamp> {
-        let until = *self.shown().until.get(budget)?;
-        let longest = now.checked_add(LONGEST_HOLD).unwrap_or(now);
+        let until = *self.state().until.get(budget)?;
+        let longest = now.checked_add(LONGEST_PAUSE).unwrap_or(now);
         Some(until.min(longest)).filter(|until| *until > now)
     }
 
     /// The Nodes whose drain may go on because of this change.
-    pub(crate) fn freed_by(&self, change: &Change<PodDisruptionBudget>) -> Vec<NodeName> {
+    pub(crate) fn unblocked_by(&self, change: &Change<PodDisruptionBudget>) -> Vec<NodeName> {
         if !opens(change.old.as_deref(), change.new.as_deref()) {
             return Vec::new();
         }
-        let shown = self.shown();
-        let is_held = |pods: &BTreeMap<Uid, BTreeSet<ObjectKey>>| {
+        let state = self.state();
+        let is_blocked = |pods: &BTreeMap<Uid, BTreeSet<ObjectKey>>| {
             pods.values().any(|budgets| budgets.contains(&change.key))
         };
-        shown.nodes.iter().filter(|(_, pods)| is_held(pods)).map(|(node, _)| node.clone()).collect()
+        state.nodes.iter().filter(|(_, pods)| is_blocked(pods)).map(|(node, _)| node.clone()).collect()
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn state(&self) -> MutexGuard<'_, BlockedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,23 +116,23 @@ mod tests {
 
     #[test]
     fn a_refusal_speaks_of_all_pods_of_its_budget_for_as_long_as_it_says_within_reason() {
-        let held = Held::default();
+        let blocked = BlockedDrains::default();
         let (pod, key) =
             (PodRef { key: ObjectKey::new("n", "p"), uid: Uid::new("u") }, |name| ObjectKey::new("n", name));
         let pods = BTreeMap::from([(pod.uid.clone(), BTreeSet::from([key("a")]))]);
-        held.shown().nodes.insert(NodeName::new("one"), pods);
-        held.refused(&pod, seconds(10), at(0));
-        held.refused(&pod, seconds(2), at(1));
-        assert_eq!(held.until(&key("a"), at(9)), Some(at(10)));
-        assert_eq!(held.until(&key("a"), at(10)), None);
-        assert_eq!(held.until(&key("b"), at(1)), None);
-        held.refused(&pod, SignedDuration::MAX, at(20));
-        assert_eq!(held.until(&key("a"), at(20)), Some(at(80)));
+        blocked.state().nodes.insert(NodeName::new("one"), pods);
+        blocked.refused(&pod, seconds(10), at(0));
+        blocked.refused(&pod, seconds(2), at(1));
+        assert_eq!(blocked.until(&key("a"), at(9)), Some(at(10)));
+        assert_eq!(blocked.until(&key("a"), at(10)), None);
+        assert_eq!(blocked.until(&key("b"), at(1)), None);
+        blocked.refused(&pod, SignedDuration::MAX, at(20));
+        assert_eq!(blocked.until(&key("a"), at(20)), Some(at(80)));
         // A clock that jumped back does not hold for ever.
-        assert_eq!(held.until(&key("a"), at(-1_000)), Some(at(-940)));
+        assert_eq!(blocked.until(&key("a"), at(-1_000)), Some(at(-940)));
         let other = PodRef { uid: Uid::new("unknown"), ..pod };
-        held.refused(&other, seconds(10), at(100));
-        assert!(held.shown().until.is_empty(), "what is over is forgotten");
+        blocked.refused(&other, seconds(10), at(100));
+        assert!(blocked.state().until.is_empty(), "what is over is forgotten");
     }
 
     fn budget(generation: i64, observed: i64, allowed: i32) -> PodDisruptionBudget {

@@ -11,49 +11,49 @@ use machinist_core::value::id::ObjectKey;
 
 use crate::cache::Change;
 
+use super::caches::DrainCaches;
 use super::raw::RawMeta;
-use super::sources::Sources;
 
 /// A namespace, and one label that a budget asks for there.
-type Place = (String, Option<(String, String)>);
+type IndexKey = (String, Option<(String, String)>);
 
 /// Budgets by the first label that they ask for; those that ask for none by their namespace alone. A cluster has a budget for each
 /// application, and a drain asks for each pod which ones are its own.
 #[derive(Clone, Default)]
-pub(crate) struct Places(Arc<RwLock<BTreeMap<Place, BTreeSet<ObjectKey>>>>);
+pub(crate) struct BudgetIndex(Arc<RwLock<BTreeMap<IndexKey, BTreeSet<ObjectKey>>>>);
 
-impl Places {
+impl BudgetIndex {
     /// To be told of each change after the store has it.
     pub(crate) fn change(&self, change: &Change<PodDisruptionBudget>) {
-        let place = |budget: &PodDisruptionBudget| place(&change.key, budget);
-        let (old, new) = (change.old.as_deref().map(place), change.new.as_deref().map(place));
+        let index_key = |budget: &PodDisruptionBudget| index_key(&change.key, budget);
+        let (old, new) = (change.old.as_deref().map(index_key), change.new.as_deref().map(index_key));
         if old == new {
             return;
         }
-        let mut places = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(old) = old
-            && let Some(keys) = places.get_mut(&old)
+            && let Some(keys) = index.get_mut(&old)
         {
             keys.remove(&change.key);
             if keys.is_empty() {
-                places.remove(&old);
+                index.remove(&old);
             }
         }
         if let Some(new) = new {
-            places.entry(new).or_default().insert(change.key.clone());
+            index.entry(new).or_default().insert(change.key.clone());
         }
     }
 
     /// By name. Each of them may still turn out not to select the pod.
-    fn near(&self, pod: &RawMeta) -> BTreeSet<ObjectKey> {
-        let places = self.0.read().unwrap_or_else(PoisonError::into_inner);
+    fn candidates(&self, pod: &RawMeta) -> BTreeSet<ObjectKey> {
+        let index = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let labels = pod.labels.iter().flatten().map(|(name, value)| Some((name.clone(), value.clone())));
-        let asked = labels.chain([None]).filter_map(|label| places.get(&(pod.namespace.clone(), label)));
+        let asked = labels.chain([None]).filter_map(|label| index.get(&(pod.namespace.clone(), label)));
         asked.flatten().cloned().collect()
     }
 }
 
-fn place(key: &ObjectKey, budget: &PodDisruptionBudget) -> Place {
+fn index_key(key: &ObjectKey, budget: &PodDisruptionBudget) -> IndexKey {
     let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     let labels = selector.and_then(|selector| selector.match_labels.as_ref());
     let first = labels.and_then(BTreeMap::first_key_value);
@@ -61,13 +61,14 @@ fn place(key: &ObjectKey, budget: &PodDisruptionBudget) -> Place {
 }
 
 /// By name. Where budgets are not listed yet, none: the API server knows them all the same.
-pub(super) fn of(sources: &Sources, pod: &RawMeta, now: Timestamp) -> Vec<BudgetFact> {
-    let near = sources.budget_places.near(pod).into_iter();
-    near.filter_map(|key| {
-        let budget = sources.budgets.get(&key).filter(|budget| selects(budget, pod))?;
-        Some(BudgetFact { held_until: sources.held.until(&key, now), ..fact(&key, &budget) })
-    })
-    .collect()
+pub(super) fn of(caches: &DrainCaches, pod: &RawMeta, now: Timestamp) -> Vec<BudgetFact> {
+    let candidates = caches.budget_index.candidates(pod).into_iter();
+    candidates
+        .filter_map(|key| {
+            let budget = caches.budgets.get(&key).filter(|budget| selects(budget, pod))?;
+            Some(BudgetFact { held_until: caches.blocked.until(&key, now), ..fact(&key, &budget) })
+        })
+        .collect()
 }
 
 /// A budget without a selector selects nothing, and one with an empty selector all pods of its namespace.
@@ -120,16 +121,16 @@ mod tests {
     }
 
     /// Names of the budgets near a pod with labels `app: a` and `tier: b` in namespace `one`.
-    fn near(places: &Places) -> Vec<String> {
+    fn candidates(index: &BudgetIndex) -> Vec<String> {
         let pod =
             json!({ "name": "p", "namespace": "one", "uid": "u", "labels": { "app": "a", "tier": "b" } });
         let pod: RawMeta = serde_json::from_value(pod).unwrap();
-        places.near(&pod).into_iter().map(|key| key.name.to_string()).collect()
+        index.candidates(&pod).into_iter().map(|key| key.name.to_string()).collect()
     }
 
     #[test]
     fn a_pod_is_held_against_the_budgets_of_its_labels_and_those_that_ask_for_none() {
-        let places = Places::default();
+        let index = BudgetIndex::default();
         for (key, selector) in [
             ("one/its", json!({ "matchLabels": { "app": "a" } })),
             ("one/of-another-app", json!({ "matchLabels": { "app": "b" } })),
@@ -137,20 +138,20 @@ mod tests {
             ("one/by-expression", json!({ "matchExpressions": [{ "key": "app", "operator": "Exists" }] })),
             ("two/elsewhere", json!({ "matchLabels": { "app": "a" } })),
         ] {
-            places.change(&change(key, None, Some(&selector)));
+            index.change(&change(key, None, Some(&selector)));
         }
-        assert_eq!(near(&places), ["all", "by-expression", "its"]);
+        assert_eq!(candidates(&index), ["all", "by-expression", "its"]);
     }
 
     #[test]
     fn a_budget_that_changes_or_goes_is_found_where_it_is() {
-        let places = Places::default();
+        let index = BudgetIndex::default();
         let [a, b] = ["a", "b"].map(|app| json!({ "matchLabels": { "app": app } }));
-        places.change(&change("one/x", None, Some(&b)));
-        assert!(near(&places).is_empty());
-        places.change(&change("one/x", Some(&b), Some(&a)));
-        assert_eq!(near(&places), ["x"]);
-        places.change(&change("one/x", Some(&a), None));
-        assert!(near(&places).is_empty() && places.0.read().unwrap().is_empty());
+        index.change(&change("one/x", None, Some(&b)));
+        assert!(candidates(&index).is_empty());
+        index.change(&change("one/x", Some(&b), Some(&a)));
+        assert_eq!(candidates(&index), ["x"]);
+        index.change(&change("one/x", Some(&a), None));
+        assert!(candidates(&index).is_empty() && index.0.read().unwrap().is_empty());
     }
 }

@@ -72,9 +72,11 @@ fn refusal(pod: &PodRef, status: Status, headers: &HeaderMap) -> Result<(), Evic
     let header = headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let after = header.filter(|seconds| *seconds > 0).map(SignedDuration::from_secs);
     match act_error(&kube::Error::Api(Box::new(status))) {
-        ActError::Throttled { after: told } if is_budget => Err(EvictError::Budget { after: after.or(told) }),
-        ActError::Throttled { after: told } => {
-            Err(EvictError::Failed(ActError::Throttled { after: after.or(told) }))
+        ActError::Throttled { after: from_body } if is_budget => {
+            Err(EvictError::Budget { after: after.or(from_body) })
+        }
+        ActError::Throttled { after: from_body } => {
+            Err(EvictError::Failed(ActError::Throttled { after: after.or(from_body) }))
         }
         error => Err(EvictError::Failed(error)),
     }

@@ -7,14 +7,12 @@ use machinist_api::{Machine, names};
 use machinist_core::drain::{AttachmentFact, Facts, Memory, NodeState, VolumeName};
 use machinist_core::value::id::{Name, NodeName, Uid};
 
-use crate::tenant::world::World;
-
-use super::sources::{Sources, volume_of};
+use super::caches::{DrainCaches, volume_of};
 
 /// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone. `memory` is
 /// what an earlier pass stored.
 pub(crate) fn facts(
-    world: &World,
+    caches: Option<&DrainCaches>,
     name: Option<&NodeName>,
     node: Option<&Node>,
     memory: Memory,
@@ -24,10 +22,9 @@ pub(crate) fn facts(
         None => NodeState::Gone,
         Some(node) => NodeState::Present { attached: attached(node).map(str::to_owned).collect() },
     };
-    let sources = world.drains.as_ref().zip(name);
-    let attachments = sources.and_then(|(sources, name)| attachments(sources, name, &memory));
-    let missed = world.drains.as_ref().filter(|sources| !sources.attachments.is_synced());
-    let unlisted_since = missed.map(|sources| sources.attachments.missed_since(now));
+    let attachments = caches.zip(name).and_then(|(caches, name)| attachments(caches, name, &memory));
+    let missed = caches.filter(|caches| !caches.attachments.is_synced());
+    let unlisted_since = missed.map(|caches| caches.attachments.missed_since(now));
     Facts { node: state, attachments, unlisted_since, memory }
 }
 
@@ -36,13 +33,13 @@ fn attached(node: &Node) -> impl Iterator<Item = &str> {
     status.flat_map(|status| status.volumes_attached.iter().flatten()).map(|volume| volume.name.as_str())
 }
 
-fn attachments(sources: &Sources, node: &NodeName, memory: &Memory) -> Option<Vec<AttachmentFact>> {
-    if !sources.attachments.is_synced() {
+fn attachments(caches: &DrainCaches, node: &NodeName, memory: &Memory) -> Option<Vec<AttachmentFact>> {
+    if !caches.attachments.is_synced() {
         return None;
     }
-    let here = sources.attachments.of_node(node.as_str());
+    let here = caches.attachments.of_node(node.as_str());
     let awaited = memory.volumes.iter();
-    let others = awaited.flat_map(|awaited| sources.attachments.of_volume(awaited.volume.as_str()));
+    let others = awaited.flat_map(|awaited| caches.attachments.of_volume(awaited.volume.as_str()));
     let mut facts: Vec<AttachmentFact> =
         here.into_iter().chain(others).map(|attachment| fact(&attachment, node)).collect();
     facts.sort();

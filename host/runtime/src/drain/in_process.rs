@@ -8,14 +8,14 @@ use machinist_core::value::id::ObjectKey;
 
 /// By Machine. A restart loses it, which costs a wait and no safety.
 #[derive(Default)]
-pub(super) struct Unkept(Mutex<BTreeMap<ObjectKey, Memory>>);
+pub(super) struct InProcessMemory(Mutex<BTreeMap<ObjectKey, Memory>>);
 
-impl Unkept {
-    pub(super) fn of(&self, machine: &ObjectKey) -> Memory {
+impl InProcessMemory {
+    pub(super) fn get(&self, machine: &ObjectKey) -> Memory {
         self.all().get(machine).cloned().unwrap_or_default()
     }
 
-    pub(super) fn keep(&self, machine: &ObjectKey, memory: &Memory) {
+    pub(super) fn store(&self, machine: &ObjectKey, memory: &Memory) {
         if memory.volumes.is_empty() {
             self.all().remove(machine);
         } else {

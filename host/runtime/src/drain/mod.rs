@@ -5,28 +5,28 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `look` | lists the pods of a Node |
+//! | `list_pods` | lists the pods of a Node |
 //! | `raw` | decodes only the needed fields of a pod |
-//! | `volumes` | finds the volumes behind the claims of a pod |
+//! | `volumes` | finds the volumes behind the PersistentVolumeClaims of a pod |
 //! | `budgets` | finds the budgets that select a pod |
 //! | `evict` | sends one eviction |
 //! | `facts` | facts that need no IO |
-//! | `sources` | budgets, attachments and volumes that all drains of a tenant share |
-//! | `turn` | the turn of a drain, while its pass evicts |
-//! | `pressure` | limits what all drains together ask of an API server |
-//! | `blocked` | which drains wait for which budget |
+//! | `caches` | budgets, attachments and volumes that all drains of a tenant share |
+//! | `drain_slots` | limits how many drains evict at once; the others are queued |
+//! | `request_limit` | limits the requests of all drains together |
+//! | `blocked` | which drains a budget blocks |
 //! | `in_process` | remembers volumes where CRDs drop `status.machinist` |
 
 mod blocked;
 mod budgets;
+mod caches;
+mod drain_slots;
 mod evict;
 mod facts;
 mod in_process;
-mod look;
-mod pressure;
+mod list_pods;
 mod raw;
-mod sources;
-mod turn;
+mod request_limit;
 mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -41,24 +41,25 @@ use serde::de::DeserializeOwned;
 use tracing::info;
 
 use crate::client::errors::within_deadline;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
+use crate::context::Context;
+use crate::ports::Drivers;
 
+pub(crate) use caches::{DrainCaches, DrainCachesFeed, trim_attachment, trim_budget};
+pub(crate) use drain_slots::DrainSlot;
 pub(crate) use facts::{concerns, facts, volumes_differ};
-pub(crate) use sources::{Sources, SourcesFeed, trim_attachment, trim_budget};
-pub(crate) use turn::Turn;
 
 /// Whose drain it is.
 pub(crate) struct Drainer<'a> {
     pub(crate) machine: &'a ObjectKey,
     pub(crate) volumes: VolumeDriver<'a>,
     /// It is its turn.
-    pub(crate) has_turn: bool,
+    pub(crate) has_slot: bool,
 }
 
 /// The driver that knows what the cloud calls a volume.
 pub(crate) struct VolumeDriver<'a> {
-    /// Of the Machine's class.
+    pub(crate) drivers: &'a dyn Drivers,
+    /// The provider in the Machine's class.
     pub(crate) provider: &'a ProviderName,
     /// The version that the class asks for.
     pub(crate) pin: Option<DriverDigest>,
@@ -71,36 +72,35 @@ pub(crate) struct VolumeDriver<'a> {
 ///
 /// Promises: at most one request deadline for each effect and the wait for room before it, which those who have a turn share.
 pub(crate) async fn perform(
-    world: &World,
     context: &Context,
+    caches: Option<&DrainCaches>,
     drainer: &Drainer<'_>,
     effect: &Effect,
-) -> (Outcome, Option<Turn>) {
-    let (Some(client), Some(sources)) = (&context.target, &world.drains) else {
+) -> (Outcome, Option<DrainSlot>) {
+    let (Some(client), Some(caches)) = (&context.target, caches) else {
         return (effect.failed(ActError::Forbidden { reason: "there is no target cluster" }), None);
     };
-    let turn = match effect {
-        Effect::LookAtPods { read: Read::Cached | Read::Latest, .. } if !drainer.has_turn => {
-            let Some(turn) = sources.line.turn(drainer.machine) else {
+    let slot = match effect {
+        Effect::LookAtPods { read: Read::Cached | Read::Latest, .. } if !drainer.has_slot => {
+            let Some(slot) = caches.queue.take_slot(drainer.machine) else {
                 return (effect.failed(ActError::Throttled { after: None }), None);
             };
-            Some(turn)
+            Some(slot)
         }
         Effect::LookAtPods { .. }
         | Effect::Evict(_)
         | Effect::DeletePod(_)
         | Effect::DeleteAttachment { .. } => None,
     };
-    let Some(_room) = sources.pressure.room().await else {
-        return (effect.failed(ActError::Throttled { after: None }), turn);
+    let Some(_permit) = caches.request_limit.acquire().await else {
+        return (effect.failed(ActError::Throttled { after: None }), slot);
     };
-    (asked(world, context, (client, sources), drainer, effect).await, turn)
+    (perform_effect(context, (client, caches), drainer, effect).await, slot)
 }
 
-async fn asked(
-    world: &World,
+async fn perform_effect(
     context: &Context,
-    (client, sources): (&Client, &Sources),
+    (client, caches): (&Client, &DrainCaches),
     drainer: &Drainer<'_>,
     effect: &Effect,
 ) -> Outcome {
@@ -108,18 +108,20 @@ async fn asked(
     match effect {
         Effect::LookAtPods { node, read } => {
             let now = context.clock.now();
-            Outcome::Pods(look::look(world, sources, client, driver, (node, *read), now).await)
+            Outcome::Pods(list_pods::list_pods(caches, client, driver, (node, *read), now).await)
         }
         Effect::Evict(pod) => {
             let now = context.clock.now();
-            let result = match sources.pressure.held(now) {
+            let result = match caches.request_limit.paused_for(now) {
                 Some(left) => Err(EvictError::Failed(ActError::Throttled { after: Some(left) })),
                 None => evict::evict(client, pod).await,
             };
             match &result {
                 Ok(()) => info!(pod = %pod, "pod evicted"),
-                Err(EvictError::Failed(ActError::Throttled { after })) => sources.pressure.hold(now, *after),
-                Err(EvictError::Budget { after: Some(after) }) => sources.held.refused(pod, *after, now),
+                Err(EvictError::Failed(ActError::Throttled { after })) => {
+                    caches.request_limit.pause(now, *after)
+                }
+                Err(EvictError::Budget { after: Some(after) }) => caches.blocked.refused(pod, *after, now),
                 Err(
                     EvictError::Budget { after: None } | EvictError::NamespaceEnding | EvictError::Failed(_),
                 ) => {}

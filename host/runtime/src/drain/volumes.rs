@@ -12,34 +12,33 @@ use machinist_core::value::id::{Name, NodeName};
 use tracing::debug;
 
 use crate::client::errors::within_deadline;
-use crate::tenant::world::World;
 
 use super::VolumeDriver;
+use super::caches::DrainCaches;
 use super::raw::RawPod;
-use super::sources::Sources;
 
 /// Claims looked up at the same time for one Node.
-const LOOKUPS_AT_A_TIME: usize = 8;
+const CONCURRENT_LOOKUPS: usize = 8;
 
 /// Nodes whose volumes are remembered. More than are drained at a time; what a drain that broke off has left goes first.
 const NODES_REMEMBERED: usize = 4_000;
 
 /// A pod, by uid, and a claim of it: what is behind that stays the same for as long as the pod lives.
-type Use = (String, String);
+type PodClaim = (String, String);
 
 /// What is known of the volumes on Nodes that are drained.
 #[derive(Default)]
-pub(super) struct VolumeMemo {
-    nodes: Mutex<BTreeMap<NodeName, BTreeMap<Use, ClaimFact>>>,
+pub(super) struct VolumeCache {
+    nodes: Mutex<BTreeMap<NodeName, BTreeMap<PodClaim, ClaimFact>>>,
 }
 
-impl VolumeMemo {
-    fn of(&self, node: &NodeName) -> BTreeMap<Use, ClaimFact> {
+impl VolumeCache {
+    fn of(&self, node: &NodeName) -> BTreeMap<PodClaim, ClaimFact> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned().unwrap_or_default()
     }
 
     /// Only pods that are still there are worth remembering.
-    fn keep(&self, node: &NodeName, known: BTreeMap<Use, ClaimFact>) {
+    fn keep(&self, node: &NodeName, known: BTreeMap<PodClaim, ClaimFact>) {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             nodes.remove(node);
@@ -54,27 +53,21 @@ impl VolumeMemo {
 
 /// One look's questions about volumes.
 pub(super) struct Volumes<'a> {
-    world: &'a World,
-    sources: &'a Sources,
+    caches: &'a DrainCaches,
     client: &'a Client,
     driver: &'a VolumeDriver<'a>,
 }
 
 /// A claim and what is behind it.
-struct Found {
-    claim: Use,
+struct BoundClaim {
+    claim: PodClaim,
     volume: Option<VolumeName>,
     source: Option<PersistentVolume>,
 }
 
 impl<'a> Volumes<'a> {
-    pub(super) fn new(
-        world: &'a World,
-        sources: &'a Sources,
-        client: &'a Client,
-        driver: &'a VolumeDriver<'a>,
-    ) -> Self {
-        Self { world, sources, client, driver }
+    pub(super) fn new(caches: &'a DrainCaches, client: &'a Client, driver: &'a VolumeDriver<'a>) -> Self {
+        Self { caches, client, driver }
     }
 
     /// The claims of each pod, by the pod's uid.
@@ -86,8 +79,8 @@ impl<'a> Volumes<'a> {
         node: &NodeName,
         pods: &[RawPod],
     ) -> Result<BTreeMap<String, Vec<ClaimFact>>, ActError> {
-        let mut known = self.sources.volumes.of(node);
-        let uses: BTreeMap<Use, &str> = pods
+        let mut known = self.caches.volumes.of(node);
+        let uses: BTreeMap<PodClaim, &str> = pods
             .iter()
             .flat_map(|pod| {
                 let of_pod = |claim| ((pod.metadata.uid.clone(), claim), pod.metadata.namespace.as_str());
@@ -95,26 +88,26 @@ impl<'a> Volumes<'a> {
             })
             .collect();
         known.retain(|claim, _| uses.contains_key(claim));
-        let unknown: Vec<(Use, String)> = uses
+        let unknown: Vec<(PodClaim, String)> = uses
             .iter()
             .filter(|(claim, _)| !known.contains_key(*claim))
             .map(|(claim, namespace)| (claim.clone(), (*namespace).to_owned()))
             .collect();
-        let found: Vec<Found> = stream::iter(unknown)
+        let found: Vec<BoundClaim> = stream::iter(unknown)
             .map(|(claim, namespace)| self.find(claim, namespace))
-            .buffered(LOOKUPS_AT_A_TIME)
+            .buffered(CONCURRENT_LOOKUPS)
             .try_collect()
             .await?;
-        let (named, is_sure) = self.name(found).await;
+        let (named, is_complete) = self.name(found).await;
         let mut all = known.clone();
         for (claim, fact) in named {
-            let is_settled = fact.volume.is_some() && (is_sure || !fact.ids.is_empty());
-            if is_settled {
+            let is_final = fact.volume.is_some() && (is_complete || !fact.ids.is_empty());
+            if is_final {
                 known.insert(claim.clone(), fact.clone());
             }
             all.insert(claim, fact);
         }
-        self.sources.volumes.keep(node, known);
+        self.caches.volumes.keep(node, known);
         let mut of_pods: BTreeMap<String, Vec<ClaimFact>> = BTreeMap::new();
         for ((uid, _), fact) in all {
             of_pods.entry(uid).or_default().push(fact);
@@ -123,25 +116,25 @@ impl<'a> Volumes<'a> {
     }
 
     /// What is not there, or not bound, has no volume. That may change.
-    async fn find(&self, claim: Use, namespace: String) -> Result<Found, ActError> {
+    async fn find(&self, claim: PodClaim, namespace: String) -> Result<BoundClaim, ActError> {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), &namespace);
         let object = within_deadline(claims.get_opt(&claim.1)).await?;
         let bound = object.and_then(|object| object.spec?.volume_name).filter(|name| !name.is_empty());
-        let Some(name) = bound else { return Ok(Found { claim, volume: None, source: None }) };
+        let Some(name) = bound else { return Ok(BoundClaim { claim, volume: None, source: None }) };
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let source = within_deadline(volumes.get_opt(&name)).await?;
-        Ok(Found { claim, volume: Some(VolumeName::new(name)), source })
+        Ok(BoundClaim { claim, volume: Some(VolumeName::new(name)), source })
     }
 
     /// Asks the driver what its cloud calls the volumes. True when it has answered: what it does not know then is not its.
     ///
     /// A driver that cannot be asked is no reason not to drain: the handle that a volume's spec tells is known anyway.
-    async fn name(&self, found: Vec<Found>) -> (Vec<(Use, ClaimFact)>, bool) {
+    async fn name(&self, found: Vec<BoundClaim>) -> (Vec<(PodClaim, ClaimFact)>, bool) {
         let specs: Vec<String> = found
             .iter()
             .filter_map(|found| serde_json::to_string(found.source.as_ref()?.spec.as_ref()?).ok())
             .collect();
-        let (ids, is_sure) = self.ask(specs).await;
+        let (ids, is_complete) = self.ask(specs).await;
         let mut ids = ids.into_iter();
         let named = found
             .into_iter()
@@ -157,19 +150,19 @@ impl<'a> Volumes<'a> {
                 (found.claim, ClaimFact { claim, volume: found.volume, ids: names })
             })
             .collect();
-        (named, is_sure)
+        (named, is_complete)
     }
 
     async fn ask(&self, specs: Vec<String>) -> (Vec<Option<String>>, bool) {
         let (provider, pin) = (self.driver.provider, self.driver.pin);
-        let can_tell = match self.world.drivers.facts(provider, pin) {
+        let can_tell = match self.driver.drivers.facts(provider, pin) {
             Ok(facts) => facts.capabilities.volume_ids,
             Err(_) => return (Vec::new(), false),
         };
         if !can_tell || specs.is_empty() {
             return (Vec::new(), true);
         }
-        match self.world.drivers.get_volume_ids(provider.clone(), pin, specs).await {
+        match self.driver.drivers.get_volume_ids(provider.clone(), pin, specs).await {
             Ok(ids) => (ids, true),
             Err(error) => {
                 debug!(provider = %provider, error = %error, "the driver does not name volumes");

@@ -16,7 +16,7 @@ pub(crate) struct Capacity(Arc<Mutex<Exhausted>>);
 
 impl Capacity {
     /// What came of asking for a VM of a class. `is_there` says which classes are.
-    pub(crate) fn heard(
+    pub(crate) fn observe(
         &self,
         class: &str,
         answer: &Result<Creation, CallError>,
@@ -125,10 +125,10 @@ mod tests {
     fn only_a_cloud_without_capacity_is_remembered() {
         let capacity = Capacity::default();
         for code in [Code::Internal, Code::DeadlineExceeded, Code::Unavailable] {
-            capacity.heard("small", &refused(code), |_| true, at(0));
+            capacity.observe("small", &refused(code), |_| true, at(0));
         }
         assert_eq!(capacity.known(), Exhausted::default());
-        capacity.heard("small", &refused(Code::ResourceExhausted), |_| true, at(0));
+        capacity.observe("small", &refused(Code::ResourceExhausted), |_| true, at(0));
         assert_ne!(capacity.known(), Exhausted::default());
     }
 }

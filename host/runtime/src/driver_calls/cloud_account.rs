@@ -3,7 +3,7 @@
 use machinist_api::MachineClass;
 use machinist_core::value::id::{ObjectKey, ProviderName};
 
-use crate::tenant::world::secret_keys;
+use crate::cache::fields::secret_keys;
 
 /// The driver, and the Secrets that its credentials come from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

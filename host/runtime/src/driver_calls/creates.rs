@@ -15,8 +15,8 @@ use machinist_core::value::id::Uid;
 use tokio::time::Instant;
 
 use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY};
-use crate::tenant::clock::Clock;
-use crate::tenant::context::Hold;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
 
 /// The creates of this process, by the uid of their Machine. The last one of each that did not end with a stored VM.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Creates {
         &self,
         machine: &Machine,
         uid: &Uid,
-        hold: &Hold,
+        gate_state: &GateState,
         now: Timestamp,
     ) -> Option<CreateIntent> {
         let annotations = machine.metadata.annotations.as_ref()?;
@@ -72,8 +72,8 @@ impl Creates {
             }
             None if is_own => IntendedCall::NotMade,
             None => IntendedCall::OfPredecessor(CallEnd {
-                at: hold.watched_since.unwrap_or(now),
-                age: hold.leads_from.map_or(SignedDuration::ZERO, age),
+                at: gate_state.watched_since.unwrap_or(now),
+                age: gate_state.leads_from.map_or(SignedDuration::ZERO, age),
             }),
         };
         Some(CreateIntent { begun, call })

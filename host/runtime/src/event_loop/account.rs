@@ -11,7 +11,7 @@ use super::{Engine, Key};
 impl Engine {
     fn account(&self, key: &Key) -> Option<CloudAccount> {
         let Key::Machine(machine) = key else { return None };
-        let class = self.world.class_of(&*self.world.machines.get(machine)?)?;
+        let class = self.tenant.class_of(&*self.tenant.machines.get(machine)?)?;
         Some(CloudAccount::of(&class))
     }
 

@@ -7,9 +7,10 @@ use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
 use machinist_core::value::same_vm::vm_name;
 
 use crate::cache::Change;
-use crate::machine::{self, SharedNodes};
-use crate::objects::finalizers::Users;
-use crate::tenant::world::secret_keys;
+use crate::cache::fields;
+use crate::cache::fields::secret_keys;
+use crate::controllers::classes::finalizers::Users;
+use crate::controllers::machine::SharedNodes;
 
 use super::{Key, Kind};
 
@@ -30,7 +31,7 @@ pub(super) struct Index {
 impl Index {
     /// A Machine changed from `old` to `new`.
     pub(super) fn machine(&mut self, key: &ObjectKey, old: Option<&Machine>, new: Option<&Machine>) {
-        let (from, to) = (old.and_then(machine::node_name_of), new.and_then(machine::node_name_of));
+        let (from, to) = (old.and_then(fields::node_name_of), new.and_then(fields::node_name_of));
         move_entry(&mut self.by_node, key, from.clone(), to.clone());
         for node in [from, to].into_iter().flatten() {
             let is_shared = self.by_node.get(&node).is_some_and(|machines| machines.len() > 1);

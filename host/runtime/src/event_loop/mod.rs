@@ -1,32 +1,26 @@
-//! The event loop: changes wake keys, keys are reconciled, and each pass says when the next one follows.
+//! The event loop: changes requeue keys, keys are reconciled, and each reconcile returns when the next one follows.
 //!
-//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one at a
+//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Reconciles run beside it, one at a
 //! time for each key.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `key` | the keys that are reconciled, and the kinds that are watched |
-//! | `message` | messages to the loop, and the report of a pass |
-//! | `wake` | which keys a change wakes, and with which priority |
-//! | `owners` | wakes sets and deployments |
+//! | `changes` | which keys a change requeues, and with which priority |
+//! | `owners` | requeues sets and deployments |
 //! | `index`, `relations` | which objects depend on which |
-//! | `own_writes` | recognises the events of a pass's own writes |
+//! | `own_writes` | recognises the events of a reconcile's own writes |
 //! | `account` | retries of Machines that share a cloud account |
-//! | `places` | limits the passes that run; a pass that waits for a driver holds no place |
-//! | `thaw` | wakes keys when the gate freezes or opens |
-//! | `insight` | answers questions about one key |
+//! | `thaw` | requeues keys when the gate freezes or opens |
+//! | `queries` | answers questions about one key |
 
 mod account;
+mod changes;
 mod index;
-mod insight;
-mod key;
-mod message;
 mod own_writes;
 mod owners;
-pub(crate) mod places;
+mod queries;
 pub(crate) mod relations;
 mod thaw;
-mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,23 +37,22 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
 
+use crate::context::Context;
+use crate::context::key::{Key, Kind};
+use crate::controllers::classes::class_check;
+use crate::controllers::classes::finalizers;
+use crate::controllers::machine::RetryFacts;
+use crate::controllers::state::TenantState;
+use crate::controllers::{machine, machine_deployment, machine_set};
 use crate::driver_calls::cloud_account::CloudAccount;
-use crate::driver_calls::insight::{Ask, Said};
-use crate::event_loop::places::{Place, Places};
-use crate::events::Events;
-use crate::machine::Past;
+use crate::driver_calls::slots::{ReconcileSlot, ReconcileSlots};
+use crate::events::EventRecorder;
+use crate::machine_query::{MachineQuery, ReadyCondition};
+use crate::message::{AccountSignal, Message, Report};
 use crate::metrics::{Metrics, Milestone};
-use crate::objects::finalizers as hold;
-use crate::safety::class_check;
-use crate::tenant::context::Context;
-use crate::tenant::world::World;
-use crate::{machine, machine_deployment, machine_set};
 
 /// Pauses up to this one, after a create in doubt, are looks for the VM that it may have made.
-const LOOKS_ARE_CLOSER: SignedDuration = SignedDuration::from_secs(15);
-
-pub(crate) use key::{Key, Kind};
-pub(crate) use message::{Heard, Message, Report};
+const LONGEST_PROBE_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 use index::Index;
 use own_writes::OwnWrites;
@@ -67,22 +60,22 @@ use owners::Owners;
 
 /// How a tenant has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ShutdownResult {
     /// All that it has asked of the API servers was answered.
-    Settled,
+    Complete,
     /// Requests may still arrive: whoever leads next must not do so before they cannot.
-    Unsettled,
+    RequestsPending,
 }
 
 /// The loop of one tenant.
 pub(crate) struct Engine {
-    world: World,
+    tenant: TenantState,
     context: Arc<Context>,
-    events: Events,
+    events: EventRecorder,
     metrics: Arc<Metrics>,
     inbox: mpsc::UnboundedReceiver<Message>,
     /// From those who ask about Machines: few may wait.
-    questions: mpsc::Receiver<Ask>,
+    queries: mpsc::Receiver<MachineQuery>,
     /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
     listed: BTreeSet<Kind>,
     /// Which policies there are is known. Before that a Machine could be failed that a policy holds.
@@ -99,8 +92,8 @@ pub(crate) struct Engine {
     /// Sets and deployments whose changes are being gathered.
     gathered: BTreeSet<Key>,
     /// For passes that do not wait for a driver.
-    places: Places,
-    passes: JoinSet<Report>,
+    slots: ReconcileSlots,
+    reconciles: JoinSet<Report>,
     running: BTreeMap<tokio::task::Id, Running>,
     /// Passes begun, which numbers them.
     begun: u64,
@@ -109,7 +102,7 @@ pub(crate) struct Engine {
     /// Machines whose drain was timed, so that it counts once.
     drained: BTreeSet<Key>,
     /// The conclusion of the last pass over each Machine, for those who ask.
-    said: BTreeMap<ObjectKey, Said>,
+    ready: BTreeMap<ObjectKey, ReadyCondition>,
 }
 
 /// A pass that runs.
@@ -123,21 +116,21 @@ struct Running {
 impl Engine {
     /// A loop that does nothing before `run`.
     pub(crate) fn new(
-        world: World,
+        tenant: TenantState,
         context: Arc<Context>,
-        events: Events,
+        events: EventRecorder,
         metrics: Arc<Metrics>,
         inbox: mpsc::UnboundedReceiver<Message>,
-        questions: mpsc::Receiver<Ask>,
+        queries: mpsc::Receiver<MachineQuery>,
     ) -> Self {
-        let places = Places::new(world.settings.passes_in_flight);
+        let slots = ReconcileSlots::new(tenant.settings.concurrent_reconciles);
         Self {
-            world,
+            tenant,
             context,
             events,
             metrics,
             inbox,
-            questions,
+            queries,
             listed: BTreeSet::new(),
             knows_plugins: false,
             queue: Queue::new(),
@@ -149,13 +142,13 @@ impl Engine {
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
             gathered: BTreeSet::new(),
-            places,
-            passes: JoinSet::new(),
+            slots,
+            reconciles: JoinSet::new(),
             running: BTreeMap::new(),
             begun: 0,
             counted: None,
             drained: BTreeSet::new(),
-            said: BTreeMap::new(),
+            ready: BTreeMap::new(),
         }
     }
 
@@ -166,58 +159,58 @@ impl Engine {
         mut leads: watch::Receiver<bool>,
         stop: CancellationToken,
         grace: SignedDuration,
-    ) -> Ended {
-        let mut told_synced = false;
-        let mut hold = self.context.hold.clone();
-        let mut shown = *hold.borrow_and_update();
+    ) -> ShutdownResult {
+        let mut logged_start = false;
+        let mut gate_state = self.context.gate_state.clone();
+        let mut current = *gate_state.borrow_and_update();
         loop {
-            let may_work = *leads.borrow_and_update() && self.is_listed() && shown.is_known;
-            if may_work && !told_synced {
-                told_synced = true;
-                info!(machines = self.world.machines.len(), "caches are complete, controllers start");
+            let may_work = *leads.borrow_and_update() && self.is_listed() && current.is_known;
+            if may_work && !logged_start {
+                logged_start = true;
+                info!(machines = self.tenant.machines.len(), "caches are complete, controllers start");
             }
             if may_work {
-                self.start_passes();
+                self.start_reconciles();
             }
             self.show_backlog();
             let clock = self.context.clock.clone();
             let next_due = may_work.then(|| self.next_due()).flatten().map(|due| clock.instant(due));
-            let is_full = self.places.are_taken();
+            let is_full = self.slots.are_full();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(done) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.ended(done),
+                Some(done) = self.reconciles.join_next_with_id(), if !self.reconciles.is_empty() => self.reconcile_ended(done),
                 message = self.inbox.recv() => match message {
-                    Some(message) => self.told(message),
+                    Some(message) => self.handle_message(message),
                     None => break,
                 },
                 changed = leads.changed() => if changed.is_err() { break },
-                changed = hold.changed() => {
+                changed = gate_state.changed() => {
                     if changed.is_err() {
                         break;
                     }
-                    let before = std::mem::replace(&mut shown, *hold.borrow_and_update());
-                    self.gate_changed(before.gate, shown.gate);
+                    let before = std::mem::replace(&mut current, *gate_state.borrow_and_update());
+                    self.gate_changed(before.gate, current.gate);
                 }
                 // Behind all that changes something: whoever asks must not delay the work.
-                Some(Ask { machine, answer }) = self.questions.recv() => {
+                Some(MachineQuery { machine, answer }) = self.queries.recv() => {
                     // Nobody waits for it any more where this fails.
                     let _ = answer.send(self.explain(&machine));
                 }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
-                () = self.places.given_away(), if is_full => {}
+                () = self.slots.released(), if is_full => {}
             }
         }
         self.finish(grace).await
     }
 
     fn is_listed(&self) -> bool {
-        let controllers = self.world.settings.controllers;
+        let controllers = self.tenant.settings.controllers;
         let are_listed = |kinds: [Kind; 2]| kinds.iter().all(|kind| self.listed.contains(kind));
         are_listed([Kind::Machine, Kind::Class])
             && (!controllers.machines || (self.knows_plugins && self.listed.contains(&Kind::Secret)))
             && (!controllers.know_owners() || are_listed([Kind::Set, Kind::Deployment]))
-            && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
+            && (self.tenant.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 
     fn next_due(&self) -> Option<Timestamp> {
@@ -227,26 +220,31 @@ impl Engine {
         }
     }
 
-    fn start_passes(&mut self) {
+    fn start_reconciles(&mut self) {
         let now = self.context.clock.now();
         for key in self.barrier.expire(now) {
             self.unpark(key, now);
         }
-        while let Some(place) = self.places.take() {
+        while let Some(slot) = self.slots.take() {
             let Some(due) = self.queue.pop_due(now) else { break };
             if self.barrier.blocked(&due.key).is_some() {
                 self.queue.done(&due.key, now);
                 self.parked.insert(due.key, due.priority);
                 continue;
             }
-            self.start_pass(due, place, now);
+            self.start_reconcile(due, slot, now);
         }
     }
 
-    fn start_pass(&mut self, Due { key, priority, waited }: Due<Key>, place: Place, now: Timestamp) {
-        let world = self.world.clone();
+    fn start_reconcile(
+        &mut self,
+        Due { key, priority, waited }: Due<Key>,
+        slot: ReconcileSlot,
+        now: Timestamp,
+    ) {
+        let tenant = self.tenant.clone();
         let context = self.context.clone();
-        let past = Past {
+        let retry_facts = RetryFacts {
             failures: self.ledger.attempts(&key),
             account_answers: self.has_answering_account(&key, now),
         };
@@ -258,43 +256,47 @@ impl Engine {
         };
         let rivals = self.rivals(&key);
         let members = self.members(&key);
-        let family = self.family(&key);
-        let is_unreadable = self.world.is_unreadable(&key);
+        let owner_tree = self.owner_tree(&key);
+        let is_unreadable = self.tenant.is_unreadable(&key);
         let freshness = if self.barrier.is_in_doubt(&key) { Freshness::InDoubt } else { Freshness::Current };
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
-        let pass = async move {
+        let reconcile = async move {
             if is_unreadable {
                 // Nothing is done by a copy of what the object was. Its mending wakes it.
                 return Report::only(Wake::Resync);
             }
             match &subject {
                 Key::Class(object) => {
-                    let report = hold::class(&world, &context, object, users).await;
-                    class_check::check(&world, &context, object, report).await
+                    let report = finalizers::class(&tenant, &context, object, users).await;
+                    class_check::check(&tenant, &context, object, report).await
                 }
-                Key::Machine(object) => machine::run(&world, &context, object, past, &rivals, jitter).await,
-                Key::Secret(object) => hold::secret(&world, &context, object, users, &named_by).await,
-                Key::Set(object) => machine_set::run(&world, &context, object, &members, freshness).await,
-                Key::Deployment(object) => machine_deployment::run(&world, &context, object, &family).await,
+                Key::Machine(object) => {
+                    machine::run(&tenant, &context, object, retry_facts, &rivals, jitter).await
+                }
+                Key::Secret(object) => finalizers::secret(&tenant, &context, object, users, &named_by).await,
+                Key::Set(object) => machine_set::run(&tenant, &context, object, &members, freshness).await,
+                Key::Deployment(object) => {
+                    machine_deployment::run(&tenant, &context, object, &owner_tree).await
+                }
             }
         };
         self.gathered.remove(&key);
         self.own_writes.begin(&key);
         self.begun += 1;
-        self.metrics.pass_began(self.begun, self.part(&key), waited, now);
-        let handle = self.passes.spawn(place.run(pass.instrument(span)));
+        self.metrics.reconcile_began(self.begun, self.queue_name(&key), waited, now);
+        let handle = self.reconciles.spawn(slot.run(reconcile.instrument(span)));
         self.running.insert(handle.id(), Running { key, priority, jitter, number: self.begun });
     }
 
-    fn ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
+    fn reconcile_ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
         let now = self.context.clock.now();
         let (id, report) = match done {
             Ok((id, report)) => (id, report),
             Err(failure) => {
                 // A bug of ours: counted, logged, tried again later, and nobody else notices. Nobody knows what it has
                 // written.
-                self.metrics.pass_panicked();
+                self.metrics.reconcile_panicked();
                 error!(error = %failure, "pass ended in a panic");
                 let wake =
                     Wake::Retry { policy: machinist_core::scheduling::retry::RetryPolicy::LONG, hint: None };
@@ -302,14 +304,14 @@ impl Engine {
             }
         };
         let Some(Running { key, priority, jitter, number }) = self.running.remove(&id) else { return };
-        self.metrics.pass_ended(number, key.controller(), now);
+        self.metrics.reconcile_ended(number, key.controller(), now);
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
         }
         for (set, version) in &report.wrote_sets {
             self.barrier.wrote(Key::Set(set.clone()), Kind::Set, version, now);
         }
-        if let Some((kind, version)) = &report.looked {
+        if let Some((kind, version)) = &report.listed {
             self.barrier.looked(key.clone(), *kind, version, now);
         }
         if report.is_unclear {
@@ -322,10 +324,10 @@ impl Engine {
         }
         self.queue.done(&key, now);
         self.wake_machines(report.wakes);
-        self.remember(&key, report.said);
+        self.remember(&key, report.ready);
         // Who leads no more has nothing to tell.
         if *self.context.leads.borrow() {
-            self.events.tell_all(&key, report.news, now);
+            self.events.record_all(&key, report.events, now);
         }
         for (pool, milestone) in report.milestones {
             let is_first = !matches!(milestone, Milestone::Drained(_)) || self.drained.insert(key.clone());
@@ -333,34 +335,34 @@ impl Engine {
                 self.metrics.reached(pool, milestone, now);
             }
         }
-        self.come_back(key.clone(), report.wake, report.cloud, (priority, jitter), now);
-        if !self.world.has(&key) {
+        self.requeue(key.clone(), report.wake, report.cloud, (priority, jitter), now);
+        if !self.tenant.has(&key) {
             // The news of its end came while the pass ran: nothing may be kept that nobody would take away.
             self.forget(&key);
-        } else if report.ended.is_some() && report.ended == self.world.uid(&key) {
+        } else if report.ended.is_some() && report.ended == self.tenant.uid(&key) {
             // Its Node's end wakes it as a rule before its own is seen: a pass would ask again for all that is done.
             self.barrier.leaves(key, now);
         }
     }
 
     /// `priority` and `jitter` are those of the pass that has ended.
-    fn come_back(
+    fn requeue(
         &mut self,
         key: Key,
         wake: Wake,
-        heard: Option<Heard>,
+        signal: Option<AccountSignal>,
         (priority, jitter): (Priority, f64),
         now: Timestamp,
     ) {
         self.accounts.came(&key);
-        if heard == Some(Heard::Answer) {
+        if signal == Some(AccountSignal::Answered) {
             self.account_answers(&key, now);
         }
         let after = match wake {
             Wake::Retry { policy, hint } => {
-                self.metrics.retried(self.part(&key));
+                self.metrics.retried(self.queue_name(&key));
                 let delay = self.ledger.failed(key.clone(), policy, hint, jitter);
-                if heard == Some(Heard::Trouble) {
+                if signal == Some(AccountSignal::Unavailable) {
                     self.account_fails(&key, (policy, hint), (delay, jitter), now)
                 } else {
                     delay
@@ -368,9 +370,9 @@ impl Engine {
             }
             Wake::Resync => {
                 self.succeeded(&key);
-                let spread = self.world.settings.resync.as_secs_f64() * jitter;
+                let spread = self.tenant.settings.resync.as_secs_f64() * jitter;
                 let spread = SignedDuration::try_from_secs_f64(spread).unwrap_or_default();
-                self.world.settings.resync.saturating_add(spread)
+                self.tenant.settings.resync.saturating_add(spread)
             }
             Wake::Now => SignedDuration::ZERO,
             Wake::After(after) => {
@@ -379,7 +381,7 @@ impl Engine {
             }
             Wake::Look(after) => {
                 // Shorter pauses are looks for what a create may have made: no answer makes them more useful.
-                if after > LOOKS_ARE_CLOSER && self.ledger.attempts(&key) > 0 {
+                if after > LONGEST_PROBE_PAUSE && self.ledger.attempts(&key) > 0 {
                     self.account_is_awaited(&key, now);
                 }
                 after
@@ -402,14 +404,14 @@ impl Engine {
     }
 
     fn wake_at(&mut self, key: Key, due: Timestamp, priority: Priority) {
-        if !self.world.settings.controllers.run(&key) {
+        if !self.tenant.settings.controllers.run(&key) {
             return;
         }
         if let Some(parked) = self.parked.get_mut(&key) {
             *parked = (*parked).max(priority);
             return;
         }
-        self.metrics.added(self.part(&key));
+        self.metrics.added(self.queue_name(&key));
         self.queue.push(key, due, priority);
     }
 
@@ -437,34 +439,34 @@ impl Engine {
         self.own_writes.forget(key);
         self.drained.remove(key);
         if let Key::Machine(machine) = key {
-            self.metrics.insight().calls.forget(machine);
-            self.said.remove(machine);
-            self.world.policies.forget(machine);
-            self.world.call_rooms.forget(machine);
-            self.world.orders.forget(machine);
-            self.world.looks().forget(machine);
-            if let Some(drains) = &self.world.drains {
+            self.metrics.machine_queries().calls.forget(machine);
+            self.ready.remove(machine);
+            self.tenant.policies.forget(machine);
+            self.tenant.call_slots.forget(machine);
+            self.tenant.deletion_requests.forget(machine);
+            self.tenant.looks().forget(machine);
+            if let Some(drains) = &self.tenant.drains {
                 drains.forget(machine);
             }
         }
     }
 
     /// No pass begins any more; those that run may end what they are at.
-    async fn finish(mut self, grace: SignedDuration) -> Ended {
-        info!(passes = self.passes.len(), "waiting for running passes");
+    async fn finish(mut self, grace: SignedDuration) -> ShutdownResult {
+        info!(passes = self.reconciles.len(), "waiting for running passes");
         let end = tokio::time::sleep(grace.unsigned_abs());
         let mut end = std::pin::pin!(end);
         loop {
             tokio::select! {
-                done = self.passes.join_next_with_id() => match done {
-                    Some(done) => self.ended(done),
-                    None if self.barrier.may_land() => return Ended::Unsettled,
-                    None => return Ended::Settled,
+                done = self.reconciles.join_next_with_id() => match done {
+                    Some(done) => self.reconcile_ended(done),
+                    None if self.barrier.may_land() => return ShutdownResult::RequestsPending,
+                    None => return ShutdownResult::Complete,
                 },
                 () = &mut end => {
                     // What is cut off here is what a crash would cut off: the next process looks and goes on.
-                    self.passes.abort_all();
-                    return Ended::Unsettled;
+                    self.reconciles.abort_all();
+                    return ShutdownResult::RequestsPending;
                 }
             }
         }

@@ -25,7 +25,7 @@ impl OwnWrites {
     }
 
     /// An event of this version. True when it must wake the key now.
-    pub(super) fn is_news(&mut self, key: &Key, version: &str, priority: Priority) -> bool {
+    pub(super) fn is_foreign(&mut self, key: &Key, version: &str, priority: Priority) -> bool {
         if let Some(during) = self.during.get_mut(key) {
             during.push((version.to_owned(), priority));
             return false;
@@ -37,7 +37,7 @@ impl OwnWrites {
     pub(super) fn end<'a>(&mut self, key: &Key, wrote: impl Iterator<Item = &'a String>) -> Option<Priority> {
         let mut awaited: BTreeSet<String> = wrote.cloned().collect();
         let during = self.during.remove(key).unwrap_or_default();
-        let news = during
+        let events = during
             .into_iter()
             .filter(|(version, _)| !awaited.remove(version))
             .map(|(_, priority)| priority)
@@ -47,7 +47,7 @@ impl OwnWrites {
         } else {
             self.awaited.insert(key.clone(), awaited);
         }
-        news
+        events
     }
 
     /// The object is gone.
@@ -66,22 +66,22 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_does_not_wake_whether_it_comes_during_the_pass_or_after_it() {
+    fn an_own_write_does_not_requeue_during_the_reconcile_or_after_it() {
         let mut own = OwnWrites::default();
         own.begin(&key());
-        assert!(!own.is_news(&key(), "7", Priority::Event));
+        assert!(!own.is_foreign(&key(), "7", Priority::Event));
         let wrote = ["7".to_owned(), "8".to_owned()];
         assert_eq!(own.end(&key(), wrote.iter()), None);
-        assert!(!own.is_news(&key(), "8", Priority::Event));
-        assert!(own.is_news(&key(), "9", Priority::Event));
+        assert!(!own.is_foreign(&key(), "8", Priority::Event));
+        assert!(own.is_foreign(&key(), "9", Priority::Event));
     }
 
     #[test]
-    fn a_foreign_change_during_a_pass_wakes_after_it() {
+    fn a_foreign_change_during_a_reconcile_requeues_after_it() {
         let mut own = OwnWrites::default();
         own.begin(&key());
-        assert!(!own.is_news(&key(), "5", Priority::Deletion));
-        assert!(!own.is_news(&key(), "6", Priority::Event));
+        assert!(!own.is_foreign(&key(), "5", Priority::Deletion));
+        assert!(!own.is_foreign(&key(), "6", Priority::Event));
         assert_eq!(own.end(&key(), ["6".to_owned()].iter()), Some(Priority::Deletion));
     }
 }

@@ -12,18 +12,18 @@ use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, Uid};
 
 use crate::cache::Change;
+use crate::cache::fields;
 use crate::client::field_manager::DISRUPTION;
+use crate::controllers::machine_deployment::OwnerTree;
+use crate::controllers::machine_set::Members;
+use crate::controllers::objects::selection::selects;
 use crate::driver_calls::capacity::names_as_alternative;
-use crate::machine;
-use crate::machine_deployment::Family;
-use crate::machine_set::Members;
-use crate::objects::selection::selects;
 
 use super::{Engine, Key, Kind};
 
 /// A thousand Machines that join one after the other are looked at together, so that their set writes a few times a second
 /// what it has and not a thousand times.
-const GATHER: SignedDuration = SignedDuration::from_millis(150);
+const GATHER_TIME: SignedDuration = SignedDuration::from_millis(150);
 
 /// So much more for each set and deployment that waits as well: hundreds in a rush would write as often together as one may alone.
 const GATHER_FOR_EACH: SignedDuration = SignedDuration::from_millis(5);
@@ -34,7 +34,7 @@ const GATHER_AT_MOST: SignedDuration = SignedDuration::from_secs(2);
 /// How long changes are gathered while so many owners wait for theirs.
 fn gathering(waiting: usize) -> SignedDuration {
     let each = i32::try_from(waiting).unwrap_or(i32::MAX);
-    GATHER.saturating_add(GATHER_FOR_EACH.saturating_mul(each)).min(GATHER_AT_MOST)
+    GATHER_TIME.saturating_add(GATHER_FOR_EACH.saturating_mul(each)).min(GATHER_AT_MOST)
 }
 
 /// Annotations of Machines that their owners act on.
@@ -49,8 +49,8 @@ const READ_BY_OWNERS: [&str; 5] = [
 /// Who controls whom, by uid. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    machines: Owned,
-    sets: Owned,
+    machines: ByController,
+    sets: ByController,
     /// Sets and deployments by their uid.
     by_uid: BTreeMap<Uid, ObjectKey>,
     /// Sets by the class of their template.
@@ -59,13 +59,13 @@ pub(super) struct Owners {
 
 /// Objects of one kind by who controls them.
 #[derive(Debug, Default)]
-struct Owned {
+struct ByController {
     by_controller: BTreeMap<Uid, BTreeSet<ObjectKey>>,
     /// Those that nobody controls.
-    loose: BTreeSet<ObjectKey>,
+    uncontrolled: BTreeSet<ObjectKey>,
 }
 
-impl Owned {
+impl ByController {
     fn change(&mut self, key: &ObjectKey, old: Option<&ObjectMeta>, new: Option<&ObjectMeta>) {
         match old.map(controller_of) {
             Some(Some(controller)) => {
@@ -76,14 +76,14 @@ impl Owned {
                     }
                 }
             }
-            Some(None) => drop(self.loose.remove(key)),
+            Some(None) => drop(self.uncontrolled.remove(key)),
             None => {}
         }
         match new.map(controller_of) {
             Some(Some(controller)) => {
                 self.by_controller.entry(controller).or_default().insert(key.clone());
             }
-            Some(None) => drop(self.loose.insert(key.clone())),
+            Some(None) => drop(self.uncontrolled.insert(key.clone())),
             None => {}
         }
     }
@@ -116,9 +116,9 @@ impl Engine {
         if uid(before) != uid(after)
             && let Some(gone) = before.and_then(uid_of)
         {
-            self.world.newborns.asked(&gone);
-            self.world.creates.forget(&gone);
-            self.world.departed.forget(&gone);
+            self.tenant.unstarted.asked(&gone);
+            self.tenant.creates.forget(&gone);
+            self.tenant.deleted.forget(&gone);
         }
         if !matters_to_owners(old, new) {
             return;
@@ -152,12 +152,12 @@ impl Engine {
         if change.was_unreadable.is_some() {
             match kind {
                 Kind::Machine => {
-                    for (class, _) in self.world.classes.all() {
+                    for (class, _) in self.tenant.classes.all() {
                         self.wake(Key::Class(class), Priority::Event);
                     }
                 }
                 Kind::Class => {
-                    for (secret, _) in self.world.secrets.all() {
+                    for (secret, _) in self.tenant.secrets.all() {
                         self.wake(Key::Secret(secret), Priority::Event);
                     }
                 }
@@ -172,7 +172,7 @@ impl Engine {
 
     fn wake_set_and_deployment(&mut self, set: &Uid) {
         let Some(key) = self.owners.by_uid.get(set).cloned() else { return };
-        let deployment = self.world.sets.get(&key).and_then(|set| controller_of(set.meta()));
+        let deployment = self.tenant.sets.get(&key).and_then(|set| controller_of(set.meta()));
         self.wake_gathered(Key::Set(key));
         if let Some(deployment) = deployment.and_then(|uid| self.owners.by_uid.get(&uid).cloned()) {
             self.wake_gathered(Key::Deployment(deployment));
@@ -184,7 +184,7 @@ impl Engine {
         let is_selecting = |(set, object): &(ObjectKey, std::sync::Arc<MachineSet>)| {
             set.namespace == key.namespace && selects(object.spec.selector.as_ref(), machine.meta())
         };
-        for (set, _) in self.world.sets.all().into_iter().filter(is_selecting) {
+        for (set, _) in self.tenant.sets.all().into_iter().filter(is_selecting) {
             self.wake_gathered(Key::Set(set));
         }
     }
@@ -202,7 +202,7 @@ impl Engine {
         if uid(before) != uid(after) {
             self.forget(&key);
             if let Some(gone) = before.and_then(uid_of) {
-                self.world.departed.forget(&gone);
+                self.tenant.deleted.forget(&gone);
             }
         }
         self.owner_changed(&key, before, after, &change.resource_version);
@@ -223,7 +223,7 @@ impl Engine {
 
     fn wake_deployments_that_select(&mut self, key: &ObjectKey, set: Option<&MachineSet>) {
         let Some(set) = set else { return };
-        for (deployment, object) in self.world.deployments.all() {
+        for (deployment, object) in self.tenant.deployments.all() {
             if deployment.namespace == key.namespace && selects(object.spec.selector.as_ref(), set.meta()) {
                 self.wake_gathered(Key::Deployment(deployment));
             }
@@ -286,7 +286,7 @@ impl Engine {
             (false, true) => Priority::Edit,
             (false, false) => Priority::Event,
         };
-        if self.own_writes.is_news(key, resource_version, priority) {
+        if self.own_writes.is_foreign(key, resource_version, priority) {
             self.wake(key.clone(), priority);
         }
     }
@@ -301,7 +301,7 @@ impl Engine {
         if !node_matters_to_owners(old, new) {
             return;
         }
-        let machine = self.world.machines.get(machine);
+        let machine = self.tenant.machines.get(machine);
         if let Some(set) = machine.and_then(|machine| controller_of(machine.meta())) {
             self.wake_set_and_deployment(&set);
         }
@@ -312,9 +312,9 @@ impl Engine {
         let mut sets = self.owners.by_class.get(class).cloned().unwrap_or_default();
         let of_namespace =
             |(set, _): &(ObjectKey, std::sync::Arc<MachineSet>)| set.namespace == class.namespace;
-        for (set, object) in self.world.sets.all().into_iter().filter(of_namespace) {
+        for (set, object) in self.tenant.sets.all().into_iter().filter(of_namespace) {
             let deployment = controller_of(object.meta()).and_then(|uid| self.owners.by_uid.get(&uid));
-            let deployment = deployment.and_then(|key| self.world.deployments.get(key));
+            let deployment = deployment.and_then(|key| self.tenant.deployments.get(key));
             if names_as_alternative(&object, deployment.as_deref(), class.name.as_str()) {
                 sets.insert(set);
             }
@@ -328,16 +328,16 @@ impl Engine {
 
     /// All sets and deployments.
     pub(super) fn wake_owners(&mut self) {
-        for (set, _) in self.world.sets.all() {
+        for (set, _) in self.tenant.sets.all() {
             self.wake(Key::Set(set), Priority::Event);
         }
-        for (deployment, _) in self.world.deployments.all() {
+        for (deployment, _) in self.tenant.deployments.all() {
             self.wake(Key::Deployment(deployment), Priority::Event);
         }
     }
 
     fn wake_gathered(&mut self, key: Key) {
-        if !self.world.settings.controllers.run(&key) {
+        if !self.tenant.settings.controllers.run(&key) {
             return;
         }
         let now = self.context.clock.now();
@@ -349,31 +349,38 @@ impl Engine {
     /// Machines that a set controls, and those that nobody does.
     pub(super) fn members(&self, key: &Key) -> Members {
         let Key::Set(set) = key else { return Members::default() };
-        let Some(uid) = self.world.sets.get(set).and_then(|set| uid_of(set.meta())) else {
+        let Some(uid) = self.tenant.sets.get(set).and_then(|set| uid_of(set.meta())) else {
             return Members::default();
         };
-        let machines = self.owners.machines_of(&uid).chain(&self.owners.machines.loose).cloned().collect();
+        let machines =
+            self.owners.machines_of(&uid).chain(&self.owners.machines.uncontrolled).cloned().collect();
         Members { machines, shared_nodes: self.index.shared_nodes() }
     }
 
     /// Sets of a deployment and those without a controller, the Machines of them all, and other deployments.
-    pub(super) fn family(&self, key: &Key) -> Family {
-        let Key::Deployment(deployment) = key else { return Family::default() };
-        let Some(uid) = self.world.deployments.get(deployment).and_then(|object| uid_of(object.meta()))
+    pub(super) fn owner_tree(&self, key: &Key) -> OwnerTree {
+        let Key::Deployment(deployment) = key else { return OwnerTree::default() };
+        let Some(uid) = self.tenant.deployments.get(deployment).and_then(|object| uid_of(object.meta()))
         else {
-            return Family::default();
+            return OwnerTree::default();
         };
         let sets: Vec<ObjectKey> =
-            self.owners.sets.of(&uid).chain(&self.owners.sets.loose).cloned().collect();
-        let uid_of_set = |set: &ObjectKey| self.world.sets.get(set).and_then(|set| uid_of(set.meta()));
+            self.owners.sets.of(&uid).chain(&self.owners.sets.uncontrolled).cloned().collect();
+        let uid_of_set = |set: &ObjectKey| self.tenant.sets.get(set).and_then(|set| uid_of(set.meta()));
         let machines = sets
             .iter()
             .filter_map(uid_of_set)
             .map(|set| (set.clone(), self.owners.machines_of(&set).cloned().collect()))
             .collect();
-        let rivals = self.world.deployments.all().into_iter().map(|(key, _)| key);
-        let rivals = rivals.filter(|rival| rival != deployment && rival.namespace == deployment.namespace);
-        Family { sets, machines, rivals: rivals.collect(), shared_nodes: self.index.shared_nodes() }
+        let other_deployments = self.tenant.deployments.all().into_iter().map(|(key, _)| key);
+        let other_deployments =
+            other_deployments.filter(|other| other != deployment && other.namespace == deployment.namespace);
+        OwnerTree {
+            sets,
+            machines,
+            other_deployments: other_deployments.collect(),
+            shared_nodes: self.index.shared_nodes(),
+        }
     }
 }
 
@@ -424,7 +431,7 @@ fn matters_to_owners(old: Option<&Machine>, new: Option<&Machine>) -> bool {
         || old.metadata.owner_references != new.metadata.owner_references
         || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         || READ_BY_OWNERS.iter().any(|name| annotation(old, name) != annotation(new, name))
-        || machine::phase_of(old) != machine::phase_of(new)
+        || fields::phase_of(old) != fields::phase_of(new)
         || operation(old) != operation(new)
         || until(old) != until(new)
         || (old.metadata.generation != new.metadata.generation && spec(old) != spec(new))

@@ -5,12 +5,12 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::phase::Phase;
 
-use crate::machine;
+use crate::cache::fields;
 
 use super::{Engine, Key};
 
 /// After a thaw Nodes get this long to report before everything is looked at anew.
-const SETTLE: SignedDuration = SignedDuration::from_secs(30);
+const REPORT_TIME: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
     /// Machines whose work is held, or goes on, are looked at; after a thaw all of them, a little later.
@@ -21,9 +21,9 @@ impl Engine {
         }
         self.wake_owners();
         let now = self.context.clock.now();
-        let later = now.checked_add(SETTLE).unwrap_or(now);
-        for (key, object) in self.world.machines.all() {
-            let is_held = match machine::phase_of(&object) {
+        let later = now.checked_add(REPORT_TIME).unwrap_or(now);
+        for (key, object) in self.tenant.machines.all() {
+            let is_paused = match fields::phase_of(&object) {
                 Phase::New | Phase::CrashLoopBackOff | Phase::Pending | Phase::Unknown => true,
                 Phase::Available
                 | Phase::Running
@@ -34,10 +34,10 @@ impl Engine {
                 | Phase::InPlaceUpdateFailed => false,
             };
             let key = Key::Machine(key);
-            if is_held {
+            if is_paused {
                 self.wake(key.clone(), Priority::Event);
             }
-            if is_open(gate) && self.world.settings.controllers.run(&key) {
+            if is_open(gate) && self.tenant.settings.controllers.run(&key) {
                 self.queue.push(key, later, Priority::Resync);
             }
         }

@@ -3,11 +3,11 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `reported` | decides which text becomes a new Event, a series, or nothing |
-//! | `letter` | one request in the words of either API group |
+//! | `request` | one request, in the form of either API group |
 //! | `writer` | writes Events in the background |
 
-mod letter;
 mod reported;
+mod request;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinist_api::names;
 use machinist_core::machine::Severity;
 
-use crate::event_loop::Key;
+use crate::context::key::Key;
 
-use reported::{Item, Tell, Told};
+use reported::{EventDecision, EventFact, ReportedEvents};
 pub(crate) use writer::{Author, EventWriter};
 
 /// The name under which Events are reported.
@@ -30,7 +30,7 @@ const NOTE_BYTES: usize = 1_000;
 
 /// What is to be told about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct Event {
     /// The object.
     pub about: About,
     /// What it is about: news is what differs from what was told last about the same.
@@ -50,11 +50,11 @@ pub(crate) struct News {
     /// The object says the same already.
     pub is_known: bool,
     /// The object cannot say it, and nothing of it was changed: news only to whoever has seen it before.
-    pub is_mute: bool,
+    pub is_unsupported: bool,
     /// Another piece of news of the same pass says as much.
     pub is_implied: bool,
     /// Something that was done, which is told each time, and does not take away from what else there is to tell.
-    pub is_deed: bool,
+    pub is_action: bool,
 }
 
 /// The object of an Event.
@@ -86,7 +86,7 @@ impl About {
     }
 }
 
-impl News {
+impl Event {
     /// Something that went as it should, and that nothing else tells.
     pub(crate) fn normal(about: About, topic: &'static str, reason: &'static str, message: String) -> Self {
         Self {
@@ -99,38 +99,38 @@ impl News {
             severity: Severity::Normal,
             repeats: false,
             is_known: false,
-            is_mute: false,
+            is_unsupported: false,
             is_implied: false,
-            is_deed: false,
+            is_action: false,
         }
     }
 }
 
 /// Tells news, each once for as long as it stays the same.
-pub(crate) struct Events {
+pub(crate) struct EventRecorder {
     writer: EventWriter,
-    told: BTreeMap<Key, Told>,
+    reported: BTreeMap<Key, ReportedEvents>,
 }
 
-impl Events {
+impl EventRecorder {
     /// Events go through `writer`.
     pub(crate) fn new(writer: EventWriter) -> Self {
-        Self { writer, told: BTreeMap::new() }
+        Self { writer, reported: BTreeMap::new() }
     }
 
     /// Tells all that a pass has to tell, but what was told last.
-    pub(crate) fn tell_all(&mut self, key: &Key, news: Vec<News>, now: Timestamp) {
-        let is_first = !self.told.contains_key(key);
-        for news in news {
-            let is_known = news.is_known || (news.is_mute && is_first);
-            self.tell(key, News { is_known, ..news }, now);
+    pub(crate) fn record_all(&mut self, key: &Key, events: Vec<Event>, now: Timestamp) {
+        let is_first = !self.reported.contains_key(key);
+        for event in events {
+            let is_known = event.is_known || (event.is_unsupported && is_first);
+            self.record(key, Event { is_known, ..event }, now);
         }
     }
 
     /// Tells, unless the same was told last.
-    fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
-        let told = self.told.entry(key.clone()).or_default();
-        let News {
+    fn record(&mut self, key: &Key, event: Event, now: Timestamp) {
+        let reports = self.reported.entry(key.clone()).or_default();
+        let Event {
             about,
             topic,
             reason,
@@ -140,25 +140,26 @@ impl Events {
             severity,
             repeats,
             is_known,
-            is_mute: _,
+            is_unsupported: _,
             is_implied,
-            is_deed,
-        } = news;
+            is_action,
+        } = event;
         let same = same.as_deref().unwrap_or(&message);
-        match told.decide(Item { topic, reason, same, repeats, is_known, is_implied, is_deed }, now) {
-            Tell::Nothing => {}
-            Tell::Event => {
+        match reports.decide(EventFact { topic, reason, same, repeats, is_known, is_implied, is_action }, now)
+        {
+            EventDecision::Nothing => {}
+            EventDecision::Event => {
                 let at = at.unwrap_or(now);
-                let event = self.writer.write(about, reason.to_owned(), &message, severity, at);
-                told.written(topic, event);
+                let name = self.writer.write(about, reason.to_owned(), &message, severity, at);
+                reports.written(topic, name);
             }
-            Tell::Count(event, count) => self.writer.count(&about, event, count, now),
+            EventDecision::Count(name, count) => self.writer.count(&about, name, count, now),
         }
     }
 
     /// The object is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
-        self.told.remove(key);
+        self.reported.remove(key);
     }
 }
 

@@ -19,11 +19,11 @@ const HEARTBEAT: SignedDuration = SignedDuration::from_mins(6);
 
 /// What was told of one object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    topics: BTreeMap<&'static str, Last>,
+pub(crate) struct ReportedEvents {
+    topics: BTreeMap<&'static str, LastReport>,
     states: Budget,
     /// A rollout takes hundreds of steps: they must not use up what bad news needs.
-    deeds: Budget,
+    actions: Budget,
 }
 
 /// How many Events there may be.
@@ -35,7 +35,7 @@ struct Budget {
 
 /// What was told last about a topic.
 #[derive(Clone, Debug)]
-struct Last {
+struct LastReport {
     reason: &'static str,
     same: String,
     at: Timestamp,
@@ -47,7 +47,7 @@ struct Last {
 
 /// What is to be told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item<'a> {
+pub(crate) struct EventFact<'a> {
     /// What it is about: its reason and text are compared with those told last about the same.
     pub topic: &'static str,
     /// The Event's reason.
@@ -61,12 +61,12 @@ pub(crate) struct Item<'a> {
     /// Another Event of the same pass says as much.
     pub is_implied: bool,
     /// It was done: each time is news.
-    pub is_deed: bool,
+    pub is_action: bool,
 }
 
 /// How it is to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Tell {
+pub(crate) enum EventDecision {
     /// Not at all.
     Nothing,
     /// By an Event.
@@ -75,32 +75,32 @@ pub(crate) enum Tell {
     Count(String, i32),
 }
 
-impl Told {
-    /// Decides how to tell. After [`Tell::Event`] the caller says which one it was.
-    pub(crate) fn decide(&mut self, item: Item<'_>, now: Timestamp) -> Tell {
-        if item.is_deed {
-            return if self.deeds.may_write(now) { Tell::Event } else { Tell::Nothing };
+impl ReportedEvents {
+    /// Decides how to tell. After [`EventDecision::Event`] the caller says which one it was.
+    pub(crate) fn decide(&mut self, item: EventFact<'_>, now: Timestamp) -> EventDecision {
+        if item.is_action {
+            return if self.actions.may_write(now) { EventDecision::Event } else { EventDecision::Nothing };
         }
         if item.is_implied {
             self.remember(item, None, now);
-            return Tell::Nothing;
+            return EventDecision::Nothing;
         }
         let last = self.topics.get_mut(item.topic);
         if let Some(last) = last.filter(|last| last.reason == item.reason) {
             let is_same = last.same == sameness(item);
             let is_soon = now.duration_since(last.at) < SAME_REASON;
             if is_same || is_soon {
-                return last.again(item.repeats, now);
+                return last.repeated(item.repeats, now);
             }
         } else if item.is_known && !item.repeats && !self.topics.contains_key(item.topic) {
             self.remember(item, None, now);
-            return Tell::Nothing;
+            return EventDecision::Nothing;
         }
         if !self.states.may_write(now) {
-            return Tell::Nothing;
+            return EventDecision::Nothing;
         }
         self.remember(item, None, now);
-        Tell::Event
+        EventDecision::Event
     }
 
     /// The Event of this topic has this name.
@@ -110,15 +110,21 @@ impl Told {
         }
     }
 
-    fn remember(&mut self, item: Item<'_>, event: Option<String>, now: Timestamp) {
-        let last =
-            Last { reason: item.reason, same: sameness(item), at: now, event, count: 1, counted_at: now };
+    fn remember(&mut self, item: EventFact<'_>, event: Option<String>, now: Timestamp) {
+        let last = LastReport {
+            reason: item.reason,
+            same: sameness(item),
+            at: now,
+            event,
+            count: 1,
+            counted_at: now,
+        };
         self.topics.insert(item.topic, last);
     }
 }
 
 /// Clouds put another id into each of their answers: a failure is compared without.
-fn sameness(item: Item<'_>) -> String {
+fn sameness(item: EventFact<'_>) -> String {
     if item.repeats { masked(item.same) } else { item.same.to_owned() }
 }
 
@@ -136,19 +142,19 @@ impl Budget {
     }
 }
 
-impl Last {
-    fn again(&mut self, repeats: bool, now: Timestamp) -> Tell {
+impl LastReport {
+    fn repeated(&mut self, repeats: bool, now: Timestamp) -> EventDecision {
         if !repeats {
-            return Tell::Nothing;
+            return EventDecision::Nothing;
         }
         self.count = self.count.saturating_add(1);
         let is_due = self.count == 2 || now.duration_since(self.counted_at) >= HEARTBEAT;
         match &self.event {
             Some(event) if is_due => {
                 self.counted_at = now;
-                Tell::Count(event.clone(), self.count)
+                EventDecision::Count(event.clone(), self.count)
             }
-            Some(_) | None => Tell::Nothing,
+            Some(_) | None => EventDecision::Nothing,
         }
     }
 }
@@ -161,51 +167,51 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn failure(same: &str) -> Item<'_> {
-        Item {
+    fn failure(same: &str) -> EventFact<'_> {
+        EventFact {
             topic: "state",
             reason: "CreationFailed",
             same,
             repeats: true,
             is_known: false,
             is_implied: false,
-            is_deed: false,
+            is_action: false,
         }
     }
 
-    fn state<'a>(reason: &'static str, same: &'a str) -> Item<'a> {
-        Item {
+    fn state<'a>(reason: &'static str, same: &'a str) -> EventFact<'a> {
+        EventFact {
             topic: "state",
             reason,
             same,
             repeats: false,
             is_known: false,
             is_implied: false,
-            is_deed: false,
+            is_action: false,
         }
     }
 
     /// Decides, and writes what is to be written.
-    fn tell(told: &mut Told, item: Item<'_>, second: i64) -> Tell {
-        let tell = told.decide(item, at(second));
-        if tell == Tell::Event {
-            told.written(item.topic, format!("event-{second}"));
+    fn report(reports: &mut ReportedEvents, item: EventFact<'_>, second: i64) -> EventDecision {
+        let decision = reports.decide(item, at(second));
+        if decision == EventDecision::Event {
+            reports.written(item.topic, format!("event-{second}"));
         }
-        tell
+        decision
     }
 
     #[test]
     fn a_machine_that_fails_for_a_day_is_one_event_with_a_count() {
-        let mut told = Told::default();
+        let mut reports = ReportedEvents::default();
         let (mut events, mut counts) = (0, Vec::new());
         for second in (0..86_400).step_by(120) {
-            match tell(&mut told, failure("no capacity"), second) {
-                Tell::Event => events += 1,
-                Tell::Count(event, count) => {
+            match report(&mut reports, failure("no capacity"), second) {
+                EventDecision::Event => events += 1,
+                EventDecision::Count(event, count) => {
                     assert_eq!(event, "event-0");
                     counts.push(count);
                 }
-                Tell::Nothing => {}
+                EventDecision::Nothing => {}
             }
         }
         assert_eq!(events, 1);
@@ -215,74 +221,75 @@ mod tests {
 
     #[test]
     fn a_message_that_differs_each_time_is_no_flood() {
-        let mut told = Told::default();
+        let mut reports = ReportedEvents::default();
         let mut events = 0;
         for second in (0..86_400).step_by(10) {
             let message = format!("request {second} failed");
-            events += i32::from(tell(&mut told, failure(&message), second) == Tell::Event);
+            events += i32::from(report(&mut reports, failure(&message), second) == EventDecision::Event);
         }
         assert!(events <= 25 + 86_400 / 300, "{events} Events in a day");
     }
 
     #[test]
     fn a_failure_whose_text_has_another_id_each_time_is_one_event() {
-        let mut told = Told::default();
+        let mut reports = ReportedEvents::default();
         let mut events = 0;
         for second in (0..86_400).step_by(120) {
             let message = format!("quota exceeded, request 4442587fb7d0{second:05x}");
-            events += i32::from(tell(&mut told, failure(&message), second) == Tell::Event);
+            events += i32::from(report(&mut reports, failure(&message), second) == EventDecision::Event);
         }
         assert_eq!(events, 1);
     }
 
     #[test]
-    fn what_changes_and_changes_back_is_told_each_time() {
-        let mut told = Told::default();
+    fn a_state_that_changes_and_changes_back_is_reported_each_time() {
+        let mut reports = ReportedEvents::default();
         let mut second = 0;
         for _ in 0..3 {
             for reason in ["NodeHealthy", "NodeUnhealthy"] {
-                assert_eq!(tell(&mut told, state(reason, ""), second), Tell::Event);
-                assert_eq!(tell(&mut told, state(reason, ""), second), Tell::Nothing);
+                assert_eq!(report(&mut reports, state(reason, ""), second), EventDecision::Event);
+                assert_eq!(report(&mut reports, state(reason, ""), second), EventDecision::Nothing);
                 second += 1;
             }
         }
     }
 
     #[test]
-    fn after_a_restart_nothing_is_told_that_the_object_says_already() {
-        let mut told = Told::default();
-        let known = Item { is_known: true, ..state("NodeHealthy", "all is well") };
-        assert_eq!(tell(&mut told, known, 0), Tell::Nothing);
-        assert_eq!(tell(&mut told, state("NodeHealthy", "all is well"), 1), Tell::Nothing);
-        assert_eq!(tell(&mut told, state("NodeUnhealthy", "not Ready"), 2), Tell::Event);
-        assert_eq!(tell(&mut told, known, 3), Tell::Event, "it has changed back meanwhile");
+    fn after_a_restart_nothing_is_reported_that_the_object_says_already() {
+        let mut reports = ReportedEvents::default();
+        let known = EventFact { is_known: true, ..state("NodeHealthy", "all is well") };
+        assert_eq!(report(&mut reports, known, 0), EventDecision::Nothing);
+        assert_eq!(report(&mut reports, state("NodeHealthy", "all is well"), 1), EventDecision::Nothing);
+        assert_eq!(report(&mut reports, state("NodeUnhealthy", "not Ready"), 2), EventDecision::Event);
+        assert_eq!(report(&mut reports, known, 3), EventDecision::Event, "it has changed back meanwhile");
     }
 
     #[test]
-    fn what_another_event_says_as_well_is_not_told_then_nor_later() {
-        let mut told = Told::default();
-        let sick = Item { topic: "Healthy", ..state("NodeUnhealthy", "False") };
-        assert_eq!(tell(&mut told, Item { is_implied: true, ..sick }, 0), Tell::Nothing);
-        assert_eq!(tell(&mut told, sick, 700), Tell::Nothing);
-        let well = Item { topic: "Healthy", ..state("NodeHealthy", "True") };
-        assert_eq!(tell(&mut told, well, 800), Tell::Event);
+    fn a_change_that_another_event_reports_is_not_reported_then_nor_later() {
+        let mut reports = ReportedEvents::default();
+        let sick = EventFact { topic: "Healthy", ..state("NodeUnhealthy", "False") };
+        assert_eq!(report(&mut reports, EventFact { is_implied: true, ..sick }, 0), EventDecision::Nothing);
+        assert_eq!(report(&mut reports, sick, 700), EventDecision::Nothing);
+        let well = EventFact { topic: "Healthy", ..state("NodeHealthy", "True") };
+        assert_eq!(report(&mut reports, well, 800), EventDecision::Event);
     }
 
     #[test]
-    fn topics_are_told_apart() {
-        let mut told = Told::default();
-        let drained = Item { topic: "Drained", ..state("PodsGone", "") };
-        assert_eq!(tell(&mut told, drained, 0), Tell::Event);
-        assert_eq!(tell(&mut told, state("Deleting", ""), 0), Tell::Event);
-        assert_eq!(tell(&mut told, drained, 1), Tell::Nothing);
+    fn topics_are_reported_separately() {
+        let mut reports = ReportedEvents::default();
+        let drained = EventFact { topic: "Drained", ..state("PodsGone", "") };
+        assert_eq!(report(&mut reports, drained, 0), EventDecision::Event);
+        assert_eq!(report(&mut reports, state("Deleting", ""), 0), EventDecision::Event);
+        assert_eq!(report(&mut reports, drained, 1), EventDecision::Nothing);
     }
 
     #[test]
-    fn what_is_done_is_told_each_time_and_leaves_room_for_bad_news() {
-        let mut told = Told::default();
-        let deed = |same| Item { topic: "deed", is_deed: true, ..state("Scaled", same) };
-        let tells: Vec<Tell> = (0..100).map(|_| told.decide(deed("the same"), at(0))).collect();
-        assert_eq!(tells.iter().filter(|tell| **tell == Tell::Event).count(), 25);
-        assert_eq!(told.decide(failure("no capacity"), at(0)), Tell::Event);
+    fn each_action_is_reported_and_leaves_room_for_failures() {
+        let mut reports = ReportedEvents::default();
+        let action = |same| EventFact { topic: "deed", is_action: true, ..state("Scaled", same) };
+        let decisions: Vec<EventDecision> =
+            (0..100).map(|_| reports.decide(action("the same"), at(0))).collect();
+        assert_eq!(decisions.iter().filter(|decision| **decision == EventDecision::Event).count(), 25);
+        assert_eq!(reports.decide(failure("no capacity"), at(0)), EventDecision::Event);
     }
 }

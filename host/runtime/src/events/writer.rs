@@ -18,11 +18,11 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, warn};
 
 use crate::client::errors::{act_error, is_not_served};
+use crate::context::clock::Clock;
 use crate::metrics::{LostEvent, Metrics};
-use crate::tenant::clock::Clock;
 
 use super::About;
-use super::letter::{Letter, Written, write};
+use super::request::{EventRequest, NewEvent, write};
 
 /// Events that wait to be written: some for each of a thousand objects that change together. Beyond that they are
 /// dropped: Events inform, they are not a record.
@@ -45,33 +45,33 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Writes Events in the background.
 #[derive(Clone)]
 pub(crate) struct EventWriter {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
 }
 
-struct Shared {
+struct WriterState {
     client: Client,
     instance: String,
     clock: Clock,
     metrics: Arc<Metrics>,
     leads: watch::Receiver<bool>,
     written: AtomicU32,
-    outbox: Mutex<Outbox<Lane, Letter>>,
+    outbox: Mutex<Outbox<ObjectLane, EventRequest>>,
     more: Notify,
     dialects: Mutex<Dialects>,
     /// Reasons why Events were lost that were logged already.
     logged: Mutex<BTreeSet<LostEvent>>,
     /// The change to the core group was logged.
-    has_told_dialect: AtomicBool,
+    dialect_logged: AtomicBool,
 }
 
 /// An object, as Events are kept in order for it: namespace, kind and name.
-type Lane = (String, String, String);
+type ObjectLane = (String, String, String);
 
 /// How a letter has ended that was not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivered {
     /// It is written.
-    Written,
+    NewEvent,
     /// Another process leads, and writes its own.
     NotOurs,
 }
@@ -94,7 +94,7 @@ impl EventWriter {
     /// A writer, and the task that must run for it.
     pub(crate) fn new(author: Author) -> (Self, impl Future<Output = ()> + Send) {
         let Author { client, instance, clock, metrics, leads } = author;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterState {
             client,
             instance: super::clip(&instance, 128),
             clock,
@@ -105,7 +105,7 @@ impl EventWriter {
             more: Notify::new(),
             dialects: Mutex::default(),
             logged: Mutex::default(),
-            has_told_dialect: AtomicBool::new(false),
+            dialect_logged: AtomicBool::new(false),
         });
         (Self { shared: shared.clone() }, shared.deliver_all())
     }
@@ -123,7 +123,7 @@ impl EventWriter {
         let number = i128::from(self.shared.written.fetch_add(1, Ordering::Relaxed) % 1_000);
         let name = event_name(&about.name, at.as_nanosecond() + number);
         let lane = lane(&about);
-        let written = Written {
+        let written = NewEvent {
             name: name.clone(),
             about,
             reason,
@@ -132,24 +132,24 @@ impl EventWriter {
             at,
             instance: self.shared.instance.clone(),
         };
-        self.shared.post(lane, Letter::New(Box::new(written)));
+        self.shared.post(lane, EventRequest::New(Box::new(written)));
         name
     }
 
     /// An Event about this object has happened again: so often by now.
     pub(crate) fn count(&self, about: &About, name: String, count: i32, now: Timestamp) {
         let namespace = about.namespace.clone();
-        self.shared.post(lane(about), Letter::Count { namespace, name, count, at: now });
+        self.shared.post(lane(about), EventRequest::Count { namespace, name, count, at: now });
     }
 }
 
-fn lane(about: &About) -> Lane {
+fn lane(about: &About) -> ObjectLane {
     (about.namespace.clone(), about.kind.clone(), about.name.clone())
 }
 
-impl Shared {
-    fn post(&self, lane: Lane, letter: Letter) {
-        if lock(&self.outbox).push(lane, letter).is_err() {
+impl WriterState {
+    fn post(&self, lane: ObjectLane, request: EventRequest) {
+        if lock(&self.outbox).push(lane, request).is_err() {
             self.lost(LostEvent::Backlog, &format!("{BACKLOG} wait already"));
         }
         self.more.notify_one();
@@ -159,16 +159,16 @@ impl Shared {
         let mut on_their_way = FuturesUnordered::new();
         loop {
             while on_their_way.len() < AT_A_TIME {
-                let Some((lane, letter)) = lock(&self.outbox).take() else { break };
+                let Some((lane, request)) = lock(&self.outbox).take() else { break };
                 let this = &self;
-                on_their_way.push(async move { (lane, this.deliver(letter).await) });
+                on_their_way.push(async move { (lane, this.deliver(request).await) });
             }
             tokio::select! {
                 biased;
                 Some((lane, delivered)) = on_their_way.next() => {
                     lock(&self.outbox).sent(lane);
                     match delivered {
-                        Ok(Delivered::Written) => self.metrics.event_written(),
+                        Ok(Delivered::NewEvent) => self.metrics.event_written(),
                         Ok(Delivered::NotOurs) => debug!("event dropped: this process does not lead"),
                         Err((why, error)) => self.lost(why, &error),
                     }
@@ -178,22 +178,22 @@ impl Shared {
         }
     }
 
-    async fn deliver(&self, letter: Letter) -> Result<Delivered, (LostEvent, String)> {
+    async fn deliver(&self, request: EventRequest) -> Result<Delivered, (LostEvent, String)> {
         let mut tries = 1;
         loop {
             if !*self.leads.borrow() {
                 return Ok(Delivered::NotOurs);
             }
-            let error = match tokio::time::timeout(REQUEST, self.send(&letter)).await {
-                Ok(Ok(())) => return Ok(Delivered::Written),
+            let error = match tokio::time::timeout(REQUEST, self.send(&request)).await {
+                Ok(Ok(())) => return Ok(Delivered::NewEvent),
                 Ok(Err(error)) => error,
-                Err(_) => return Err((LostEvent::Unanswered, format!("no answer within {REQUEST:?}"))),
+                Err(_) => return Err((LostEvent::QueryError, format!("no answer within {REQUEST:?}"))),
             };
             let pause = match &error {
                 ActError::Throttled { after } => after.unwrap_or_default().unsigned_abs(),
                 ActError::Ambiguous { .. } | ActError::Unreachable { .. } => Duration::ZERO,
                 // This process has written it, at a try before.
-                ActError::Conflict => return Ok(Delivered::Written),
+                ActError::Conflict => return Ok(Delivered::NewEvent),
                 ActError::Gone
                 | ActError::Denied { .. }
                 | ActError::Invalid { .. }
@@ -202,7 +202,7 @@ impl Shared {
                 }
             };
             if tries == TRIES {
-                return Err((LostEvent::Unanswered, error.to_string()));
+                return Err((LostEvent::QueryError, error.to_string()));
             }
             tries += 1;
             tokio::time::sleep(pause.clamp(Duration::from_secs(1), LONGEST_PAUSE)).await;
@@ -211,15 +211,15 @@ impl Shared {
 
     /// Through the API group that takes Events, with another try through the other one where the first is forbidden or
     /// not served.
-    async fn send(&self, letter: &Letter) -> Result<(), ActError> {
+    async fn send(&self, request: &EventRequest) -> Result<(), ActError> {
         let mut dialect = lock(&self.dialects).choose(self.clock.now());
         loop {
-            let Err(error) = write(&self.client, dialect, letter).await else { return Ok(()) };
+            let Err(error) = write(&self.client, dialect, request).await else { return Ok(()) };
             let why = act_error(&error);
             // An Event that is counted may have ended by itself.
             let is_refused = match &why {
                 ActError::Denied { .. } => true,
-                ActError::Gone => matches!(letter, Letter::New(_)) && is_not_served(&error),
+                ActError::Gone => matches!(request, EventRequest::New(_)) && is_not_served(&error),
                 ActError::Conflict
                 | ActError::Throttled { .. }
                 | ActError::Invalid { .. }
@@ -229,7 +229,7 @@ impl Shared {
             };
             let other = is_refused.then(|| lock(&self.dialects).refused(dialect, self.clock.now()));
             let Some(other) = other.flatten() else { return Err(why) };
-            if !self.has_told_dialect.swap(true, Ordering::Relaxed) {
+            if !self.dialect_logged.swap(true, Ordering::Relaxed) {
                 warn!(
                     error = %error,
                     "Events of events.k8s.io are forbidden or not served: they are written as v1 Events"

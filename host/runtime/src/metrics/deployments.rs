@@ -9,7 +9,7 @@ use machinist_core::value::id::ObjectKey;
 use machinist_core::value::int_or_percent::IntOrPercent;
 use prometheus_client::encoding::DescriptorEncoder;
 
-use crate::machine_deployment::strategy::share;
+use crate::cache::fields::strategy::share;
 
 use super::inventory::{created_at, encode_conditions, gauge, items, object};
 use super::sets::encode_failed;
@@ -17,9 +17,9 @@ use super::sets::encode_failed;
 type Deployments = [(ObjectKey, Arc<MachineDeployment>)];
 
 /// A number of each deployment that has it.
-type Number = (&'static str, &'static str, fn(&MachineDeployment) -> Option<i64>);
+type DeploymentNumber = (&'static str, &'static str, fn(&MachineDeployment) -> Option<i64>);
 
-const NUMBERS: [Number; 14] = [
+const NUMBERS: [DeploymentNumber; 14] = [
     ("info_spec_replicas", "Machines that a deployment is to have", |deployment| {
         wide(deployment.spec.replicas)
     }),
@@ -66,22 +66,22 @@ const NUMBERS: [Number; 14] = [
         |deployment| Some(deployment.spec.rollback_to.as_ref()?.revision.unwrap_or_default()),
     ),
     ("status_replicas", "Machines of all sets of a deployment", |deployment| {
-        told(deployment, |status| status.replicas)
+        status_number(deployment, |status| status.replicas)
     }),
     ("status_updated_replicas", "Machines of the current template", |deployment| {
-        told(deployment, |status| status.updated_replicas)
+        status_number(deployment, |status| status.updated_replicas)
     }),
     ("status_ready_replicas", "Machines of a deployment in phase Running", |deployment| {
-        told(deployment, |status| status.ready_replicas)
+        status_number(deployment, |status| status.ready_replicas)
     }),
     ("status_available_replicas", "Machines of a deployment in phase Running or Available", |deployment| {
-        told(deployment, |status| status.available_replicas)
+        status_number(deployment, |status| status.available_replicas)
     }),
     ("status_unavailable_replicas", "Machines that are wanted and not available", |deployment| {
-        told(deployment, |status| status.unavailable_replicas)
+        status_number(deployment, |status| status.unavailable_replicas)
     }),
     ("status_collision_count", "How often the name of a set was taken", |deployment| {
-        told(deployment, |status| status.collision_count)
+        status_number(deployment, |status| status.collision_count)
     }),
 ];
 
@@ -90,7 +90,7 @@ fn wide(number: Option<i32>) -> Option<i64> {
     Some(i64::from(number.unwrap_or_default()))
 }
 
-fn told(
+fn status_number(
     deployment: &MachineDeployment,
     number: impl Fn(&MachineDeploymentStatus) -> Option<i32>,
 ) -> Option<i64> {
@@ -135,8 +135,8 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, deployments: &Deployme
     for (key, deployment) in deployments {
         let status = deployment.status.as_ref();
         let all = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let told = all.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
-        encode_conditions(&mut conditions, key, told)?;
+        let states = all.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
+        encode_conditions(&mut conditions, key, states)?;
     }
     let failed = deployments
         .iter()

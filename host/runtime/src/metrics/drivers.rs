@@ -24,12 +24,12 @@ struct FailureLabels {
 }
 
 #[derive(Debug)]
-pub(super) struct Drivers {
+pub(super) struct DriverMetrics {
     seconds: Family<CallLabels, Histogram, fn() -> Histogram>,
     failed: Family<FailureLabels, Counter>,
 }
 
-impl Default for Drivers {
+impl Default for DriverMetrics {
     fn default() -> Self {
         // 10 ms to 10 minutes.
         let seconds = || Histogram::new(exponential_buckets(0.01, 2.0, 17));
@@ -37,7 +37,7 @@ impl Default for Drivers {
     }
 }
 
-impl Drivers {
+impl DriverMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "mcm_cloud_api_driver_request_duration_seconds",

@@ -13,7 +13,7 @@ pub(crate) enum LostEvent {
     /// The API server does not allow it, or does not take it.
     Refused,
     /// The API server gave no answer, or asked for patience more than once.
-    Unanswered,
+    QueryError,
 }
 
 impl LostEvent {
@@ -22,7 +22,7 @@ impl LostEvent {
         match self {
             Self::Backlog => "backlog",
             Self::Refused => "refused",
-            Self::Unanswered => "unanswered",
+            Self::QueryError => "unanswered",
         }
     }
 }
@@ -34,12 +34,12 @@ struct LossLabels {
 
 /// The counters.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventMetrics {
     written: Counter,
     lost: Family<LossLabels, Counter>,
 }
 
-impl Events {
+impl EventMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register("machinist_events_written", "Events that were written", self.written.clone());
         registry.register(

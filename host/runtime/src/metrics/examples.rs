@@ -12,11 +12,11 @@ use machinist_core::value::phase::Phase;
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::tenant::clock::Clock;
-use crate::tenant::context::Hold;
-use crate::tenant::settings::Controllers;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
-use super::{Answered, LostEvent, Metrics, Milestone, Part, Pool, Sources};
+use super::{InventorySources, LostEvent, Metrics, Milestone, Pool, QueueName, RequestMetric};
 
 impl Metrics {
     /// With one series of each.
@@ -24,17 +24,17 @@ impl Metrics {
         let all = Self::default();
         let (zero, now) = (SignedDuration::ZERO, Timestamp::now());
         let request =
-            Answered { verb: "", method: "", resource: "", host: "", code: 0, took: Duration::ZERO };
+            RequestMetric { verb: "", method: "", resource: "", host: "", code: 0, took: Duration::ZERO };
         all.answered(request);
         let error = CallError::Refused(Refusal::ShuttingDown);
         all.driver_called(&ProviderName::new(""), Operation::Create, zero, Some(&error));
         all.clock_is_ahead("", false, zero);
         all.event_lost(LostEvent::Backlog);
-        all.added(Part::Machine);
-        all.retried(Part::Machine);
+        all.added(QueueName::Machine);
+        all.retried(QueueName::Machine);
         all.due(std::iter::empty());
-        all.pass_began(0, Part::Machine, zero, now);
-        all.pass_ended(0, "", now);
+        all.reconcile_began(0, QueueName::Machine, zero, now);
+        all.reconcile_ended(0, "", now);
         all.left_phase(Phase::New, zero);
         let milestones = [
             Milestone::Created(zero),
@@ -50,16 +50,16 @@ impl Metrics {
         }
         let machines = Store::default();
         machines.insert(ObjectKey::new("", ""), Arc::new(machine()));
-        let (_, hold) = watch::channel(Hold::default());
+        let (_, gate_state) = watch::channel(GateState::default());
         let (sets, deployments) = (Store::default(), Store::default());
         sets.insert(ObjectKey::new("", ""), Arc::new(set()));
         deployments.insert(ObjectKey::new("", ""), Arc::new(deployment()));
-        all.show(Sources {
+        all.show(InventorySources {
             machines: machines.reader(),
             sets: sets.reader(),
             deployments: deployments.reader(),
             controllers: Controllers::ALL,
-            hold,
+            gate_state,
             cluster: String::new(),
             clock: Clock::Wall,
         });

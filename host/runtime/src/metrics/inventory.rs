@@ -17,40 +17,40 @@ use prometheus_client::metrics::MetricType;
 use tokio::sync::watch;
 
 use crate::cache::StoreReader;
-use crate::machine::phase_of;
-use crate::safety::marks::stored;
-use crate::tenant::clock::Clock;
-use crate::tenant::context::Hold;
-use crate::tenant::settings::Controllers;
+use crate::cache::fields::cluster_mark;
+use crate::cache::fields::phase_of;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
-use super::life::{Deployment, Last, Life, Pool, phase_name};
-use super::queue::{Part, Queue};
+use super::queue::{QueueMetrics, QueueName};
+use super::stages::{Deployment, LastDurations, Pool, StageMetrics, phase_name};
 use super::{deployments, sets};
 
 /// Where the inventory is read from, once the controllers have started.
-pub(crate) struct Sources {
+pub(crate) struct InventorySources {
     pub(crate) machines: StoreReader<Machine>,
     pub(crate) sets: StoreReader<MachineSet>,
     pub(crate) deployments: StoreReader<MachineDeployment>,
     /// What does not run here is not shown: it may run elsewhere, and would be there twice.
     pub(crate) controllers: Controllers,
-    pub(crate) hold: watch::Receiver<Hold>,
+    pub(crate) gate_state: watch::Receiver<GateState>,
     /// The mark of this process.
     pub(crate) cluster: String,
     pub(crate) clock: Clock,
 }
 
 pub(super) struct Inventory {
-    pub(super) sources: Arc<OnceLock<Sources>>,
-    pub(super) life: Arc<Life>,
-    pub(super) queue: Arc<Queue>,
+    pub(super) inventory: Arc<OnceLock<InventorySources>>,
+    pub(super) stages: Arc<StageMetrics>,
+    pub(super) queue: Arc<QueueMetrics>,
     /// Scrapes that came before the caches were complete.
-    pub(super) incomplete: Incomplete,
+    pub(super) incomplete: IncompleteScrapes,
 }
 
 /// Scrapes that came before a cache was complete.
 #[derive(Default)]
-pub(super) struct Incomplete {
+pub(super) struct IncompleteScrapes {
     machines: AtomicU64,
     sets: AtomicU64,
     deployments: AtomicU64,
@@ -74,34 +74,34 @@ fn all<T>(store: Option<&StoreReader<T>>, incomplete: &AtomicU64) -> Vec<(Object
 
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let sources = self.sources.get();
+        let inventory = self.inventory.get();
         // Before they have started, what runs is not known.
-        let controllers = sources.map_or(Controllers::ALL, |sources| sources.controllers);
-        let now = sources.map_or(Timestamp::UNIX_EPOCH, |sources| sources.clock.now());
-        let gate = sources.map_or(Gate::Open, |sources| sources.hold.borrow().gate);
+        let controllers = inventory.map_or(Controllers::ALL, |inventory| inventory.controllers);
+        let now = inventory.map_or(Timestamp::UNIX_EPOCH, |inventory| inventory.clock.now());
+        let gate = inventory.map_or(Gate::Open, |inventory| inventory.gate_state.borrow().gate);
         if controllers.machines {
             gauge(&mut encoder, "mcm_machine_controller_frozen", "1 while dangerous work is held")?
                 .encode_gauge(&i64::from(gate != Gate::Open))?;
-            let machines = all(sources.map(|sources| &sources.machines), &self.incomplete.machines);
-            let cluster = sources.map_or("", |sources| sources.cluster.as_str());
+            let machines = all(inventory.map(|inventory| &inventory.machines), &self.incomplete.machines);
+            let cluster = inventory.map_or("", |inventory| inventory.cluster.as_str());
             let (name, help) = (
                 "machinist_machines_of_another_cluster",
                 "Machines that are held since they carry another mark than --cluster-id says",
             );
             let others = machines
                 .iter()
-                .filter(|(_, machine)| stored(&machine.metadata).is_some_and(|mark| mark != cluster));
+                .filter(|(_, machine)| cluster_mark(&machine.metadata).is_some_and(|mark| mark != cluster));
             gauge(&mut encoder, name, help)?
                 .encode_gauge(&i64::try_from(others.count()).unwrap_or(i64::MAX))?;
             self.machines(&mut encoder, &machines, now)?;
         }
         if controllers.know_owners() {
-            let shown = all(sources.map(|sources| &sources.sets), &self.incomplete.sets);
+            let shown = all(inventory.map(|inventory| &inventory.sets), &self.incomplete.sets);
             sets::encode(&mut encoder, &shown)?;
-            let shown = all(sources.map(|sources| &sources.deployments), &self.incomplete.deployments);
+            let shown = all(inventory.map(|inventory| &inventory.deployments), &self.incomplete.deployments);
             deployments::encode(&mut encoder, &shown)?;
         }
-        passes(&mut encoder, &self.queue, controllers, now)?;
+        reconciles(&mut encoder, &self.queue, controllers, now)?;
         self.failures(&mut encoder, controllers)
     }
 }
@@ -119,7 +119,7 @@ impl Inventory {
         conditions(encoder, machines)?;
         let alive: BTreeSet<Deployment> =
             machines.iter().filter_map(|(key, machine)| deployment_of(key, machine)).collect();
-        lives(encoder, &self.life.show(&alive, now))
+        lives(encoder, &self.stages.show(&alive, now))
     }
 
     fn failures(&self, encoder: &mut DescriptorEncoder<'_>, controllers: Controllers) -> fmt::Result {
@@ -227,8 +227,8 @@ fn conditions(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::
     for (key, machine) in machines {
         let conditions =
             machine.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let told = conditions.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
-        encode_conditions(&mut metric, key, told)?;
+        let states = conditions.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
+        encode_conditions(&mut metric, key, states)?;
     }
     Ok(())
 }
@@ -237,11 +237,11 @@ fn conditions(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::
 pub(super) fn encode_conditions<'a>(
     metric: &mut MetricEncoder<'_>,
     key: &ObjectKey,
-    told: impl Iterator<Item = (&'a str, &'a str)>,
+    states: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> fmt::Result {
     // A list may hold a type twice; a series must not.
     let mut seen = BTreeSet::new();
-    for (kind, status) in told {
+    for (kind, status) in states {
         if !seen.insert(kind) {
             continue;
         }
@@ -256,7 +256,7 @@ pub(super) fn encode_conditions<'a>(
     Ok(())
 }
 
-fn lives(encoder: &mut DescriptorEncoder<'_>, last: &Last) -> fmt::Result {
+fn lives(encoder: &mut DescriptorEncoder<'_>, last: &LastDurations) -> fmt::Result {
     let of_pools: [(&str, &str, &BTreeMap<Pool, f64>); 4] = [
         (
             "mcm_machine_create_duration_seconds",
@@ -299,34 +299,34 @@ fn lives(encoder: &mut DescriptorEncoder<'_>, last: &Last) -> fmt::Result {
     Ok(())
 }
 
-fn passes(
+fn reconciles(
     encoder: &mut DescriptorEncoder<'_>,
-    queue: &Queue,
+    queue: &QueueMetrics,
     controllers: Controllers,
     now: Timestamp,
 ) -> fmt::Result {
-    let is_run = |part: Part| match part {
-        Part::Secret
-        | Part::MachineClass
-        | Part::Machine
-        | Part::MachineTermination
-        | Part::Node
-        | Part::SafetyOrphanVms
-        | Part::SafetyApiServer => controllers.machines,
-        Part::MachineSet | Part::SafetyOvershooting => controllers.sets,
-        Part::MachineDeployment => controllers.deployments,
+    let is_run = |queue_name: QueueName| match queue_name {
+        QueueName::Secret
+        | QueueName::MachineClass
+        | QueueName::Machine
+        | QueueName::MachineTermination
+        | QueueName::Node
+        | QueueName::SafetyOrphanVms
+        | QueueName::SafetyApiServer => controllers.machines,
+        QueueName::MachineSet | QueueName::SafetyOvershooting => controllers.sets,
+        QueueName::MachineDeployment => controllers.deployments,
     };
     let mut unfinished = queue.unfinished(now).to_vec();
-    unfinished.retain(|(part, ..)| is_run(*part));
+    unfinished.retain(|(queue_name, ..)| is_run(*queue_name));
     let help = "Time of all passes that run, together";
     let mut metric = gauge(encoder, "mcm_workqueue_unfinished_work_seconds", help)?;
-    for (part, sum, _) in &unfinished {
-        metric.encode_family(&[("name", part.name())])?.encode_gauge(sum)?;
+    for (queue_name, sum, _) in &unfinished {
+        metric.encode_family(&[("name", queue_name.name())])?.encode_gauge(sum)?;
     }
     let help = "Time of the pass that has run longest";
     let mut metric = gauge(encoder, "mcm_workqueue_longest_running_processor_seconds", help)?;
-    for (part, _, longest) in &unfinished {
-        metric.encode_family(&[("name", part.name())])?.encode_gauge(longest)?;
+    for (queue_name, _, longest) in &unfinished {
+        metric.encode_family(&[("name", queue_name.name())])?.encode_gauge(longest)?;
     }
     Ok(())
 }

@@ -3,9 +3,10 @@
 //! | module | what it counts |
 //! | --- | --- |
 //! | `inventory`, `sets`, `deployments` | objects, read from the caches at each scrape; also whether the host is frozen |
-//! | `life` | how long the stages of Machines take |
-//! | `owned` | stale Machines that sets delete, and sets that freeze |
-//! | `queue` | the queue and its passes |
+//! | `stages` | how long the stages of Machines take |
+//! | `set_counters` | stale Machines that sets delete, and sets that freeze |
+//! | `queue` | the queue and its reconciles |
+//! | `safety` | VMs and Nodes without a Machine |
 //! | `drivers` | calls of drivers |
 //! | `requests` | requests to API servers |
 //! | `events` | Events that were written and lost |
@@ -16,11 +17,12 @@ mod drivers;
 mod events;
 mod examples;
 mod inventory;
-mod life;
-mod owned;
 mod queue;
 mod requests;
+mod safety;
+mod set_counters;
 mod sets;
+mod stages;
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
@@ -30,51 +32,45 @@ use machinist_core::driver::Operation;
 use machinist_core::driver::error::CallError;
 use machinist_core::value::id::ProviderName;
 use machinist_core::value::phase::Phase;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 pub(crate) use events::LostEvent;
-pub(crate) use inventory::{Sources, deployment_of};
-pub(crate) use life::{Milestone, Pool};
-pub(crate) use queue::Part;
-pub(crate) use requests::Answered;
+pub(crate) use inventory::{InventorySources, deployment_of};
+pub(crate) use queue::QueueName;
+pub(crate) use requests::RequestMetric;
+pub(crate) use safety::{ListingEnd, SafetyMetrics};
+pub(crate) use stages::{Milestone, Pool};
 
-use crate::client::server_clock::ServerClock;
-use crate::driver_calls::insight::Insight;
-use crate::safety::SafetyMetrics;
+use crate::context::clock::ServerClock;
+use crate::machine_query::MachineQueries;
 
-use drivers::Drivers;
-use events::Events;
-use inventory::{Incomplete, Inventory};
-use life::Life;
-use owned::Owned;
-use queue::Queue;
-use requests::Requests;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: &'static str,
-}
+use drivers::DriverMetrics;
+use events::EventMetrics;
+use inventory::{IncompleteScrapes, Inventory};
+use queue::{ControllerLabels, QueueMetrics};
+use requests::RequestMetrics;
+use set_counters::SetCounters;
+use stages::StageMetrics;
 
 /// The runtime's metrics.
 #[derive(Default)]
 pub struct Metrics {
-    requests: Requests,
-    events: Events,
-    drivers: Drivers,
-    queue: Arc<Queue>,
-    life: Arc<Life>,
-    owned: Owned,
-    passes: Family<ControllerLabels, Counter>,
+    requests: RequestMetrics,
+    events: EventMetrics,
+    drivers: DriverMetrics,
+    queue: Arc<QueueMetrics>,
+    stages: Arc<StageMetrics>,
+    set_counters: SetCounters,
+    reconciles: Family<ControllerLabels, Counter>,
     panics: Counter,
     queued: Gauge<i64, AtomicI64>,
     in_flight: Gauge<i64, AtomicI64>,
     leads: Gauge<i64, AtomicI64>,
-    sources: Arc<OnceLock<Sources>>,
-    insight: Insight,
+    inventory: Arc<OnceLock<InventorySources>>,
+    machine_queries: MachineQueries,
     pub(crate) safety: SafetyMetrics,
 }
 
@@ -86,34 +82,34 @@ impl Metrics {
         self.events.register(all);
         self.drivers.register(all);
         self.queue.register(all);
-        self.life.register(all);
-        self.owned.register(all);
+        self.stages.register(all);
+        self.set_counters.register(all);
         self.safety.register(all);
-        all.register("machinist_passes", "Passes of controllers", self.passes.clone());
+        all.register("machinist_passes", "Passes of controllers", self.reconciles.clone());
         all.register("machinist_pass_panics", "Passes that ended in a panic", self.panics.clone());
         all.register("machinist_queue_depth", "Keys that wait for a pass, due or not", self.queued.clone());
         all.register("machinist_passes_in_flight", "Passes that run", self.in_flight.clone());
         all.register("machinist_leader", "1 while this process leads", self.leads.clone());
         all.register_collector(Box::new(Inventory {
-            sources: self.sources.clone(),
-            life: self.life.clone(),
+            inventory: self.inventory.clone(),
+            stages: self.stages.clone(),
             queue: self.queue.clone(),
-            incomplete: Incomplete::default(),
+            incomplete: IncompleteScrapes::default(),
         }));
     }
 
     /// What can be asked about single Machines.
-    pub fn insight(&self) -> &Insight {
-        &self.insight
+    pub fn machine_queries(&self) -> &MachineQueries {
+        &self.machine_queries
     }
 
     /// The inventory is read from here.
-    pub(crate) fn show(&self, sources: Sources) {
+    pub(crate) fn show(&self, inventory: InventorySources) {
         // A second tenant of the process would need its own metrics.
-        let _ = self.sources.set(sources);
+        let _ = self.inventory.set(inventory);
     }
 
-    pub(crate) fn answered(&self, request: Answered<'_>) {
+    pub(crate) fn answered(&self, request: RequestMetric<'_>) {
         self.requests.answered(request);
     }
 
@@ -148,32 +144,38 @@ impl Metrics {
     }
 
     /// A pass begins, after its key was due for `waited`.
-    pub(crate) fn pass_began(&self, pass: u64, part: Part, waited: SignedDuration, now: Timestamp) {
-        self.queue.began(pass, part, waited, now);
+    pub(crate) fn reconcile_began(
+        &self,
+        reconcile: u64,
+        queue_name: QueueName,
+        waited: SignedDuration,
+        now: Timestamp,
+    ) {
+        self.queue.began(reconcile, queue_name, waited, now);
     }
 
-    pub(crate) fn pass_ended(&self, pass: u64, controller: &'static str, now: Timestamp) {
-        self.passes.get_or_create(&ControllerLabels { controller }).inc();
-        self.queue.ended(pass, now);
+    pub(crate) fn reconcile_ended(&self, reconcile: u64, controller: &'static str, now: Timestamp) {
+        self.reconciles.get_or_create(&ControllerLabels { controller }).inc();
+        self.queue.ended(reconcile, now);
     }
 
-    pub(crate) fn pass_panicked(&self) {
+    pub(crate) fn reconcile_panicked(&self) {
         self.panics.inc();
     }
 
     /// A key was put into the queue.
-    pub(crate) fn added(&self, part: Part) {
-        self.queue.added(part);
+    pub(crate) fn added(&self, queue_name: QueueName) {
+        self.queue.added(queue_name);
     }
 
     /// A loop beside the passes has done a round.
-    pub(crate) fn round(&self, part: Part, took: SignedDuration) {
-        self.queue.round(part, took);
+    pub(crate) fn round(&self, queue_name: QueueName, took: SignedDuration) {
+        self.queue.round(queue_name, took);
     }
 
     /// A pass has failed, and its key is tried again.
-    pub(crate) fn retried(&self, part: Part) {
-        self.queue.retried(part);
+    pub(crate) fn retried(&self, queue_name: QueueName) {
+        self.queue.retried(queue_name);
     }
 
     pub(crate) fn queue(&self, queued: usize, in_flight: usize) {
@@ -182,7 +184,7 @@ impl Metrics {
     }
 
     /// Which keys are due.
-    pub(crate) fn due(&self, parts: impl Iterator<Item = Part>) {
+    pub(crate) fn due(&self, parts: impl Iterator<Item = QueueName>) {
         self.queue.depth(parts);
     }
 
@@ -193,21 +195,21 @@ impl Metrics {
 
     /// A Machine left a phase after so long.
     pub(crate) fn left_phase(&self, phase: Phase, after: SignedDuration) {
-        self.life.left_phase(phase, after);
+        self.stages.left_phase(phase, after);
     }
 
     /// A Machine has come to a point in its life, or its set to one in its own.
     pub(crate) fn reached(&self, pool: Option<Pool>, milestone: Milestone, now: Timestamp) {
         match milestone {
-            Milestone::StaleDeleted => self.owned.deleted_stale(),
-            Milestone::SetFrozen(reason) => self.owned.froze(reason),
-            Milestone::SetThawed => self.owned.thawed(),
+            Milestone::StaleDeleted => self.set_counters.deleted_stale(),
+            Milestone::SetFrozen(reason) => self.set_counters.froze(reason),
+            Milestone::SetThawed => self.set_counters.thawed(),
             Milestone::Created(_)
             | Milestone::Initialized(_)
             | Milestone::Joined(_)
             | Milestone::JoinTimedOut
             | Milestone::Drained(_)
-            | Milestone::Deleted(_) => self.life.reached(pool, milestone, now),
+            | Milestone::Deleted(_) => self.stages.reached(pool, milestone, now),
         }
     }
 }

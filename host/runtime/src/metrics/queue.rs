@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 /// Which queue a key or a round counts for. Keys have one queue, and the first six are its parts; the others are loops
 /// beside it, for which machine-controller-manager has queues too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Part {
+pub(crate) enum QueueName {
     Secret,
     MachineClass,
     Machine,
@@ -32,7 +32,7 @@ pub(crate) enum Part {
     SafetyOvershooting,
 }
 
-impl Part {
+impl QueueName {
     pub(crate) const ALL: [Self; 10] = [
         Self::Secret,
         Self::MachineClass,
@@ -69,15 +69,15 @@ struct NameLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: &'static str,
+pub(super) struct ControllerLabels {
+    pub(super) controller: &'static str,
 }
 
 type Seconds = Family<NameLabels, Histogram, fn() -> Histogram>;
 type OurSeconds = Family<ControllerLabels, Histogram, fn() -> Histogram>;
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct QueueMetrics {
     adds: Family<NameLabels, Counter>,
     retries: Family<NameLabels, Counter>,
     depth: Family<NameLabels, Gauge<i64, AtomicI64>>,
@@ -85,10 +85,10 @@ pub(super) struct Queue {
     worked: Seconds,
     our_waited: OurSeconds,
     our_worked: OurSeconds,
-    running: Arc<Mutex<BTreeMap<u64, (Part, Timestamp)>>>,
+    running: Arc<Mutex<BTreeMap<u64, (QueueName, Timestamp)>>>,
 }
 
-impl Default for Queue {
+impl Default for QueueMetrics {
     fn default() -> Self {
         // 1 ms to 1 hour: a pass that finds nothing to do at one end, a drain behind a slow cloud at the other.
         let seconds = || Histogram::new(exponential_buckets(0.001, 3.0, 15));
@@ -105,7 +105,7 @@ impl Default for Queue {
     }
 }
 
-impl Queue {
+impl QueueMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         let mcm = registry.sub_registry_with_prefix("mcm_workqueue");
         mcm.register("adds", "Keys put into the queue", self.adds.clone());
@@ -113,9 +113,9 @@ impl Queue {
         mcm.register("depth", "Keys that are due and wait for a pass", self.depth.clone());
         mcm.register("queue_duration_seconds", "How long a key that was due waited", self.waited.clone());
         mcm.register("work_duration_seconds", "How long a pass took", self.worked.clone());
-        for part in Part::ALL {
-            drop(self.adds.get_or_create(&labels(part)));
-            drop(self.retries.get_or_create(&labels(part)));
+        for queue_name in QueueName::ALL {
+            drop(self.adds.get_or_create(&labels(queue_name)));
+            drop(self.retries.get_or_create(&labels(queue_name)));
         }
         registry.register(
             "machinist_queue_wait_seconds",
@@ -125,67 +125,74 @@ impl Queue {
         registry.register("machinist_pass_duration_seconds", "How long a pass took", self.our_worked.clone());
     }
 
-    pub(super) fn added(&self, part: Part) {
-        self.adds.get_or_create(&labels(part)).inc();
+    pub(super) fn added(&self, queue_name: QueueName) {
+        self.adds.get_or_create(&labels(queue_name)).inc();
     }
 
-    pub(super) fn retried(&self, part: Part) {
-        self.retries.get_or_create(&labels(part)).inc();
+    pub(super) fn retried(&self, queue_name: QueueName) {
+        self.retries.get_or_create(&labels(queue_name)).inc();
     }
 
     /// A loop beside the queue has done a round, which nothing has waited for.
-    pub(super) fn round(&self, part: Part, took: SignedDuration) {
-        self.added(part);
-        self.waited.get_or_create(&labels(part)).observe(0.0);
-        self.worked.get_or_create(&labels(part)).observe(took.max(SignedDuration::ZERO).as_secs_f64());
+    pub(super) fn round(&self, queue_name: QueueName, took: SignedDuration) {
+        self.added(queue_name);
+        self.waited.get_or_create(&labels(queue_name)).observe(0.0);
+        self.worked.get_or_create(&labels(queue_name)).observe(took.max(SignedDuration::ZERO).as_secs_f64());
     }
 
-    pub(super) fn depth(&self, due: impl Iterator<Item = Part>) {
-        let mut depth = Part::ALL.map(|part| (part, 0_i64));
-        for part in due {
-            for (_, count) in depth.iter_mut().filter(|(other, _)| *other == part) {
+    pub(super) fn depth(&self, due: impl Iterator<Item = QueueName>) {
+        let mut depth = QueueName::ALL.map(|queue_name| (queue_name, 0_i64));
+        for queue_name in due {
+            for (_, count) in depth.iter_mut().filter(|(other, _)| *other == queue_name) {
                 *count += 1;
             }
         }
-        for (part, count) in depth {
-            self.depth.get_or_create(&labels(part)).set(count);
+        for (queue_name, count) in depth {
+            self.depth.get_or_create(&labels(queue_name)).set(count);
         }
     }
 
-    pub(super) fn began(&self, pass: u64, part: Part, waited: SignedDuration, now: Timestamp) {
-        self.waited.get_or_create(&labels(part)).observe(waited.as_secs_f64());
-        self.our_waited.get_or_create(&ours(part)).observe(waited.as_secs_f64());
-        self.running().insert(pass, (part, now));
+    pub(super) fn began(
+        &self,
+        reconcile: u64,
+        queue_name: QueueName,
+        waited: SignedDuration,
+        now: Timestamp,
+    ) {
+        self.waited.get_or_create(&labels(queue_name)).observe(waited.as_secs_f64());
+        self.our_waited.get_or_create(&ours(queue_name)).observe(waited.as_secs_f64());
+        self.running().insert(reconcile, (queue_name, now));
     }
 
-    pub(super) fn ended(&self, pass: u64, now: Timestamp) {
-        let Some((part, began)) = self.running().remove(&pass) else { return };
+    pub(super) fn ended(&self, reconcile: u64, now: Timestamp) {
+        let Some((queue_name, began)) = self.running().remove(&reconcile) else { return };
         let took = now.duration_since(began).max(SignedDuration::ZERO).as_secs_f64();
-        self.worked.get_or_create(&labels(part)).observe(took);
-        self.our_worked.get_or_create(&ours(part)).observe(took);
+        self.worked.get_or_create(&labels(queue_name)).observe(took);
+        self.our_worked.get_or_create(&ours(queue_name)).observe(took);
     }
 
     /// Of the passes that run: all their time together, and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 10] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(QueueName, f64, f64); 10] {
         let running = self.running();
-        Part::ALL.map(|part| {
-            let times = running.values().filter(|(of, _)| *of == part);
+        QueueName::ALL.map(|queue_name| {
+            let times = running.values().filter(|(of, _)| *of == queue_name);
             let seconds =
                 times.map(|(_, began)| now.duration_since(*began).max(SignedDuration::ZERO).as_secs_f64());
-            seconds
-                .fold((part, 0.0, 0.0), |(part, sum, longest), one| (part, sum + one, f64::max(longest, one)))
+            seconds.fold((queue_name, 0.0, 0.0), |(queue_name, sum, longest), one| {
+                (queue_name, sum + one, f64::max(longest, one))
+            })
         })
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Part, Timestamp)>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (QueueName, Timestamp)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn labels(part: Part) -> NameLabels {
-    NameLabels { name: part.name() }
+fn labels(queue_name: QueueName) -> NameLabels {
+    NameLabels { name: queue_name.name() }
 }
 
-fn ours(part: Part) -> ControllerLabels {
-    ControllerLabels { controller: part.name() }
+fn ours(queue_name: QueueName) -> ControllerLabels {
+    ControllerLabels { controller: queue_name.name() }
 }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::client::server_clock::ServerClock;
+use crate::context::clock::ServerClock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -34,7 +34,7 @@ struct LatencyLabels {
 
 /// One request and its answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered<'a> {
+pub(crate) struct RequestMetric<'a> {
     /// GET, WATCH, …
     pub verb: &'static str,
     /// The method of HTTP.
@@ -55,7 +55,7 @@ struct ServerLabels {
 }
 
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(super) struct RequestMetrics {
     ahead: Family<ServerLabels, Gauge>,
     control_clock: ServerClock,
     ours: Family<RequestLabels, Counter>,
@@ -63,7 +63,7 @@ pub(super) struct Requests {
     latency: Family<LatencyLabels, Histogram, fn() -> Histogram>,
 }
 
-impl Default for Requests {
+impl Default for RequestMetrics {
     fn default() -> Self {
         let latency = || Histogram::new(exponential_buckets(0.001, 2.0, 14));
         Self {
@@ -76,12 +76,12 @@ impl Default for Requests {
     }
 }
 
-impl Requests {
+impl RequestMetrics {
     /// An answer of this server has told its time.
     pub(super) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
         self.ahead.get_or_create(&ServerLabels { host: host.to_owned() }).set(ahead.as_secs());
         if is_control {
-            self.control_clock.told(ahead);
+            self.control_clock.set_ahead(ahead);
         }
     }
 
@@ -112,8 +112,8 @@ impl Requests {
         );
     }
 
-    pub(super) fn answered(&self, request: Answered<'_>) {
-        let Answered { verb, method, resource, host, code, took } = request;
+    pub(super) fn answered(&self, request: RequestMetric<'_>) {
+        let RequestMetric { verb, method, resource, host, code, took } = request;
         self.ours.get_or_create(&RequestLabels { verb, resource, code }).inc();
         let text = if code == 0 { "<error>".to_owned() } else { code.to_string() };
         self.clients.get_or_create(&ClientLabels { code: text, method, host: host.to_owned() }).inc();

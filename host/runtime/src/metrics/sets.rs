@@ -13,9 +13,9 @@ use super::inventory::{created_at, encode_conditions, gauge, items, object};
 type Sets = [(ObjectKey, Arc<MachineSet>)];
 
 /// A number of each set.
-type Number = (&'static str, &'static str, fn(&MachineSet) -> i32);
+type SetNumber = (&'static str, &'static str, fn(&MachineSet) -> i32);
 
-const NUMBERS: [Number; 6] = [
+const NUMBERS: [SetNumber; 6] = [
     ("mcm_machine_set_info_spec_replicas", "Machines that a set is to have", |set| {
         set.spec.replicas.unwrap_or_default()
     }),
@@ -23,22 +23,22 @@ const NUMBERS: [Number; 6] = [
         set.spec.min_ready_seconds.unwrap_or_default()
     }),
     ("mcm_machine_set_status_replicas", "Machines that a set owns", |set| {
-        told(set, |status| status.replicas)
+        status_number(set, |status| status.replicas)
     }),
     ("mcm_machine_set_status_ready_replicas", "Machines of a set in phase Running", |set| {
-        told(set, |status| status.ready_replicas)
+        status_number(set, |status| status.ready_replicas)
     }),
     ("mcm_machine_set_status_available_replicas", "Machines of a set in phase Running or Available", |set| {
-        told(set, |status| status.available_replicas)
+        status_number(set, |status| status.available_replicas)
     }),
     (
         "mcm_machine_set_status_fully_labelled_replicas",
         "Machines of a set with all labels of its template",
-        |set| told(set, |status| status.fully_labeled_replicas),
+        |set| status_number(set, |status| status.fully_labeled_replicas),
     ),
 ];
 
-fn told(set: &MachineSet, number: impl Fn(&MachineSetStatus) -> Option<i32>) -> i32 {
+fn status_number(set: &MachineSet, number: impl Fn(&MachineSetStatus) -> Option<i32>) -> i32 {
     set.status.as_ref().and_then(number).unwrap_or_default()
 }
 
@@ -69,8 +69,8 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, sets: &Sets) -> fmt::R
     let mut conditions = gauge(encoder, "mcm_machine_set_status_condition", help)?;
     for (key, set) in sets {
         let all = set.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let told = all.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
-        encode_conditions(&mut conditions, key, told)?;
+        let states = all.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
+        encode_conditions(&mut conditions, key, states)?;
     }
     let failed = sets.iter().filter_map(|(key, set)| Some((key, &set.status.as_ref()?.failed_machines)));
     encode_failed(encoder, "mcm_machine_set_failed_machines", failed)

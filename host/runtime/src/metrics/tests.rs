@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::tenant::clock::Clock;
-use crate::tenant::context::Hold;
-use crate::tenant::settings::Controllers;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::settings::Controllers;
 
-use super::{Metrics, Milestone, Sources};
+use super::{InventorySources, Metrics, Milestone};
 
 /// What is scraped.
 struct Scrape(String);
@@ -34,13 +34,13 @@ impl Scrape {
             let object: MachineDeployment = serde_json::from_value(deployment.clone()).unwrap();
             all_deployments.insert(key(deployment), Arc::new(object));
         }
-        let (_, hold) = watch::channel(Hold::default());
-        metrics.show(Sources {
+        let (_, gate_state) = watch::channel(GateState::default());
+        metrics.show(InventorySources {
             machines: Store::default().reader(),
             sets: all_sets.reader(),
             deployments: all_deployments.reader(),
             controllers,
-            hold,
+            gate_state,
             cluster: String::new(),
             clock: Clock::Wall,
         });
@@ -164,11 +164,11 @@ fn a_deployment_is_shown_with_its_numbers_and_shares_are_worked_out() {
 }
 
 #[test]
-fn what_a_deployment_does_not_say_has_no_series_and_what_it_says_wrongly_does_no_harm() {
+fn absent_settings_of_a_deployment_have_no_series_and_invalid_ones_do_no_harm() {
     let bounds = json!({ "maxSurge": "a lot", "maxUnavailable": 1 });
     let strategy = json!({ "rollingUpdate": bounds });
-    let odd = json!({ "metadata": { "name": "d" }, "spec": { "template": {}, "strategy": strategy } });
-    let scrape = Scrape::of(OWNERS, &[], &[odd]);
+    let invalid = json!({ "metadata": { "name": "d" }, "spec": { "template": {}, "strategy": strategy } });
+    let scrape = Scrape::of(OWNERS, &[], &[invalid]);
     for name in [
         "revision_history_limit",
         "progress_deadline_seconds",

@@ -24,15 +24,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::cache::{Watch, backoff};
+use crate::cache::{WatchedKind, backoff};
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{FIELD_MANAGER, PLUGIN_STATUS};
-use crate::event_loop::Message;
+use crate::context::clock::Clock;
 use crate::events::{About, EventWriter};
-use crate::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins};
-use crate::tenant::clock::Clock;
+use crate::message::Message;
+use crate::ports::{PluginConfigMap, PluginMessage, PluginStatus, Plugins};
 
-use statuses::{Statuses, Written};
+use statuses::{StatusWrite, Statuses};
 
 /// Where plugins are, and who hears of them.
 pub(crate) struct PluginSource {
@@ -61,24 +61,24 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
     // Small pages: each of these objects may be a megabyte.
     let config = watcher::Config::default().labels(machinist_api::names::labels::PLUGIN).page_size(10);
     let mut found =
-        std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, Watch::Plugins)));
+        std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, WatchedKind::Plugins)));
     let mut messages = source.plugins.messages();
-    let (mut statuses, mut on_their_way) = (Statuses::default(), FuturesUnordered::new());
+    let (mut statuses, mut in_flight) = (Statuses::default(), FuturesUnordered::new());
     let mut listed: Option<Vec<String>> = None;
     let mut leads = source.leads.clone();
     loop {
         if *leads.borrow() {
             let next = std::iter::from_fn(|| statuses.take());
-            on_their_way.extend(next.map(|(name, news)| write(api.clone(), name, news)));
+            in_flight.extend(next.map(|(name, plugin_status)| write(api.clone(), name, plugin_status)));
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            Some((name, news, written)) = on_their_way.next() => {
-                if written != Written::NotYet {
-                    tell(&source, &name, &news);
+            Some((name, plugin_status, written)) = in_flight.next() => {
+                if written != StatusWrite::NotYet {
+                    write_event(&source, &name, &plugin_status);
                 }
-                statuses.ended(name, news, written, Instant::now());
+                statuses.ended(name, plugin_status, written, Instant::now());
             }
             Some(event) = found.next() => match event {
                 Ok(watcher::Event::Init) => {
@@ -116,25 +116,25 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                 Err(error) => debug!(error = %error, "watch of plugins interrupted"),
             },
             Some(message) = messages.next() => match message {
-                PluginMessage::State(news) => {
-                    info!(source = news.source, state = news.state, message = news.message, "plugin");
+                PluginMessage::State(plugin_status) => {
+                    info!(source = plugin_status.source, state = plugin_status.state, message = plugin_status.message, "plugin");
                     // A step on the way changes nothing for Machines. A closed inbox means that the loop has ended.
-                    if news.is_settled {
-                        let _ = source.engine.send(Message::Providers(news.providers.clone()));
+                    if plugin_status.is_final {
+                        let _ = source.engine.send(Message::Providers(plugin_status.providers.clone()));
                     }
-                    if news.is_policy {
+                    if plugin_status.is_policy {
                         let _ = source.engine.send(Message::Policies);
                     }
-                    if let Some(name) = news.config_map.clone() {
-                        statuses.post(name, news);
+                    if let Some(name) = plugin_status.config_map.clone() {
+                        statuses.post(name, plugin_status);
                     }
                 }
-                PluginMessage::Incident(incident) if *leads.borrow() => {
-                    let about = about(&source.namespace, &incident.config_map, &incident.uid);
+                PluginMessage::Failure(failure) if *leads.borrow() => {
+                    let about = about(&source.namespace, &failure.config_map, &failure.uid);
                     let now = source.clock.now();
-                    source.events.write(about, incident.reason, &incident.message, Severity::Warning, now);
+                    source.events.write(about, failure.reason, &failure.message, Severity::Warning, now);
                 }
-                PluginMessage::Incident(_) => {}
+                PluginMessage::Failure(_) => {}
             },
             changed = leads.changed() => if changed.is_err() { return },
             () = due(statuses.retry_at()) => statuses.retry(),
@@ -151,35 +151,39 @@ async fn due(at: Option<Instant>) {
 }
 
 /// Writes a plugin's status onto its ConfigMap.
-async fn write(api: Api<ConfigMap>, config_map: String, news: PluginNews) -> (String, PluginNews, Written) {
-    let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
+async fn write(
+    api: Api<ConfigMap>,
+    config_map: String,
+    plugin_status: PluginStatus,
+) -> (String, PluginStatus, StatusWrite) {
+    let patch = json!({ "metadata": { "uid": plugin_status.uid, "annotations": { PLUGIN_STATUS: plugin_status.status } } });
     let (params, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
     let written = match within_deadline(api.patch_metadata(&config_map, &params, &patch)).await {
-        Ok(_) => Written::Yes,
+        Ok(_) => StatusWrite::Yes,
         Err(
             error
             @ (ActError::Gone | ActError::Conflict | ActError::Denied { .. } | ActError::Invalid { .. }),
         ) => {
             warn!(config_map, error = %error, "status of plugin not written");
-            Written::Refused
+            StatusWrite::Refused
         }
         Err(error) => {
             debug!(config_map, error = %error, "status of plugin not written yet");
-            Written::NotYet
+            StatusWrite::NotYet
         }
     };
-    (config_map, news, written)
+    (config_map, plugin_status, written)
 }
 
 /// Writes an Event about a state that stays.
-fn tell(source: &PluginSource, config_map: &str, news: &PluginNews) {
-    if !news.is_settled {
+fn write_event(source: &PluginSource, config_map: &str, plugin_status: &PluginStatus) {
+    if !plugin_status.is_final {
         return;
     }
-    let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
-    let about = about(&source.namespace, config_map, &news.uid);
-    let reason = format!("Plugin{}", news.state);
-    source.events.write(about, reason, &news.message, severity, source.clock.now());
+    let severity = if plugin_status.is_warning { Severity::Warning } else { Severity::Normal };
+    let about = about(&source.namespace, config_map, &plugin_status.uid);
+    let reason = format!("Plugin{}", plugin_status.state);
+    source.events.write(about, reason, &plugin_status.message, severity, source.clock.now());
 }
 
 fn is_policy(map: &ConfigMap) -> bool {

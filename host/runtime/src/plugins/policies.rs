@@ -16,39 +16,45 @@ use machinist_core::machine::{DriverFact, MachineView};
 use machinist_core::value::id::{FailureDomain, ObjectKey};
 use machinist_core::value::phase::Phase;
 
+use crate::cache::StoreReader;
+use crate::cache::fields::{node_name_of, phase_of};
 use crate::client::field_manager::REBOOTS;
-use crate::machine::{node_name_of, phase_of};
 use crate::ports::HealthPolicies;
-use crate::tenant::world::World;
 
-/// The policies of one tenant, and what they said.
+/// The caches that questions to policies are made from.
+pub(crate) struct PolicyCaches<'a> {
+    pub(crate) machines: &'a StoreReader<Machine>,
+    pub(crate) nodes: Option<&'a StoreReader<Node>>,
+}
+
+/// The policies of one tenant, and their answers.
 #[derive(Clone)]
 pub(crate) struct Policies {
     port: Arc<dyn HealthPolicies>,
     cache: Arc<Mutex<VerdictCache>>,
-    census: Arc<Mutex<Option<Census>>>,
+    counts: Arc<Mutex<Option<DomainCounts>>>,
 }
 
 /// What one pass has to ask.
 #[derive(Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct PolicyQuery {
     question: Question,
     to_ask: Vec<Asked>,
 }
 
 /// How many Machines each failure domain has, and how many of them are silent.
 #[derive(Debug)]
-struct Census {
+struct DomainCounts {
     at: Timestamp,
     domains: BTreeMap<Option<FailureDomain>, (u32, u32)>,
 }
 
 /// All Machines are counted at most this often: policies weigh minutes, and a count goes over every Machine.
-const CENSUS_AGE: SignedDuration = SignedDuration::from_secs(2);
+const COUNTS_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 impl Policies {
     pub(crate) fn new(port: Arc<dyn HealthPolicies>) -> Self {
-        Self { port, cache: Arc::default(), census: Arc::default() }
+        Self { port, cache: Arc::default(), counts: Arc::default() }
     }
 
     /// The Machine is gone.
@@ -59,14 +65,14 @@ impl Policies {
     /// What is known, and what has to be asked. Nothing is asked here.
     pub(crate) fn observe(
         &self,
-        world: &World,
+        caches: &PolicyCaches<'_>,
         view: &MachineView,
         machine: &Machine,
         node: Option<&Node>,
         now: Timestamp,
-    ) -> (PoliciesFact, Option<Inquiry>) {
+    ) -> (PoliciesFact, Option<PolicyQuery>) {
         let reboots = reboots(machine);
-        let mut fact = PoliciesFact { reboots, is_told: is_told(machine), ..PoliciesFact::default() };
+        let mut fact = PoliciesFact { reboots, is_told: reports_policy(machine), ..PoliciesFact::default() };
         let all = self.port.policies();
         if all.is_empty() {
             return (fact, None);
@@ -84,25 +90,25 @@ impl Policies {
                 phase_since: view.machine.phase_since,
                 reboots: fact.reboots.times().to_vec(),
             },
-            domain: self.domain(world, machine, node, now),
+            domain: self.domain(caches, machine, node, now),
         };
         let (can_be_asked, cannot): (Vec<_>, Vec<_>) =
             about.into_iter().partition(|policy| matches!(policy.standing, Standing::Serving { .. }));
-        fact.opinions = cannot.into_iter().map(|policy| silence(policy, now)).collect();
+        fact.opinions = cannot.into_iter().map(|policy| unknown_opinion(policy, now)).collect();
         let asked: Vec<Asked> = can_be_asked.into_iter().filter_map(asked).collect();
         let cache = self.cache();
         let to_ask = cache.missing(&question, &asked, now);
         let known: Vec<Asked> = asked.into_iter().filter(|asked| !to_ask.contains(asked)).collect();
         fact.opinions.extend(cache.look_up(&question, &known, now).unwrap_or_default());
         fact.to_ask = to_ask.iter().map(|asked| asked.policy.clone()).collect();
-        let inquiry = (!to_ask.is_empty()).then_some(Inquiry { question, to_ask });
-        (fact, inquiry)
+        let query = (!to_ask.is_empty()).then_some(PolicyQuery { question, to_ask });
+        (fact, query)
     }
 
     /// Asks, and keeps the answers.
-    pub(crate) async fn ask(&self, inquiry: &Inquiry, now: Timestamp) -> Vec<Opinion> {
-        let asked = inquiry.to_ask.iter().map(async |asked| {
-            let answer = self.port.evaluate(&asked.policy, inquiry.question.clone(), now).await;
+    pub(crate) async fn ask(&self, query: &PolicyQuery, now: Timestamp) -> Vec<Opinion> {
+        let asked = query.to_ask.iter().map(async |asked| {
+            let answer = self.port.evaluate(&asked.policy, query.question.clone(), now).await;
             (asked, opinion_of(asked, answer.map_err(|error| error.to_string()), now))
         });
         let answers = join_all(asked).await;
@@ -110,7 +116,7 @@ impl Policies {
         answers
             .into_iter()
             .map(|(asked, opinion)| {
-                cache.keep(&inquiry.question, asked.generation, opinion.clone());
+                cache.keep(&query.question, asked.generation, opinion.clone());
                 opinion
             })
             .collect()
@@ -120,14 +126,20 @@ impl Policies {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn domain(&self, world: &World, machine: &Machine, node: Option<&Node>, now: Timestamp) -> DomainFact {
+    fn domain(
+        &self,
+        caches: &PolicyCaches<'_>,
+        machine: &Machine,
+        node: Option<&Node>,
+        now: Timestamp,
+    ) -> DomainFact {
         let name = domain_of(machine, node);
-        let mut census = self.census.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = |census: &Census| census.at <= now && now.duration_since(census.at) < CENSUS_AGE;
-        if !census.as_ref().is_some_and(is_fresh) {
-            *census = Some(Census { at: now, domains: count(world) });
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |counts: &DomainCounts| counts.at <= now && now.duration_since(counts.at) < COUNTS_AGE;
+        if !counts.as_ref().is_some_and(is_fresh) {
+            *counts = Some(DomainCounts { at: now, domains: count(caches) });
         }
-        let counted = census.as_ref().and_then(|census| census.domains.get(&name)).copied();
+        let counted = counts.as_ref().and_then(|counts| counts.domains.get(&name)).copied();
         let (machines, silent) = counted.unwrap_or_default();
         // The count may be older than this Machine's own news.
         let is_silent = !node.is_some_and(is_ready);
@@ -135,14 +147,14 @@ impl Policies {
     }
 }
 
-fn count(world: &World) -> BTreeMap<Option<FailureDomain>, (u32, u32)> {
+fn count(caches: &PolicyCaches<'_>) -> BTreeMap<Option<FailureDomain>, (u32, u32)> {
     let mut domains: BTreeMap<Option<FailureDomain>, (u32, u32)> = BTreeMap::new();
-    for (_, machine) in world.machines.all() {
+    for (_, machine) in caches.machines.all() {
         if machine.metadata.deletion_timestamp.is_some() || !has_joined(phase_of(&machine)) {
             continue;
         }
-        let node = node_name_of(&machine)
-            .and_then(|name| world.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str())));
+        let node =
+            node_name_of(&machine).and_then(|name| caches.nodes?.get(&ObjectKey::new("", name.as_str())));
         let (machines, silent) = domains.entry(domain_of(&machine, node.as_deref())).or_default();
         *machines += 1;
         if !node.is_some_and(|node| is_ready(&node)) {
@@ -177,9 +189,9 @@ fn conditions(node: &Node) -> &[NodeCondition] {
 /// Where the driver says that the VM is, else where its Node says.
 fn domain_of(machine: &Machine, node: Option<&Node>) -> Option<FailureDomain> {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let said = own.and_then(|own| own.failure_domain.as_deref());
+    let reported = own.and_then(|own| own.failure_domain.as_deref());
     let label = || node?.metadata.labels.as_ref()?.get(names::labels::ZONE).map(String::as_str);
-    said.or_else(label).filter(|name| !name.is_empty()).map(FailureDomain::new)
+    reported.or_else(label).filter(|name| !name.is_empty()).map(FailureDomain::new)
 }
 
 fn subject(view: &MachineView, machine: &Machine) -> Subject {
@@ -230,7 +242,7 @@ pub(crate) fn reboots(machine: &Machine) -> Reboots {
     Reboots::parse(annotations.and_then(|all| all.get(REBOOTS)).map(String::as_str))
 }
 
-fn is_told(machine: &Machine) -> bool {
+fn reports_policy(machine: &Machine) -> bool {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     own.is_some_and(|own| {
         let kind = machinist_core::machine::ConditionKind::PolicyObserved.as_str();
@@ -248,7 +260,7 @@ fn asked(policy: &PolicyFact) -> Option<Asked> {
 }
 
 /// What a policy says that cannot be asked.
-fn silence(policy: &PolicyFact, now: Timestamp) -> Opinion {
+fn unknown_opinion(policy: &PolicyFact, now: Timestamp) -> Opinion {
     let reason = match &policy.standing {
         Standing::Serving { .. } => "it is not asked".to_owned(),
         Standing::NotServing { reason } => reason.clone(),

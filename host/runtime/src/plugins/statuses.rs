@@ -7,17 +7,17 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::Instant;
 
 use crate::client::field_manager::PLUGIN_STATUS;
-use crate::ports::PluginNews;
+use crate::ports::PluginStatus;
 
 /// Until a status that could not be written is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Writes at the same time. Each belongs to another ConfigMap, of which a cluster has a handful.
-const AT_A_TIME: usize = 8;
+const CONCURRENT_WRITES: usize = 8;
 
 /// How a write has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum StatusWrite {
     /// The ConfigMap has the status.
     Yes,
     /// The server refuses it, and would again.
@@ -29,16 +29,16 @@ pub(super) enum Written {
 /// Statuses by the name of the ConfigMap.
 #[derive(Default)]
 pub(super) struct Statuses {
-    known: BTreeMap<String, Known>,
-    waiting: BTreeMap<String, PluginNews>,
-    on_their_way: BTreeSet<String>,
+    known: BTreeMap<String, KnownConfigMap>,
+    waiting: BTreeMap<String, PluginStatus>,
+    in_flight: BTreeSet<String>,
     /// They failed before, and wait until `retry_at`.
     paused: BTreeSet<String>,
     retry_at: Option<Instant>,
 }
 
 /// A ConfigMap, as far as a write needs it.
-struct Known {
+struct KnownConfigMap {
     uid: String,
     status: Option<String>,
 }
@@ -47,7 +47,7 @@ impl Statuses {
     /// A ConfigMap is there.
     pub(super) fn found(&mut self, name: String, map: &ConfigMap) {
         let annotations = map.metadata.annotations.as_ref();
-        let known = Known {
+        let known = KnownConfigMap {
             uid: map.metadata.uid.clone().unwrap_or_default(),
             status: annotations.and_then(|all| all.get(PLUGIN_STATUS)).cloned(),
         };
@@ -66,44 +66,51 @@ impl Statuses {
     }
 
     /// Takes a status in, in place of the one that waits for the same ConfigMap.
-    pub(super) fn post(&mut self, name: String, news: PluginNews) {
-        self.waiting.insert(name, news);
+    pub(super) fn post(&mut self, name: String, plugin_status: PluginStatus) {
+        self.waiting.insert(name, plugin_status);
     }
 
     /// Returns a status that is to be written at once. Each must be reported by [`Statuses::ended`].
-    pub(super) fn take(&mut self) -> Option<(String, PluginNews)> {
-        while self.on_their_way.len() < AT_A_TIME {
-            let is_free = |name: &&String| !self.on_their_way.contains(*name) && !self.paused.contains(*name);
+    pub(super) fn take(&mut self) -> Option<(String, PluginStatus)> {
+        while self.in_flight.len() < CONCURRENT_WRITES {
+            let is_free = |name: &&String| !self.in_flight.contains(*name) && !self.paused.contains(*name);
             let name = self.waiting.keys().find(is_free)?.clone();
-            let news = self.waiting.remove(&name)?;
-            if self.is_wanted(&name, &news) {
-                self.on_their_way.insert(name.clone());
-                return Some((name, news));
+            let plugin_status = self.waiting.remove(&name)?;
+            if self.is_wanted(&name, &plugin_status) {
+                self.in_flight.insert(name.clone());
+                return Some((name, plugin_status));
             }
         }
         None
     }
 
     /// False for a ConfigMap that is gone, was replaced, or has this status.
-    fn is_wanted(&self, name: &str, news: &PluginNews) -> bool {
-        let known = self.known.get(name).filter(|known| known.uid == news.uid);
-        known.is_some_and(|known| known.status.as_deref() != Some(news.status.as_str()))
+    fn is_wanted(&self, name: &str, plugin_status: &PluginStatus) -> bool {
+        let known = self.known.get(name).filter(|known| known.uid == plugin_status.uid);
+        known.is_some_and(|known| known.status.as_deref() != Some(plugin_status.status.as_str()))
     }
 
     /// A write has ended.
-    pub(super) fn ended(&mut self, name: String, news: PluginNews, written: Written, now: Instant) {
-        self.on_their_way.remove(&name);
+    pub(super) fn ended(
+        &mut self,
+        name: String,
+        plugin_status: PluginStatus,
+        written: StatusWrite,
+        now: Instant,
+    ) {
+        self.in_flight.remove(&name);
         match written {
             // The watch may show it only after the next news.
-            Written::Yes => {
-                if let Some(known) = self.known.get_mut(&name).filter(|known| known.uid == news.uid) {
-                    known.status = Some(news.status);
+            StatusWrite::Yes => {
+                if let Some(known) = self.known.get_mut(&name).filter(|known| known.uid == plugin_status.uid)
+                {
+                    known.status = Some(plugin_status.status);
                 }
             }
-            Written::Refused => {}
-            Written::NotYet => {
+            StatusWrite::Refused => {}
+            StatusWrite::NotYet => {
                 self.paused.insert(name.clone());
-                self.waiting.entry(name).or_insert(news);
+                self.waiting.entry(name).or_insert(plugin_status);
                 self.retry_at.get_or_insert(now + RETRY);
             }
         }
@@ -127,13 +134,13 @@ mod tests {
 
     use super::*;
 
-    fn news(uid: &str, status: &str) -> PluginNews {
-        PluginNews {
+    fn plugin_status(uid: &str, status: &str) -> PluginStatus {
+        PluginStatus {
             source: "plugins/driver".to_owned(),
             config_map: Some("driver".to_owned()),
             uid: uid.to_owned(),
             state: "Ready".to_owned(),
-            is_settled: true,
+            is_final: true,
             is_warning: false,
             message: String::new(),
             status: status.to_owned(),
@@ -156,12 +163,14 @@ mod tests {
     }
 
     fn post(statuses: &mut Statuses, name: &str, status: &str) {
-        statuses.post(name.to_owned(), news("1", status));
+        statuses.post(name.to_owned(), plugin_status("1", status));
     }
 
     /// The names and statuses of the writes that begin.
     fn begin(statuses: &mut Statuses) -> Vec<(String, String)> {
-        std::iter::from_fn(|| statuses.take()).map(|(name, news)| (name, news.status)).collect()
+        std::iter::from_fn(|| statuses.take())
+            .map(|(name, plugin_status)| (name, plugin_status.status))
+            .collect()
     }
 
     fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -178,9 +187,9 @@ mod tests {
         post(&mut statuses, "a", "three");
         post(&mut statuses, "b", "one");
         assert_eq!(begin(&mut statuses), pairs(&[("b", "one")]), "another ConfigMap does not wait");
-        statuses.ended("a".to_owned(), news("1", "one"), Written::Yes, Instant::now());
+        statuses.ended("a".to_owned(), plugin_status("1", "one"), StatusWrite::Yes, Instant::now());
         assert_eq!(begin(&mut statuses), pairs(&[("a", "three")]));
-        statuses.ended("a".to_owned(), news("1", "three"), Written::Yes, Instant::now());
+        statuses.ended("a".to_owned(), plugin_status("1", "three"), StatusWrite::Yes, Instant::now());
         post(&mut statuses, "a", "three");
         assert!(begin(&mut statuses).is_empty(), "it has this status");
     }
@@ -190,7 +199,7 @@ mod tests {
         let (mut statuses, now) = (statuses(), Instant::now());
         post(&mut statuses, "a", "one");
         assert_eq!((begin(&mut statuses).len(), statuses.retry_at()), (1, None));
-        statuses.ended("a".to_owned(), news("1", "one"), Written::NotYet, now);
+        statuses.ended("a".to_owned(), plugin_status("1", "one"), StatusWrite::NotYet, now);
         assert!(begin(&mut statuses).is_empty());
         assert_eq!(statuses.retry_at(), Some(now + RETRY));
         post(&mut statuses, "a", "two");
@@ -199,10 +208,10 @@ mod tests {
         assert_eq!(statuses.retry_at(), None);
         assert_eq!(begin(&mut statuses), pairs(&[("a", "two")]));
         post(&mut statuses, "a", "three");
-        statuses.ended("a".to_owned(), news("1", "two"), Written::NotYet, now);
+        statuses.ended("a".to_owned(), plugin_status("1", "two"), StatusWrite::NotYet, now);
         statuses.retry();
         assert_eq!(begin(&mut statuses), pairs(&[("a", "three")]));
-        statuses.ended("a".to_owned(), news("1", "three"), Written::Refused, now);
+        statuses.ended("a".to_owned(), plugin_status("1", "three"), StatusWrite::Refused, now);
         statuses.retry();
         assert!(begin(&mut statuses).is_empty(), "it would be refused again");
     }
@@ -218,7 +227,7 @@ mod tests {
         post(&mut statuses, "a", "one");
         assert_eq!(begin(&mut statuses).len(), 1);
         statuses.gone("a");
-        statuses.ended("a".to_owned(), news("1", "one"), Written::NotYet, Instant::now());
+        statuses.ended("a".to_owned(), plugin_status("1", "one"), StatusWrite::NotYet, Instant::now());
         statuses.retry();
         assert!(begin(&mut statuses).is_empty());
         find(&mut statuses, "a", "2", Some("new"));
@@ -234,8 +243,8 @@ mod tests {
             find(&mut statuses, name, "1", None);
             post(&mut statuses, name, "one");
         }
-        assert_eq!(begin(&mut statuses).len(), AT_A_TIME);
-        statuses.ended("00".to_owned(), news("1", "one"), Written::Yes, Instant::now());
+        assert_eq!(begin(&mut statuses).len(), CONCURRENT_WRITES);
+        statuses.ended("00".to_owned(), plugin_status("1", "one"), StatusWrite::Yes, Instant::now());
         assert_eq!(begin(&mut statuses), pairs(&[("08", "one")]));
     }
 }

@@ -15,11 +15,11 @@ use tracing::{info, warn};
 
 use crate::events::About;
 
-use super::Watch;
-use super::listing::{Reach, Unlisted, reach};
+use super::SafetyWatch;
+use super::listing::{ClassAccess, ListError, class_access};
 
 /// What has come of an order.
-pub(super) enum Ordered {
+pub(super) enum DeletionResult {
     /// The cloud takes the VM away, or it is gone.
     Accepted,
     /// The cloud works on it.
@@ -41,46 +41,50 @@ pub(super) enum Ordered {
 }
 
 /// Orders it, with an Event on the class and a line for the audit. Assumes that the API server was just asked for Machines.
-pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candidate) -> Ordered {
-    let reach = match reach(&watch.world, class) {
-        Ok(reach) => reach,
-        Err(Unlisted::NotOffered) => return Ordered::Forbidden,
-        Err(Unlisted::Failed { retry_after, .. }) => {
+pub(super) async fn delete_vm(
+    watch: &SafetyWatch,
+    class: &MachineClass,
+    candidate: &Candidate,
+) -> DeletionResult {
+    let class_access = match class_access(&watch.tenant, class) {
+        Ok(class_access) => class_access,
+        Err(ListError::NotOffered) => return DeletionResult::Forbidden,
+        Err(ListError::Failed { retry_after, .. }) => {
             let pause = pause(watch, RetryPolicy::LONG, candidate, retry_after);
-            return Ordered::Failed { state: None, pause };
+            return DeletionResult::Failed { state: None, pause };
         }
     };
-    let hold = *watch.context.hold.borrow();
-    if !*watch.context.leads.borrow() || !permits(hold.gate, EffectKind::OrphanDelete) {
-        return Ordered::Forbidden;
+    let gate_state = *watch.context.gate_state.borrow();
+    if !*watch.context.leads.borrow() || !permits(gate_state.gate, EffectKind::OrphanDelete) {
+        return DeletionResult::Forbidden;
     }
     audit(candidate, "ordered");
-    let mut request = request(watch, reach, candidate);
+    let mut request = request(watch, class_access, candidate);
     let answer = match &candidate.beside {
-        None => watch.world.drivers.delete(request).await,
+        None => watch.tenant.drivers.delete(request).await,
         Some((machine, kept)) => {
             request.machine.name = machine.clone();
             request.machine.provider_id = Some(kept.clone());
             let vm = candidate.vm.provider_id.clone();
-            let done = watch.world.drivers.delete_by_id(request, vm).await;
+            let done = watch.tenant.drivers.delete_by_id(request, vm).await;
             done.map(|()| Deletion::Deleted { last_known_state: None })
         }
     };
-    let ordered = match answer {
-        Ok(Deletion::Deleted { .. }) => Ordered::Accepted,
+    let result = match answer {
+        Ok(Deletion::Deleted { .. }) => DeletionResult::Accepted,
         Ok(Deletion::InProgress(progress)) => {
-            Ordered::InProgress { state: progress.resume_token, ask_again: progress.ask_again }
+            DeletionResult::InProgress { state: progress.resume_token, ask_again: progress.ask_again }
         }
-        Err(error) if is_not_found(&error) => Ordered::Accepted,
+        Err(error) if is_not_found(&error) => DeletionResult::Accepted,
         Err(error) => {
             warn!(class = %candidate.class, provider_id = %candidate.vm.provider_id, error = %error, "VM without a Machine not deleted");
             watch.metrics.safety.orphan_deletion_failed();
-            let message = format!("failed to delete VM {}: {error}; it is tried again", told(candidate));
-            tell(watch, class, "OrphanVmDeletionFailed", &message, Severity::Warning);
+            let message = format!("failed to delete VM {}: {error}; it is tried again", describe(candidate));
+            report_on_class(watch, class, "OrphanVmDeletionFailed", &message, Severity::Warning);
             failed(watch, candidate, &error)
         }
     };
-    if matches!(ordered, Ordered::Accepted) {
+    if matches!(result, DeletionResult::Accepted) {
         audit(candidate, "accepted");
         if !candidate.is_repeated {
             watch.metrics.safety.orphan_deleted();
@@ -93,11 +97,13 @@ pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candi
                 ("SecondVmDeleted", format!("beside {kept}, which Machine {machine} keeps"))
             }
         };
-        let message =
-            format!("deleted VM {}: {sightings} listings since {since} have shown it {why}", told(candidate));
-        tell(watch, class, reason, &message, Severity::Normal);
+        let message = format!(
+            "deleted VM {}: {sightings} listings since {since} have shown it {why}",
+            describe(candidate)
+        );
+        report_on_class(watch, class, reason, &message, Severity::Normal);
     }
-    ordered
+    result
 }
 
 /// What the cloud was asked to do in nobody's name is written down apart from the log.
@@ -117,7 +123,7 @@ fn audit(candidate: &Candidate, outcome: &'static str) {
     );
 }
 
-fn told(candidate: &Candidate) -> String {
+fn describe(candidate: &Candidate) -> String {
     let vm = &candidate.vm;
     if vm.machine_name.is_empty() {
         return vm.provider_id.to_string();
@@ -126,7 +132,7 @@ fn told(candidate: &Candidate) -> String {
 }
 
 /// The Machine that it once had, as far as the VM says.
-fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest {
+fn request(watch: &SafetyWatch, class_access: ClassAccess, candidate: &Candidate) -> MachineRequest {
     let vm = &candidate.vm;
     let uid = vm.machine_uid.clone().unwrap_or_else(|| Uid::new(""));
     MachineRequest {
@@ -140,27 +146,27 @@ fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest
             node_template: None,
             last_known_state: candidate.state.clone(),
         },
-        secrets: reach.secrets(),
-        class: reach.class,
+        secrets: class_access.secrets(),
+        class: class_access.class,
         idempotency_key: if uid.is_empty() { vm.provider_id.to_string() } else { uid.to_string() },
-        cluster: watch.world.settings.cluster.clone(),
+        cluster: watch.tenant.settings.cluster.clone(),
     }
 }
 
-fn failed(watch: &Watch, candidate: &Candidate, error: &CallError) -> Ordered {
+fn failed(watch: &SafetyWatch, candidate: &Candidate, error: &CallError) -> DeletionResult {
     let (policy, state, hint) = match error {
         CallError::Guest(error) => {
-            let exhausted = watch.world.settings.resource_exhausted_retry;
+            let exhausted = watch.tenant.settings.resource_exhausted_retry;
             let policy = policy(Situation::Delete, error.code, exhausted);
             (policy, error.last_known_state.clone(), error.retry_after)
         }
         CallError::Broken(_) | CallError::Refused(_) => (RetryPolicy::LONG, None, None),
     };
-    Ordered::Failed { state, pause: pause(watch, policy, candidate, hint) }
+    DeletionResult::Failed { state, pause: pause(watch, policy, candidate, hint) }
 }
 
 fn pause(
-    watch: &Watch,
+    watch: &SafetyWatch,
     policy: RetryPolicy,
     candidate: &Candidate,
     hint: Option<SignedDuration>,
@@ -170,7 +176,13 @@ fn pause(
 }
 
 /// On the class, since there is no Machine to tell it on.
-pub(super) fn tell(watch: &Watch, class: &MachineClass, reason: &str, message: &str, severity: Severity) {
+pub(super) fn report_on_class(
+    watch: &SafetyWatch,
+    class: &MachineClass,
+    reason: &str,
+    message: &str,
+    severity: Severity,
+) {
     let meta = &class.metadata;
     let about = About {
         api_version: names::API_VERSION.to_owned(),
@@ -183,8 +195,8 @@ pub(super) fn tell(watch: &Watch, class: &MachineClass, reason: &str, message: &
 }
 
 /// On the Machine that it concerns, as long as that is there.
-pub(super) fn tell_machine(watch: &Watch, name: &Name, reason: &str, message: &str) {
-    let Some(machine) = watch.world.machines.get(&ObjectKey::new(watch.namespace.as_str(), name.as_str()))
+pub(super) fn report_on_machine(watch: &SafetyWatch, name: &Name, reason: &str, message: &str) {
+    let Some(machine) = watch.tenant.machines.get(&ObjectKey::new(watch.namespace.as_str(), name.as_str()))
     else {
         return;
     };

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::ProviderId;
 
 /// They cost money every day, so they are told every day.
-const TELL_AGAIN: SignedDuration = SignedDuration::from_hours(24);
+const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// So many are named.
 const NAMED: usize = 5;
@@ -15,7 +15,7 @@ const NAMED: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     vms: BTreeSet<ProviderId>,
-    told_at: Option<Timestamp>,
+    reported_at: Option<Timestamp>,
 }
 
 impl Foreign {
@@ -25,15 +25,15 @@ impl Foreign {
     }
 
     /// Takes note of a listing. Some when there is something to tell: one more, or all of them a day later.
-    pub(super) fn news(&mut self, vms: BTreeSet<ProviderId>, now: Timestamp) -> Option<String> {
+    pub(super) fn report(&mut self, vms: BTreeSet<ProviderId>, now: Timestamp) -> Option<String> {
         let are_new = !vms.is_subset(&self.vms);
         self.vms = vms;
         // By a clock that was set back they were told in the future.
-        let is_recent = |at: Timestamp| at <= now && now.duration_since(at) < TELL_AGAIN;
-        if self.vms.is_empty() || (!are_new && self.told_at.is_some_and(is_recent)) {
+        let is_recent = |at: Timestamp| at <= now && now.duration_since(at) < REPORT_INTERVAL;
+        if self.vms.is_empty() || (!are_new && self.reported_at.is_some_and(is_recent)) {
             return None;
         }
-        self.told_at = Some(now);
+        self.reported_at = Some(now);
         let named: Vec<&str> = self.vms.iter().take(NAMED).map(ProviderId::as_str).collect();
         let more = self.vms.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -59,23 +59,23 @@ mod tests {
     }
 
     #[test]
-    fn they_are_told_when_there_is_one_more_and_once_a_day() {
+    fn they_are_reported_when_there_is_one_more_and_once_a_day() {
         let mut foreign = Foreign::default();
-        let mut told = |count, hour| foreign.news(vms(count), at(hour)).is_some();
-        assert!(!told(0, 0));
-        assert!(told(2, 1));
-        assert!(!told(2, 2) && !told(1, 3), "fewer are no news");
-        assert!(told(2, 4), "one has come");
-        assert!(!told(2, 27) && told(2, 28));
-        assert!(!told(0, 60));
-        assert!(told(1, 61));
-        assert!(told(1, -30), "the clock was set back");
+        let mut reports = |count, hour| foreign.report(vms(count), at(hour)).is_some();
+        assert!(!reports(0, 0));
+        assert!(reports(2, 1));
+        assert!(!reports(2, 2) && !reports(1, 3), "fewer are no news");
+        assert!(reports(2, 4), "one has come");
+        assert!(!reports(2, 27) && reports(2, 28));
+        assert!(!reports(0, 60));
+        assert!(reports(1, 61));
+        assert!(reports(1, -30), "the clock was set back");
     }
 
     #[test]
     fn a_thousand_of_them_are_one_message_that_names_a_few() {
         let mut foreign = Foreign::default();
-        let message = foreign.news(vms(1_000), at(0)).unwrap();
+        let message = foreign.report(vms(1_000), at(0)).unwrap();
         assert!(message.starts_with("1000 VMs have no Machine and carry no mark"), "{message}");
         assert!(message.contains("and 995 more") && message.len() < 500, "{message}");
         assert_eq!(foreign.vms().len(), 1_000);

@@ -20,12 +20,12 @@ use tracing::{info, warn};
 
 use crate::cache::Refresh;
 use crate::client::errors::within_deadline;
-use crate::client::field_manager::{LED_UNTIL, NOBODY};
+use crate::client::field_manager::{LED_UNTIL, PROBE_NAME};
+use crate::context::gate_state::GateState;
 use crate::events::About;
-use crate::metrics::Part;
-use crate::tenant::context::Hold;
+use crate::metrics::QueueName;
 
-use super::Watch;
+use super::SafetyWatch;
 use super::mark_claim::{Holder, MarkClaim};
 
 /// An operator who asks to hold everything is heard within this time.
@@ -41,13 +41,13 @@ const SHORTEST_ANSWER: SignedDuration = SignedDuration::from_secs(1);
 const LEASE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Opens and shuts the gate, for as long as it is not aborted.
-pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: Refresh) {
-    let settings = &watch.world.settings;
+pub(super) async fn keep_gate(watch: SafetyWatch, gate_state: watch::Sender<GateState>, refresh: Refresh) {
+    let settings = &watch.tenant.settings;
     let pace = Pace { period: settings.api_check_period, timeout: settings.api_check_timeout };
     let now = || watch.context.clock.now();
     let mut leads = watch.context.leads.clone();
     let mut freeze = Freeze::starting(now());
-    let mut request = Request::default();
+    let mut request = FreezeRequest::default();
     let mut claim = MarkClaim::default();
     let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
@@ -56,7 +56,7 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
         let began = now();
         let (holder, look) =
             tokio::join!(claim.holder(&watch, is_leading), look(&watch, &refresh, &mut request, pace));
-        watch.metrics.round(Part::SafetyApiServer, now().duration_since(began));
+        watch.metrics.round(QueueName::SafetyApiServer, now().duration_since(began));
         let look = claimed(look, holder);
         let change = freeze.observe(look, pace, now());
         if change == Change::CatchUp {
@@ -70,8 +70,8 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
                 freeze.was_absent(now());
             }
         }
-        show(&hold, &freeze, led_from);
-        tell(&watch, change);
+        show(&gate_state, &freeze, led_from);
+        report(&watch, change);
         let next = freeze.next_look(pace);
         let end = Instant::now() + next.unsigned_abs();
         while Instant::now() < end {
@@ -97,19 +97,19 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
     }
 }
 
-fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, led_from: Option<(Timestamp, Instant)>) {
+fn show(gate_state: &watch::Sender<GateState>, freeze: &Freeze, led_from: Option<(Timestamp, Instant)>) {
     let is_known = led_from.is_some() && !freeze.is_starting();
-    let wanted = Hold {
+    let wanted = GateState {
         gate: freeze.gate(),
         thawed_at: freeze.thawed_at(),
         watched_since: led_from.map(|(at, _)| at),
         leads_from: led_from.map(|(_, instant)| instant),
         is_known,
     };
-    hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
+    gate_state.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
 }
 
-async fn look(watch: &Watch, refresh: &Refresh, request: &mut Request, pace: Pace) -> Look {
+async fn look(watch: &SafetyWatch, refresh: &Refresh, request: &mut FreezeRequest, pace: Pace) -> Look {
     let context = &watch.context;
     let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
     let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
@@ -137,7 +137,7 @@ async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> Answer
 where
     T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    match tokio::time::timeout(deadline.unsigned_abs(), api.get(NOBODY)).await {
+    match tokio::time::timeout(deadline.unsigned_abs(), api.get(PROBE_NAME)).await {
         Ok(Ok(_)) => Answer::Up,
         Ok(Err(kube::Error::Api(status))) => match status.code {
             404 if status.reason == "NotFound" => Answer::Up,
@@ -151,14 +151,14 @@ where
 
 /// The operator's ConfigMap, as it was seen last.
 #[derive(Default)]
-struct Request {
+struct FreezeRequest {
     is_there: bool,
     has_warned: bool,
 }
 
-impl Request {
+impl FreezeRequest {
     /// What cannot be read stays as it was.
-    async fn look(&mut self, watch: &Watch) -> bool {
+    async fn look(&mut self, watch: &SafetyWatch) -> bool {
         let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
         match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
             Ok(found) => self.is_there = found.is_some(),
@@ -179,7 +179,7 @@ fn whole_seconds(at: Timestamp) -> Timestamp {
 
 /// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage, and what
 /// statuses say is older than it.
-async fn was_absent(watch: &Watch, pace: Pace) -> bool {
+async fn was_absent(watch: &SafetyWatch, pace: Pace) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
     let mut failures = 0;
     loop {
@@ -207,7 +207,7 @@ fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
     is_ours && !was_led
 }
 
-fn tell(watch: &Watch, change: Change) {
+fn report(watch: &SafetyWatch, change: Change) {
     let now = watch.context.clock.now();
     match change {
         Change::None | Change::CatchUp => {}
@@ -231,14 +231,14 @@ fn tell(watch: &Watch, change: Change) {
 }
 
 /// What asked for it; else the Lease, since that is where operators look for who works.
-fn about(watch: &Watch, reason: FreezeReason) -> About {
+fn about(watch: &SafetyWatch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),
         FreezeReason::ControlClusterUnreachable
         | FreezeReason::TargetClusterUnreachable
         | FreezeReason::ClusterMarkHeld
         | FreezeReason::CatchingUp => {
-            let lease = if watch.world.settings.controllers.machines {
+            let lease = if watch.tenant.settings.controllers.machines {
                 names::leases::MACHINE_CONTROLLER
             } else {
                 names::leases::MACHINE_CONTROLLER_MANAGER

@@ -17,9 +17,9 @@ use tracing::{info, warn};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::Metadata;
 
-use super::Watch;
+use super::SafetyWatch;
 
 /// Where bootstrap tokens are.
 const NAMESPACE: &str = "kube-system";
@@ -70,8 +70,8 @@ pub(super) struct MarkClaim {
 impl MarkClaim {
     /// Says who holds the mark. Looks once a minute at most, and only while this process leads. An answer that does not
     /// come leaves it as it was, and is asked for again soon while nothing is known.
-    pub(super) async fn holder(&mut self, watch: &Watch, leads: bool) -> Holder {
-        let asks = leads && watch.world.settings.controllers.machines;
+    pub(super) async fn holder(&mut self, watch: &SafetyWatch, leads: bool) -> Holder {
+        let asks = leads && watch.tenant.settings.controllers.machines;
         let Some(target) = watch.context.target.clone().filter(|_| asks) else {
             // Another process may have led meanwhile, and this one may begin to.
             *self = Self { has_warned: self.has_warned, ..Self::default() };
@@ -101,9 +101,9 @@ impl MarkClaim {
         self.holder
     }
 
-    async fn look(&mut self, watch: &Watch, api: &Api<Secret>) -> Result<Holder, ActError> {
+    async fn look(&mut self, watch: &SafetyWatch, api: &Api<Secret>) -> Result<Holder, ActError> {
         let own = self.own(watch).await?;
-        let mark = &watch.world.settings.cluster;
+        let mark = &watch.tenant.settings.cluster;
         let name = object_name(mark);
         let found = within_deadline(api.get_opt(&name)).await?;
         let claim = found.as_ref().and_then(|secret| claim_of(&secret.metadata));
@@ -153,7 +153,7 @@ impl MarkClaim {
 
     /// Names this control plane: by the uid of the Lease that all its replicas take part in, which no other one has.
     /// Where nobody elects a leader there may be no Lease, and only the namespace tells.
-    async fn own(&mut self, watch: &Watch) -> Result<HolderName, ActError> {
+    async fn own(&mut self, watch: &SafetyWatch) -> Result<HolderName, ActError> {
         if let Some(own) = &self.own {
             return Ok(own.clone());
         }

@@ -15,25 +15,21 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tracing::debug;
 
+use crate::cache::fields::cluster_mark;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
-use crate::objects::metadata::Metadata;
+use crate::controllers::objects::metadata::Metadata;
 
-use super::Watch;
+use super::SafetyWatch;
 use super::owners::{Cached, named};
 
 /// Machines that one round writes at most. New Machines get their mark with the id of their VM, so that these are
 /// older ones.
 const MACHINES: usize = 200;
 
-/// The mark on an object.
-pub(crate) fn stored(meta: &ObjectMeta) -> Option<&str> {
-    meta.annotations.as_ref()?.get(names::annotations::CLUSTER_MARK).map(String::as_str)
-}
-
 /// Takes note of a round of believed listings. A write that fails comes again with the next round.
 pub(super) async fn store(
-    watch: &Watch,
+    watch: &SafetyWatch,
     listings: &[ClassListing],
     classes: &BTreeMap<ClassName, Arc<MachineClass>>,
     machines: &Cached,
@@ -41,13 +37,13 @@ pub(super) async fn store(
     let machine = |name: &Name| {
         named(machines, name.as_str()).map(|machine| Stored {
             provider_id: machine.provider_id(),
-            has_mark: stored(&machine.metadata).is_some(),
+            has_mark: cluster_mark(&machine.metadata).is_some(),
         })
     };
     let mut left = MACHINES;
     for listing in listings {
         let proof = proof(&listing.vms, machine);
-        let class = classes.get(&listing.class).filter(|class| stored(&class.metadata).is_none());
+        let class = classes.get(&listing.class).filter(|class| cluster_mark(&class.metadata).is_none());
         if let Some(class) = class.filter(|_| proof.is_class_proven) {
             write::<MachineClass>(watch, &class.metadata).await;
         }
@@ -60,18 +56,18 @@ pub(super) async fn store(
     }
 }
 
-async fn write<T>(watch: &Watch, meta: &ObjectMeta)
+async fn write<T>(watch: &SafetyWatch, meta: &ObjectMeta)
 where
     T: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
         + Clone
         + DeserializeOwned
         + Debug,
 {
-    if !watch.is_free() {
+    if !watch.may_act() {
         return;
     }
     let name = meta.name.as_deref().unwrap_or_default();
-    let mark = json!({ names::annotations::CLUSTER_MARK: watch.world.settings.cluster });
+    let mark = json!({ names::annotations::CLUSTER_MARK: watch.tenant.settings.cluster });
     // In this version: nobody else's mark is overwritten.
     let patch = Metadata::of(meta).in_version(meta).with("annotations", mark).patch();
     let api: Api<T> = Api::namespaced(watch.context.control.clone(), &watch.namespace);

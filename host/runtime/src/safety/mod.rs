@@ -6,23 +6,19 @@
 //! | `mark_claim` | claims the cluster's mark in the target cluster |
 //! | `marks` | stores the mark on Machines and classes |
 //! | `orphans`, `listing` | lists the VMs of each class, and finds those without a Machine |
-//! | `owners`, `kin` | the Machines that a VM may belong to, those that are gone included |
+//! | `owners`, `known_machines` | the Machines that a VM may belong to, those that are gone included |
 //! | `foreign` | reports VMs that carry no Machine's uid |
 //! | `delete` | deletes one orphan |
-//! | `nodes`, `claims` | finds Nodes without a Machine |
-//! | `class_check` | asks drivers whether classes are valid |
-//! | `metrics` | counts all of this |
+//! | `nodes`, `machines_by_node` | finds Nodes without a Machine |
 
-mod claims;
-pub(crate) mod class_check;
 mod delete;
 mod foreign;
 mod freeze;
-mod kin;
+mod known_machines;
 mod listing;
+mod machines_by_node;
 mod mark_claim;
-pub(crate) mod marks;
-mod metrics;
+mod marks;
 mod nodes;
 mod orphans;
 mod owners;
@@ -33,18 +29,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cache::Refresh;
+use crate::context::Context;
+use crate::context::gate_state::GateState;
+use crate::controllers::state::TenantState;
 use crate::events::EventWriter;
 use crate::metrics::Metrics;
-use crate::tenant::context::{Context, Hold};
-use crate::tenant::world::World;
-
-pub(crate) use metrics::SafetyMetrics;
 
 /// What the loops work with.
 #[derive(Clone)]
-pub(crate) struct Watch {
+pub(crate) struct SafetyWatch {
     /// The caches.
-    pub world: World,
+    pub tenant: TenantState,
     /// Clients, clock, leadership.
     pub context: Arc<Context>,
     /// Namespace of the Machines.
@@ -61,30 +56,35 @@ pub(crate) struct Watch {
 
 /// Starts the gate, and where Machines are looked after, all other loops. They end when they are aborted: none of them holds
 /// anything half done.
-pub(crate) fn start(tasks: &mut JoinSet<()>, watch: &Watch, hold: watch::Sender<Hold>, refresh: Refresh) {
-    tasks.spawn(freeze::keep_gate(watch.clone(), hold, refresh));
-    if !watch.world.settings.controllers.machines {
+pub(crate) fn start(
+    tasks: &mut JoinSet<()>,
+    watch: &SafetyWatch,
+    gate_state: watch::Sender<GateState>,
+    refresh: Refresh,
+) {
+    tasks.spawn(freeze::keep_gate(watch.clone(), gate_state, refresh));
+    if !watch.tenant.settings.controllers.machines {
         return;
     }
-    tasks.spawn(orphans::look_for_orphans(watch.clone()));
+    tasks.spawn(orphans::watch_orphans(watch.clone()));
     if watch.context.target.is_some() {
-        tasks.spawn(nodes::look_at_nodes(watch.clone()));
+        tasks.spawn(nodes::watch_nodes(watch.clone()));
     }
 }
 
-impl Watch {
+impl SafetyWatch {
     /// Until this process leads, its caches are complete, and nothing is held. Looks again every second, which costs nothing.
-    async fn until_free(&self) {
+    async fn until_allowed(&self) {
         const SOON: std::time::Duration = std::time::Duration::from_secs(1);
-        while !self.is_free() {
+        while !self.may_act() {
             tokio::time::sleep(SOON).await;
         }
     }
 
     /// True while evidence counts and effects are allowed.
-    fn is_free(&self) -> bool {
-        let hold = *self.context.hold.borrow();
-        let is_open = hold.gate == machinist_core::scheduling::gate::Gate::Open;
-        *self.context.leads.borrow() && hold.is_known && is_open && self.world.is_synced()
+    fn may_act(&self) -> bool {
+        let gate_state = *self.context.gate_state.borrow();
+        let is_open = gate_state.gate == machinist_core::scheduling::gate::Gate::Open;
+        *self.context.leads.borrow() && gate_state.is_known && is_open && self.tenant.is_synced()
     }
 }

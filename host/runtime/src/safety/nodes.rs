@@ -18,10 +18,10 @@ use crate::cache::StoreReader;
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
 use crate::events::About;
-use crate::metrics::Part;
+use crate::metrics::QueueName;
 
-use super::Watch;
-use super::claims::{Claim, Claims};
+use super::SafetyWatch;
+use super::machines_by_node::{MachineEntry, MachinesByNode};
 use super::owners::{Cached, live_machines, named};
 
 /// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
@@ -34,36 +34,36 @@ const NODE_EVENTS: &str = "default";
 const SPACING: SignedDuration = SignedDuration::from_mins(1);
 
 /// Looks for as long as it is not aborted.
-pub(super) async fn look_at_nodes(watch: Watch) {
-    let rule = Rule { minimum_age: watch.world.settings.creation_timeout, spacing: SPACING };
+pub(super) async fn watch_nodes(watch: SafetyWatch) {
+    let rule = Rule { minimum_age: watch.tenant.settings.creation_timeout, spacing: SPACING };
     let mut strays = Strays::default();
     loop {
-        if !watch.is_free() {
+        if !watch.may_act() {
             strays = Strays::default();
-            watch.until_free().await;
+            watch.until_allowed().await;
         }
         let began = watch.context.clock.now();
         let is_any_marked = look(&watch, &rule, &mut strays).await;
-        watch.metrics.round(Part::Node, watch.context.clock.now().duration_since(began));
-        let nodes = watch.world.nodes.as_ref().map_or(0, StoreReader::len);
+        watch.metrics.round(QueueName::Node, watch.context.clock.now().duration_since(began));
+        let nodes = watch.tenant.nodes.as_ref().map_or(0, StoreReader::len);
         tokio::time::sleep(strays.pause(PERIOD, nodes, is_any_marked).unsigned_abs()).await;
     }
 }
 
 /// True when some Node is marked.
-async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
-    let Some(nodes) = &watch.world.nodes else { return false };
-    let facts = doubtful(&watch.world.machines.all(), &nodes.all());
+async fn look(watch: &SafetyWatch, rule: &Rule, strays: &mut Strays) -> bool {
+    let Some(nodes) = &watch.tenant.nodes else { return false };
+    let facts = candidates(&watch.tenant.machines.all(), &nodes.all());
     let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
-    let farewell = |verdict: &Verdict| match verdict {
-        Verdict::Mark => Some(Farewell::Mark),
-        Verdict::Release => Some(Farewell::Release),
+    let action = |verdict: &Verdict| match verdict {
+        Verdict::Mark => Some(NodeAction::Mark),
+        Verdict::Release => Some(NodeAction::Release),
         Verdict::Rest | Verdict::Unmark => None,
     };
-    let to_let_go: Vec<(&NodeName, Farewell)> =
-        verdicts.iter().filter_map(|(name, verdict)| Some((name, farewell(verdict)?))).collect();
-    let_go(watch, &to_let_go).await;
+    let to_release: Vec<(&NodeName, NodeAction)> =
+        verdicts.iter().filter_map(|(name, verdict)| Some((name, action(verdict)?))).collect();
+    release_nodes(watch, &to_release).await;
     for (name, verdict) in &verdicts {
         if *verdict == Verdict::Unmark {
             unmark(watch, name).await;
@@ -73,18 +73,18 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
-    let doubtful: Vec<&Node> =
+fn candidates(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
+    let candidates: Vec<&Node> =
         nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
-    if doubtful.is_empty() {
+    if candidates.is_empty() {
         return Vec::new();
     }
-    let claims = Claims::of(machines.iter().map(|(key, machine)| Claim {
+    let machines_by_node = MachinesByNode::of(machines.iter().map(|(key, machine)| MachineEntry {
         name: key.name.as_str(),
         node: machine.labels().get(names::labels::NODE).map(String::as_str),
         provider_id: machine.provider_id(),
     }));
-    doubtful.into_iter().map(|node| fact(node, &claims)).collect()
+    candidates.into_iter().map(|node| fact(node, &machines_by_node)).collect()
 }
 
 /// It is not marked and names a Machine that names it.
@@ -99,7 +99,7 @@ fn is_plain(node: &Node, machines: &Cached) -> bool {
         && !node.annotations().contains_key(names::annotations::NOT_MANAGED)
 }
 
-fn fact(node: &Node, claims: &Claims<'_>) -> NodeFact {
+fn fact(node: &Node, machines_by_node: &MachinesByNode<'_>) -> NodeFact {
     let meta = &node.metadata;
     NodeFact {
         name: NodeName::new(node.name_any()),
@@ -108,12 +108,12 @@ fn fact(node: &Node, claims: &Claims<'_>) -> NodeFact {
         is_deleting: meta.deletion_timestamp.is_some(),
         is_marked: node.annotations().contains_key(names::annotations::NOT_MANAGED),
         has_finalizer: node.finalizers().iter().any(|name| name == names::finalizers::NODE),
-        machines: claims.on(node),
+        machines: machines_by_node.of_node(node),
     }
 }
 
 /// Writes those that have no Machine at this moment, whatever the cache says.
-async fn let_go(watch: &Watch, nodes: &[(&NodeName, Farewell)]) {
+async fn release_nodes(watch: &SafetyWatch, nodes: &[(&NodeName, NodeAction)]) {
     if nodes.is_empty() {
         return;
     }
@@ -121,32 +121,32 @@ async fn let_go(watch: &Watch, nodes: &[(&NodeName, Farewell)]) {
         Ok(machines) => machines,
         Err(error) => return debug!(error = %error, "no Node written: Machines cannot be listed"),
     };
-    let claims = Claims::of(machines.iter().map(|machine| Claim {
+    let machines_by_node = MachinesByNode::of(machines.iter().map(|machine| MachineEntry {
         name: machine.name(),
         node: machine.node(),
         provider_id: machine.provider_id(),
     }));
-    for (name, farewell) in nodes {
-        let Some(node) = cached(watch, name).filter(|node| Farewell::of(node) == *farewell) else { continue };
-        if !claims.on(&node).is_empty() || !watch.is_free() {
+    for (name, action) in nodes {
+        let Some(node) = cached(watch, name).filter(|node| NodeAction::of(node) == *action) else { continue };
+        if !machines_by_node.of_node(&node).is_empty() || !watch.may_act() {
             continue;
         }
-        if patch(watch, &node, farewell.change(&node)).await {
-            farewell.tell(watch, &node);
+        if patch(watch, &node, action.change(&node)).await {
+            action.report(watch, &node);
         }
     }
 }
 
 /// What is done to a Node that no Machine answers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Farewell {
+enum NodeAction {
     /// It is marked, and our finalizer comes off.
     Mark,
     /// Its deletion was asked for: our finalizer comes off, so that it can go.
     Release,
 }
 
-impl Farewell {
+impl NodeAction {
     fn of(node: &Node) -> Self {
         if node.metadata.deletion_timestamp.is_some() { Self::Release } else { Self::Mark }
     }
@@ -163,7 +163,7 @@ impl Farewell {
     }
 
     /// With an Event on the Node, a line for the audit, and a count.
-    fn tell(self, watch: &Watch, node: &Node) {
+    fn report(self, watch: &SafetyWatch, node: &Node) {
         let (action, reason, message) = match self {
             Self::Mark => (
                 "mark-node-without-machine",
@@ -198,20 +198,20 @@ impl Farewell {
     }
 }
 
-async fn unmark(watch: &Watch, name: &NodeName) {
-    let Some(node) = cached(watch, name).filter(|_| watch.is_free()) else { return };
+async fn unmark(watch: &SafetyWatch, name: &NodeName) {
+    let Some(node) = cached(watch, name).filter(|_| watch.may_act()) else { return };
     let change = json!({ "annotations": { names::annotations::NOT_MANAGED: null } });
     if patch(watch, &node, change).await {
         info!(node = %name, "Node is a Machine's again");
     }
 }
 
-fn cached(watch: &Watch, name: &NodeName) -> Option<std::sync::Arc<Node>> {
-    watch.world.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))
+fn cached(watch: &SafetyWatch, name: &NodeName) -> Option<std::sync::Arc<Node>> {
+    watch.tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))
 }
 
 /// On the version that was seen, since the list of finalizers is written whole. What fails is seen again at the next look.
-async fn patch(watch: &Watch, node: &Node, mut change: Value) -> bool {
+async fn patch(watch: &SafetyWatch, node: &Node, mut change: Value) -> bool {
     let Some(target) = watch.context.target.clone() else { return false };
     if let Some(change) = change.as_object_mut() {
         change.insert("uid".to_owned(), json!(node.metadata.uid));

@@ -22,66 +22,65 @@ use machinist_core::value::same_vm::vm_name;
 use tracing::{debug, info, warn};
 
 use crate::cache::StoreReader;
-use crate::machine::Choice;
-use crate::metrics::Part;
-use crate::tenant::world::World;
+use crate::controllers::state::TenantState;
+use crate::driver_calls::driver_choice::DriverChoice;
+use crate::metrics::{ListingEnd, QueueName};
 
-use super::Watch;
-use super::delete::{Ordered, order, tell, tell_machine};
+use super::SafetyWatch;
+use super::delete::{DeletionResult, delete_vm, report_on_class, report_on_machine};
 use super::foreign::Foreign;
-use super::kin::Seen;
-use super::listing::{Unlisted, list};
+use super::known_machines::KnownMachines;
+use super::listing::{ListError, list};
 use super::marks;
-use super::metrics::ListingEnd;
 use super::owners::{self, Cached, named};
 
 /// Listings at the same time: accounts have a pace, and passes go first.
-const LISTINGS: usize = 4;
+const CONCURRENT_LISTINGS: usize = 4;
 
 /// VMs that one round deletes at most. A mistake that gets past everything else stays small until somebody sees it.
-const ORDERS: usize = 10;
+const DELETIONS_PER_ROUND: usize = 10;
 
 /// Orders at the same time.
-const ORDERS_AT_ONCE: usize = 4;
+const CONCURRENT_DELETIONS: usize = 4;
 
 /// A VM whose deletion was accepted may take so long to leave listings before it is ordered away again.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+const DELETION_TIME: SignedDuration = SignedDuration::from_mins(5);
 
 /// How often a second VM that stays is told.
-const TELL_AGAIN: SignedDuration = SignedDuration::from_hours(24);
+const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// Rounds are never closer together.
-const BREATH: SignedDuration = SignedDuration::from_secs(5);
+const MIN_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
 /// Looks for as long as it is not aborted.
-pub(super) async fn look_for_orphans(watch: Watch) {
-    let rule = rule(watch.world.settings.orphan_vms_period, &watch);
+pub(super) async fn watch_orphans(watch: SafetyWatch) {
+    let rule = rule(watch.tenant.settings.orphan_vms_period, &watch);
     let mut search = Search {
         watch,
         rule,
         sightings: Sightings::default(),
         classes: BTreeMap::new(),
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
         is_suspicious: false,
-        seen: Seen::default(),
+        seen: KnownMachines::default(),
     };
     loop {
-        if !search.watch.is_free() {
+        if !search.watch.may_act() {
             search.forget_evidence();
-            search.watch.until_free().await;
+            search.watch.until_allowed().await;
         }
         let began = search.watch.context.clock.now();
         search.round().await;
         let took = search.watch.context.clock.now().duration_since(began);
-        search.watch.metrics.round(Part::SafetyOrphanVms, took);
+        search.watch.metrics.round(QueueName::SafetyOrphanVms, took);
         let next = search.watch.context.clock.instant(search.next_round());
         tokio::select! {
             biased;
             () = search.watch.context.orphans_are_likely.notified() => {
-                tokio::time::sleep(SETTLE).await;
+                tokio::time::sleep(SETTLE_TIME).await;
                 search.hurry();
             }
             () = tokio::time::sleep_until(next) => {}
@@ -90,14 +89,14 @@ pub(super) async fn look_for_orphans(watch: Watch) {
 }
 
 /// The VMs that Nodes name as their own.
-fn on_nodes(world: &World) -> BTreeSet<String> {
-    let nodes = world.nodes.as_ref().map(StoreReader::all).unwrap_or_default();
+fn on_nodes(tenant: &TenantState) -> BTreeSet<String> {
+    let nodes = tenant.nodes.as_ref().map(StoreReader::all).unwrap_or_default();
     let id = |node: &Node| vm_name(node.spec.as_ref()?.provider_id.as_deref()?);
     nodes.iter().filter_map(|(_, node)| id(node)).collect()
 }
 
-fn deletes_by_id(world: &World, class: &MachineClass) -> bool {
-    match Choice::of(Some(class)).fact(&*world.drivers) {
+fn deletes_by_id(tenant: &TenantState, class: &MachineClass) -> bool {
+    match DriverChoice::of(Some(class)).fact(&*tenant.drivers) {
         DriverFact::Ready(driver) => driver.capabilities.delete_by_id,
         DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
     }
@@ -126,8 +125,8 @@ fn is_plain(vm: &Listed, machines: &Cached) -> bool {
     machine.is_some_and(|machine| machine.provider_id() == Some(vm.provider_id.as_str()))
 }
 
-fn rule(period: SignedDuration, watch: &Watch) -> Rule {
-    let settings = &watch.world.settings;
+fn rule(period: SignedDuration, watch: &SafetyWatch) -> Rule {
+    let settings = &watch.tenant.settings;
     let spacing = spacing(period);
     Rule {
         sightings: settings.orphan_vm_sightings,
@@ -145,7 +144,7 @@ fn spacing(period: SignedDuration) -> SignedDuration {
 
 /// What is known of one class's listings.
 #[derive(Default)]
-struct ClassMemory {
+struct ClassState {
     trust: Trust,
     failures: u32,
     /// What failed last, so that it is told once.
@@ -159,15 +158,15 @@ struct ClassMemory {
 
 /// The search, with all its evidence. Lost with the process, which then only takes longer.
 struct Search {
-    watch: Watch,
+    watch: SafetyWatch,
     rule: Rule,
     sightings: Sightings,
-    classes: BTreeMap<ClassName, ClassMemory>,
+    classes: BTreeMap<ClassName, ClassState>,
     /// VMs of Machines that have another one: the class that showed it, and when it was told last.
-    told: BTreeMap<(ProviderId, Name), (ClassName, Timestamp)>,
+    reported: BTreeMap<(ProviderId, Name), (ClassName, Timestamp)>,
     is_suspicious: bool,
     /// Machines that were there at some time.
-    seen: Seen,
+    seen: KnownMachines,
 }
 
 impl Search {
@@ -191,12 +190,12 @@ impl Search {
 
     fn next_round(&self) -> Timestamp {
         let now = self.watch.context.clock.now();
-        let period = self.watch.world.settings.orphan_vms_period;
+        let period = self.watch.tenant.settings.orphan_vms_period;
         let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let classes =
             self.classes.values().filter_map(|class| class.due).min().unwrap_or_else(|| later(period));
         // A short period is meant; beyond that no order of a cloud makes rounds follow each other without a pause.
-        classes.max(later(BREATH.min(self.rule.spacing).max(SignedDuration::from_millis(100))))
+        classes.max(later(MIN_PAUSE.min(self.rule.spacing).max(SignedDuration::from_millis(100))))
     }
 
     async fn round(&mut self) {
@@ -209,51 +208,51 @@ impl Search {
         };
         let due: Vec<(ClassName, Arc<MachineClass>)> =
             classes.clone().into_iter().filter(|(name, _)| is_due(name)).collect();
-        let world = &self.watch.world;
+        let tenant = &self.watch.tenant;
         let listings: Vec<_> = stream::iter(due)
             .map(|(name, class)| async move {
-                let listing = list(world, &class).await;
+                let listing = list(tenant, &class).await;
                 (name, class, listing)
             })
             // In order, so that a run can be repeated.
-            .buffered(LISTINGS)
+            .buffered(CONCURRENT_LISTINGS)
             .collect()
             .await;
-        let mut believed = Vec::new();
-        let machines = self.watch.world.machines.all();
+        let mut trusted = Vec::new();
+        let machines = self.watch.tenant.machines.all();
         let living = living(&machines);
         self.seen.note(&machines, now);
         for (name, class, listing) in listings {
             match listing {
-                Ok(vms) => believed.extend(self.listed(&name, &class, vms, &living)),
-                Err(unlisted) => self.not_listed(&name, &class, unlisted),
+                Ok(vms) => trusted.extend(self.listed(&name, &class, vms, &living)),
+                Err(error) => self.not_listed(&name, &class, error),
             }
         }
-        if !self.watch.is_free() {
+        if !self.watch.may_act() {
             return;
         }
-        let findings = match self.judge(&believed, &names, &machines).await {
+        let findings = match self.judge(&trusted, &names, &machines).await {
             Ok(findings) => findings,
             Err(error) => {
                 debug!(error = %error, "round without result: Machines cannot be listed");
-                self.come_back_soon(&believed);
+                self.retry_soon(&trusted);
                 return;
             }
         };
-        if !self.watch.is_free() {
+        if !self.watch.may_act() {
             return;
         }
-        marks::store(&self.watch, &believed, &classes, &machines).await;
-        self.report_seconds(&classes, &believed, &findings);
-        self.report_foreign(&classes, &believed, &findings);
+        marks::store(&self.watch, &trusted, &classes, &machines).await;
+        self.report_seconds(&classes, &trusted, &findings);
+        self.report_foreign(&classes, &trusted, &findings);
         self.report(&classes, &findings);
         self.delete(&classes, findings.candidates).await;
         self.watch.metrics.safety.orphans(self.sightings.len(), findings.fresh.len());
-        self.plan(&believed);
+        self.plan(&trusted);
     }
 
     fn known_classes(&self) -> BTreeMap<ClassName, Arc<MachineClass>> {
-        let classes = self.watch.world.classes.all().into_iter();
+        let classes = self.watch.tenant.classes.all().into_iter();
         classes.map(|(ObjectKey { name, .. }, class)| (ClassName::new(name.as_str()), class)).collect()
     }
 
@@ -266,57 +265,57 @@ impl Search {
         living: &BTreeMap<ProviderId, Option<&str>>,
     ) -> Option<ClassListing> {
         let (now, spacing) = (self.watch.context.clock.now(), self.rule.spacing);
-        let memory = self.classes.entry(name.clone()).or_default();
-        (memory.failures, memory.problem, memory.due) = (0, None, None);
-        (memory.listed_at, memory.vms) = (Some(now), vms.len());
+        let state = self.classes.entry(name.clone()).or_default();
+        (state.failures, state.problem, state.due) = (0, None, None);
+        (state.listed_at, state.vms) = (Some(now), vms.len());
         let of_class = living.iter().filter(|(_, class)| **class == Some(name.as_str()));
         let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
-        match memory.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
+        match state.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
             Verdict::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
                 let releases_strangers = releases_strangers(class);
-                let deletes_by_id = deletes_by_id(&self.watch.world, class);
+                let deletes_by_id = deletes_by_id(&self.watch.tenant, class);
                 Some(ClassListing { class: name.clone(), vms, releases_strangers, deletes_by_id })
             }
             Verdict::Distrusted { before, missing, left } => {
                 self.watch.metrics.safety.listing(ListingEnd::Distrusted);
-                memory.due = Some(now.checked_add(spacing).unwrap_or(Timestamp::MAX));
+                state.due = Some(now.checked_add(spacing).unwrap_or(Timestamp::MAX));
                 warn!(class = %name, before, missing, left, "listing not believed");
                 let message = format!(
                     "a listing of VMs lacks {missing} of {before} although their Machines are there: it is not believed before \
                      {left} more say the same; look whether the account and the tags of the VMs are as they were"
                 );
-                tell(&self.watch, class, "ListingDistrusted", &message, Severity::Warning);
+                report_on_class(&self.watch, class, "ListingDistrusted", &message, Severity::Warning);
                 None
             }
         }
     }
 
-    fn not_listed(&mut self, name: &ClassName, class: &MachineClass, unlisted: Unlisted) {
+    fn not_listed(&mut self, name: &ClassName, class: &MachineClass, error: ListError) {
         let now = self.watch.context.clock.now();
-        let memory = self.classes.entry(name.clone()).or_default();
-        let pause = match unlisted {
-            Unlisted::NotOffered => {
-                (memory.failures, memory.problem) = (0, None);
-                self.watch.world.settings.orphan_vms_period
+        let state = self.classes.entry(name.clone()).or_default();
+        let pause = match error {
+            ListError::NotOffered => {
+                (state.failures, state.problem) = (0, None);
+                self.watch.tenant.settings.orphan_vms_period
             }
-            Unlisted::Failed { message, retry_after } => {
+            ListError::Failed { message, retry_after } => {
                 self.watch.metrics.safety.listing(ListingEnd::Failed);
                 debug!(class = %name, message, "class not listed");
-                memory.failures = memory.failures.saturating_add(1);
-                if memory.problem.as_ref() != Some(&message) {
+                state.failures = state.failures.saturating_add(1);
+                if state.problem.as_ref() != Some(&message) {
                     let note =
                         format!("VMs without a Machine cannot be looked for: {message}; it is tried again");
-                    tell(&self.watch, class, "ListingFailed", &note, Severity::Warning);
-                    memory.problem = Some(message);
+                    report_on_class(&self.watch, class, "ListingFailed", &note, Severity::Warning);
+                    state.problem = Some(message);
                 }
                 let hint =
                     retry_after.unwrap_or_default().min(machinist_core::scheduling::retry::MAX_RETRY_AFTER);
-                RetryPolicy::LONG.delay(memory.failures, self.watch.context.jitter()).max(hint)
+                RetryPolicy::LONG.delay(state.failures, self.watch.context.jitter()).max(hint)
             }
         };
-        memory.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+        state.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
     }
 
     /// What the listings say of the VMs. The cache is enough to see that a VM has its Machine, and to go on watching one that has
@@ -330,7 +329,7 @@ impl Search {
     ) -> Result<Findings, ActError> {
         let is_owned = |vm: &Listed| is_plain(vm, machines);
         let are_all_plain = listings.iter().flat_map(|listing| &listing.vms).all(is_owned);
-        let nodes = || on_nodes(&self.watch.world);
+        let nodes = || on_nodes(&self.watch.tenant);
         let kin = || self.seen.kin();
         let cached = if are_all_plain {
             Owners::default()
@@ -346,7 +345,7 @@ impl Search {
             return Ok(findings);
         }
         let live = owners::live(&self.watch).await?.with_kin(kin()).with_nodes(nodes());
-        if !self.watch.is_free() {
+        if !self.watch.may_act() {
             return Ok(Findings::default());
         }
         let now = self.watch.context.clock.now();
@@ -356,28 +355,28 @@ impl Search {
     /// Somebody would be told of a VM, or it would be deleted.
     fn needs_proof(&self, findings: &Findings) -> bool {
         let now = self.watch.context.clock.now();
-        let is_told = |second: &Second| !self.is_due_to_be_told(second, now);
+        let is_reported = |second: &Second| !self.is_report_due(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
             || findings.foreign.iter().any(|(vm, _)| !self.knows_foreign(vm))
-            || !findings.seconds.iter().all(is_told)
+            || !findings.seconds.iter().all(is_reported)
             || (findings.are_suspicious(&self.rule) && !self.is_suspicious)
     }
 
-    fn come_back_soon(&mut self, listings: &[ClassListing]) {
+    fn retry_soon(&mut self, listings: &[ClassListing]) {
         let now = self.watch.context.clock.now();
         for listing in listings {
-            let memory = self.classes.entry(listing.class.clone()).or_default();
-            memory.failures = memory.failures.saturating_add(1);
-            let pause = RetryPolicy::SHORT.delay(memory.failures, self.watch.context.jitter());
-            memory.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+            let state = self.classes.entry(listing.class.clone()).or_default();
+            state.failures = state.failures.saturating_add(1);
+            let pause = RetryPolicy::SHORT.delay(state.failures, self.watch.context.jitter());
+            state.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
         }
     }
 
     /// When each class is listed again: soon while there is something to watch.
     fn plan(&mut self, listings: &[ClassListing]) {
         let now = self.watch.context.clock.now();
-        let period = self.watch.world.settings.orphan_vms_period;
+        let period = self.watch.tenant.settings.orphan_vms_period;
         let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let regular = if self.sightings.is_empty() { later(period) } else { later(self.rule.spacing) };
         let due = self.sightings.next_order().map_or(regular, |order| regular.min(order.max(now)));
@@ -387,10 +386,10 @@ impl Search {
     }
 
     /// A second VM costs money every day, so it is told every day.
-    fn is_due_to_be_told(&self, second: &Second, now: Timestamp) -> bool {
-        let told = self.told.get(&(second.vm.clone(), second.machine.clone()));
+    fn is_report_due(&self, second: &Second, now: Timestamp) -> bool {
+        let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
         // By a clock that was set back it was told in the future.
-        told.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= TELL_AGAIN)
+        reported.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= REPORT_INTERVAL)
     }
 
     fn report_seconds(
@@ -404,28 +403,29 @@ impl Search {
         let is_there = |key: &(ProviderId, Name)| {
             findings.seconds.iter().any(|second| (&second.vm, &second.machine) == (&key.0, &key.1))
         };
-        self.told
+        self.reported
             .retain(|key, (class, _)| classes.contains_key(class) && (!is_listed(class) || is_there(key)));
         for second in &findings.seconds {
             let Second { vm, class, machine, has, may_go } = second;
-            if !self.is_due_to_be_told(second, now) {
+            if !self.is_report_due(second, now) {
                 continue;
             }
-            self.told.insert((vm.clone(), machine.clone()), (class.clone(), now));
+            self.reported.insert((vm.clone(), machine.clone()), (class.clone(), now));
             warn!(provider_id = %vm, %machine, %has, "second VM of a Machine found");
-            let fate = if *may_go {
+            let next_step = if *may_go {
                 "it is deleted by its id once enough listings have shown both"
             } else {
                 "it goes with or after that Machine and not before, since an order could reach the other one, or since a Node \
                  lives on it; delete it in the cloud to be rid of it earlier"
             };
-            let message = format!("VM {vm} carries the marks of Machine {machine}, which has {has}: {fate}");
+            let message =
+                format!("VM {vm} carries the marks of Machine {machine}, which has {has}: {next_step}");
             if let Some(class) = classes.get(class) {
-                tell(&self.watch, class, "SecondVm", &message, Severity::Warning);
+                report_on_class(&self.watch, class, "SecondVm", &message, Severity::Warning);
             }
-            tell_machine(&self.watch, machine, "SecondVm", &message);
+            report_on_machine(&self.watch, machine, "SecondVm", &message);
         }
-        self.watch.metrics.safety.second_vms(self.told.len());
+        self.watch.metrics.safety.second_vms(self.reported.len());
     }
 
     fn knows_foreign(&self, vm: &ProviderId) -> bool {
@@ -443,15 +443,15 @@ impl Search {
         // What a class has shown whose turn it is not stays its own, though another one shows it now.
         let others = self.classes.iter().filter(|(class, _)| !is_listed(class));
         let others: BTreeSet<ProviderId> =
-            others.flat_map(|(_, memory)| memory.foreign.vms().iter().cloned()).collect();
+            others.flat_map(|(_, state)| state.foreign.vms().iter().cloned()).collect();
         for ClassListing { class: name, .. } in listed {
             let of_class =
                 findings.foreign.iter().filter(|(vm, class)| class == name && !others.contains(vm));
             let vms = of_class.map(|(vm, _)| vm.clone()).collect();
-            let memory = self.classes.entry(name.clone()).or_default();
-            if let (Some(message), Some(class)) = (memory.foreign.news(vms, now), classes.get(name)) {
+            let state = self.classes.entry(name.clone()).or_default();
+            if let (Some(message), Some(class)) = (state.foreign.report(vms, now), classes.get(name)) {
                 warn!(class = %name, message, "VMs without a Machine that carry no Machine's uid");
-                tell(&self.watch, class, "ForeignVms", &message, Severity::Warning);
+                report_on_class(&self.watch, class, "ForeignVms", &message, Severity::Warning);
             }
         }
         let there = self.classes.values().map(|class| class.foreign.vms().len()).sum();
@@ -459,9 +459,9 @@ impl Search {
     }
 
     fn report(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, findings: &Findings) {
-        let tell_on = |class: &ClassName, reason: &str, message: &str| {
+        let report_on = |class: &ClassName, reason: &str, message: &str| {
             if let Some(class) = classes.get(class) {
-                tell(&self.watch, class, reason, message, Severity::Warning);
+                report_on_class(&self.watch, class, reason, message, Severity::Warning);
             }
         };
         for (vm, class) in &findings.fresh {
@@ -472,7 +472,7 @@ impl Search {
                 findings.needed,
                 machinist_core::value::duration::format(self.rule.minimum_age),
             );
-            tell_on(class, "OrphanVmFound", &message);
+            report_on(class, "OrphanVmFound", &message);
         }
         let is_suspicious = findings.are_suspicious(&self.rule);
         if is_suspicious && !std::mem::replace(&mut self.is_suspicious, is_suspicious) {
@@ -485,7 +485,7 @@ impl Search {
                 machinist_core::scheduling::gate::FREEZE_REQUEST,
             );
             if findings.strangers > 0 {
-                let (strangers, mark) = (findings.strangers, &self.watch.world.settings.cluster);
+                let (strangers, mark) = (findings.strangers, &self.watch.tenant.settings.cluster);
                 let _ = write!(
                     message,
                     ". Nothing shows that {strangers} of them were ever of this control plane: those stay. Look whether another \
@@ -494,7 +494,7 @@ impl Search {
                 );
             }
             for class in classes.keys() {
-                tell_on(class, "OrphanVmsHeld", &message);
+                report_on(class, "OrphanVmsHeld", &message);
             }
         }
         self.is_suspicious = is_suspicious;
@@ -502,27 +502,28 @@ impl Search {
 
     async fn delete(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, candidates: Vec<Candidate>) {
         let watch = &self.watch;
-        let orders: Vec<(Candidate, Ordered)> = stream::iter(candidates.into_iter().take(ORDERS))
-            .map(|candidate| async move {
-                let ordered = match classes.get(&candidate.class) {
-                    Some(class) => order(watch, class, &candidate).await,
-                    None => Ordered::Forbidden,
-                };
-                (candidate, ordered)
-            })
-            .buffered(ORDERS_AT_ONCE)
-            .collect()
-            .await;
+        let deletion_requests: Vec<(Candidate, DeletionResult)> =
+            stream::iter(candidates.into_iter().take(DELETIONS_PER_ROUND))
+                .map(|candidate| async move {
+                    let result = match classes.get(&candidate.class) {
+                        Some(class) => delete_vm(watch, class, &candidate).await,
+                        None => DeletionResult::Forbidden,
+                    };
+                    (candidate, result)
+                })
+                .buffered(CONCURRENT_DELETIONS)
+                .collect()
+                .await;
         let now = self.watch.context.clock.now();
-        for (candidate, ordered) in orders {
+        for (candidate, result) in deletion_requests {
             let vm = &candidate.vm.provider_id;
-            match ordered {
-                Ordered::Accepted => self.sightings.accepted(vm, PATIENCE, now),
-                Ordered::InProgress { state, ask_again } => {
+            match result {
+                DeletionResult::Accepted => self.sightings.accepted(vm, DELETION_TIME, now),
+                DeletionResult::InProgress { state, ask_again } => {
                     self.sightings.in_progress(vm, state, ask_again, now);
                 }
-                Ordered::Failed { state, pause } => self.sightings.failed(vm, state, pause, now),
-                Ordered::Forbidden => {}
+                DeletionResult::Failed { state, pause } => self.sightings.failed(vm, state, pause, now),
+                DeletionResult::Forbidden => {}
             }
         }
     }

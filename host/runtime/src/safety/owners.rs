@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::client::errors::within_deadline;
 
-use super::Watch;
+use super::SafetyWatch;
 
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
@@ -25,8 +25,8 @@ pub(super) type Cached = [(ObjectKey, Arc<Machine>)];
 
 /// The Machine of that name.
 pub(super) fn named<'a>(machines: &'a Cached, name: &str) -> Option<&'a Machine> {
-    let place = machines.binary_search_by(|(key, _)| key.name.as_str().cmp(name)).ok()?;
-    machines.get(place).map(|(_, machine)| machine.as_ref())
+    let position = machines.binary_search_by(|(key, _)| key.name.as_str().cmp(name)).ok()?;
+    machines.get(position).map(|(_, machine)| machine.as_ref())
 }
 
 /// As the cache has them. It may lag, and it lacks Machines that cannot be decoded.
@@ -39,7 +39,7 @@ pub(super) fn cached(machines: &Cached) -> Owners {
 }
 
 /// As the API server has them at this moment.
-pub(super) async fn live(watch: &Watch) -> Result<Owners, ActError> {
+pub(super) async fn live(watch: &SafetyWatch) -> Result<Owners, ActError> {
     Ok(Owners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
 }
 
@@ -103,7 +103,7 @@ impl LiveMachine {
 }
 
 /// All Machines at this moment, to the last page.
-pub(super) async fn live_machines(watch: &Watch) -> Result<Vec<LiveMachine>, ActError> {
+pub(super) async fn live_machines(watch: &SafetyWatch) -> Result<Vec<LiveMachine>, ActError> {
     let pages = Request::new(Machine::url_path(&(), Some(&watch.namespace)));
     let mut params = ListParams::default().limit(PAGE);
     let mut machines = Vec::new();
@@ -128,18 +128,18 @@ mod tests {
     /// Name, Node and VM of a Machine as it is sent.
     fn read(machine: Value) -> (String, Option<String>, Option<String>) {
         let machine: LiveMachine = serde_json::from_value(machine).unwrap();
-        let text = |part: Option<&str>| part.map(str::to_owned);
+        let text = |queue_name: Option<&str>| queue_name.map(str::to_owned);
         (machine.name().to_owned(), text(machine.node()), text(machine.provider_id()))
     }
 
     #[test]
-    fn what_nobody_understands_still_owns_its_vm() {
-        let odd = json!({
+    fn a_machine_that_cannot_be_decoded_still_owns_its_vm() {
+        let invalid = json!({
             "metadata": { "name": "a", "uid": "u", "labels": { "node": "n" } },
             "spec": { "providerID": "sim:///a", "class": 7, "drainTimeout": ["odd"] },
             "status": "odd",
         });
-        assert_eq!(read(odd), ("a".into(), Some("n".into()), Some("sim:///a".into())));
+        assert_eq!(read(invalid), ("a".into(), Some("n".into()), Some("sim:///a".into())));
         for none in
             [json!({}), json!({ "providerID": 7 }), json!({ "providerID": "" }), json!("odd"), Value::Null]
         {

@@ -17,8 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::client::field_manager::LED_UNTIL;
+use crate::context::clock::Clock;
+pub use crate::context::settings::LeaseNames;
 use crate::metrics::Metrics;
-use crate::tenant::clock::Clock;
 
 /// How a candidate takes part.
 pub struct Candidate {
@@ -34,15 +35,6 @@ pub struct Candidate {
     pub times: LeaseTimes,
     /// The clock.
     pub clock: Clock,
-}
-
-/// The Leases of a leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseNames {
-    /// One is enough.
-    One(&'static str),
-    /// Both are needed, and taken in this order.
-    Both(&'static str, &'static str),
 }
 
 /// Takes part until `stop` or until leadership was held and is lost; tells through `leads`. Gives the Leases back at the end.
@@ -73,31 +65,31 @@ pub async fn take_part(
         failures: 0,
         renew_deadline: candidate.times.renew_deadline.unsigned_abs(),
     };
-    let tell = |leading: bool| {
+    let set_leading = |leading: bool| {
         leads.send_replace(leading);
         metrics.leads(leading);
     };
     loop {
-        let turn = match records.held_until().filter(|_| *leads.borrow()) {
+        let pause = match records.held_until().filter(|_| *leads.borrow()) {
             // Requests may take longer than a claim lasts, and it ends when it ends.
-            Some(until) => tokio::time::timeout_at(until, records.turn(&moment)).await.unwrap_or(SOON),
-            None => records.turn(&moment).await,
+            Some(until) => tokio::time::timeout_at(until, records.reconcile(&moment)).await.unwrap_or(SOON),
+            None => records.reconcile(&moment).await,
         };
         // Read before the match: the guard of the watch must be gone when it is told.
         let led = *leads.borrow();
         match (led, records.seat.leads(moment())) {
             (true, false) => {
                 warn!("leadership lost");
-                tell(false);
+                set_leading(false);
                 return;
             }
             (false, true) => {
                 info!(identity = candidate.identity, "leading");
-                tell(true);
+                set_leading(true);
             }
             (true, true) | (false, false) => {}
         }
-        let next = Instant::now() + turn.unsigned_abs();
+        let next = Instant::now() + pause.unsigned_abs();
         // A claim ends when it ends, also in a pause.
         let next = records
             .held_until()
@@ -109,8 +101,8 @@ pub async fn take_part(
             () = tokio::time::sleep_until(next) => {}
         }
     }
-    tell(false);
-    records.give_back(&moment).await;
+    set_leading(false);
+    records.release(&moment).await;
 }
 
 /// One request, below the renewal deadline.
@@ -145,7 +137,7 @@ impl Records {
     }
 
     /// Looks at what is not held, does what is decided about each, and says when to come again.
-    async fn turn(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
+    async fn reconcile(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
         let retry = self.retry;
         let mut can_be_read = true;
         for (election, record) in self.both() {
@@ -176,7 +168,7 @@ impl Records {
         retry::soon(self.failures).min(self.retry)
     }
 
-    async fn give_back(&mut self, moment: &impl Fn() -> Moment) {
+    async fn release(&mut self, moment: &impl Fn() -> Moment) {
         if let (Some(election), Some(record)) = (&mut self.seat.second, &mut self.second) {
             record.perform(LeaseAction::Release, election, moment).await;
         }

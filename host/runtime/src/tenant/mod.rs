@@ -3,17 +3,9 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `settings` | the settings, and their defaults |
 //! | `election` | leader election with the Leases of machine-controller-manager |
-//! | `context` | clients, clock and gate, for every pass |
-//! | `world` | caches and memories, for every pass |
-//! | `clock` | the source of time |
 
-pub mod clock;
-pub(crate) mod context;
 pub mod election;
-pub mod settings;
-pub(crate) mod world;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -34,25 +26,29 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::{Change, Refresh, Store, Watch, backoff, feed};
-use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
-use crate::driver_calls::call_rooms::CallRooms;
+use crate::cache::{Change, Refresh, Store, WatchedKind, backoff, feed};
+use crate::context::Context;
+use crate::context::clock::Clock;
+use crate::context::gate_state::GateState;
+use crate::context::key::Kind;
+use crate::context::settings::Settings;
+use crate::controllers::state::TenantState;
+use crate::drain::{DrainCachesFeed, trim_attachment, trim_budget};
+use crate::driver_calls::call_recorder::CallRecorder;
+use crate::driver_calls::call_slots::CallSlots;
 use crate::driver_calls::capacity::Capacity;
+use crate::driver_calls::class_checks::ClassChecks;
 use crate::driver_calls::creates::Creates;
-use crate::driver_calls::led::Led;
-use crate::driver_calls::recorded::Recorded;
-pub use crate::event_loop::Ended;
-use crate::event_loop::{Engine, Kind, Message};
-use crate::events::{Author, EventWriter, Events};
-use crate::metrics::{Metrics, Sources};
+use crate::driver_calls::leader_only::LeaderOnly;
+use crate::event_loop::Engine;
+pub use crate::event_loop::ShutdownResult;
+use crate::events::{Author, EventRecorder, EventWriter};
+use crate::message::Message;
+use crate::metrics::{InventorySources, Metrics};
 use crate::plugins::policies::Policies;
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::safety;
-use crate::tenant::clock::Clock;
-use crate::tenant::context::{Context, Hold};
-use crate::tenant::settings::Settings;
-use crate::tenant::world::World;
 
 /// What a tenant is made of.
 pub struct Tenant {
@@ -88,15 +84,15 @@ impl Tenant {
         leads: watch::Receiver<bool>,
         synced: watch::Sender<bool>,
         stop: CancellationToken,
-    ) -> Ended {
+    ) -> ShutdownResult {
         let (outbox, inbox) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
         let (sets, deployments) = (Store::default(), Store::default());
         let controllers = self.settings.controllers;
-        let drains = SourcesFeed::default();
-        let world = World {
+        let drains = DrainCachesFeed::default();
+        let tenant = TenantState {
             drains: self
                 .target
                 .as_ref()
@@ -107,21 +103,21 @@ impl Tenant {
             secrets: secrets.reader(),
             sets: sets.reader(),
             deployments: deployments.reader(),
-            newborns: Arc::default(),
+            unstarted: Arc::default(),
             creates: Arc::new(Creates::of(self.identity.clone())),
-            departed: Arc::default(),
-            orders: Arc::default(),
+            deleted: Arc::default(),
+            deletion_requests: Arc::default(),
             node_index: Arc::default(),
             looks: Arc::default(),
             capacity: Capacity::default(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             policies: Policies::new(self.ports.policies.clone()),
-            call_rooms: Arc::new(CallRooms::new(outbox.clone())),
-            class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
+            call_slots: Arc::new(CallSlots::new(outbox.clone())),
+            class_checks: Arc::new(ClassChecks::new(outbox.clone())),
             meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
-            drivers: Arc::new(Recorded::new(
-                Arc::new(Led::new(self.ports.drivers.clone(), leads.clone())),
-                self.metrics.insight().calls.clone(),
+            drivers: Arc::new(CallRecorder::new(
+                Arc::new(LeaderOnly::new(self.ports.drivers.clone(), leads.clone())),
+                self.metrics.machine_queries().calls.clone(),
                 self.metrics.clone(),
                 self.clock.clone(),
             )),
@@ -133,7 +129,7 @@ impl Tenant {
         let refresh = Refresh::default();
         let watches = Watches {
             outbox: outbox.clone(),
-            world: world.clone(),
+            tenant: tenant.clone(),
             synced,
             seed: self.seed,
             refresh: refresh.clone(),
@@ -190,20 +186,21 @@ impl Tenant {
             };
             tasks.spawn(watch_config_maps(plugins, stop.clone()));
         }
-        let (gate, hold) = watch::channel(Hold::default());
-        self.metrics.show(Sources {
-            machines: world.machines.clone(),
-            sets: world.sets.clone(),
-            deployments: world.deployments.clone(),
+        let (gate, gate_state) = watch::channel(GateState::default());
+        self.metrics.show(InventorySources {
+            machines: tenant.machines.clone(),
+            sets: tenant.sets.clone(),
+            deployments: tenant.deployments.clone(),
             controllers,
-            hold: hold.clone(),
-            cluster: world.settings.cluster.clone(),
+            gate_state: gate_state.clone(),
+            cluster: tenant.settings.cluster.clone(),
             clock: self.clock.clone(),
         });
-        let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
+        let context =
+            Context::new(self.control, self.target, self.clock, leads.clone(), gate_state, self.seed);
         let context = Arc::new(context);
-        let watch = safety::Watch {
-            world: world.clone(),
+        let watch = safety::SafetyWatch {
+            tenant: tenant.clone(),
             context: context.clone(),
             namespace: self.namespace,
             identity: self.identity,
@@ -212,8 +209,8 @@ impl Tenant {
             metrics: self.metrics.clone(),
         };
         safety::start(&mut tasks, &watch, gate, refresh);
-        let questions = self.metrics.insight().connect();
-        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox, questions);
+        let queries = self.metrics.machine_queries().connect();
+        let engine = Engine::new(tenant, context, EventRecorder::new(writer), self.metrics, inbox, queries);
         let ended = engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;
@@ -224,7 +221,7 @@ impl Tenant {
 /// Starts feeds that all tell one loop.
 struct Watches {
     outbox: mpsc::UnboundedSender<Message>,
-    world: World,
+    tenant: TenantState,
     synced: Arc<watch::Sender<bool>>,
     seed: [u8; 32],
     refresh: Refresh,
@@ -243,13 +240,13 @@ impl Watches {
     {
         let (seed, mut rounds) = (self.seed, self.refresh.rounds(kind));
         let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
-        let (world, synced) = (self.world.clone(), self.synced.clone());
+        let (tenant, synced) = (self.tenant.clone(), self.synced.clone());
         tasks.spawn(async move {
             // A closed inbox means that the loop has ended; the feed is about to be stopped too.
             let on_change = |change| drop(changes.send(message(change)));
             let on_synced = |version| {
                 synced.send_if_modified(|is_synced| {
-                    !std::mem::replace(is_synced, world.is_synced()) && *is_synced
+                    !std::mem::replace(is_synced, tenant.is_synced()) && *is_synced
                 });
                 drop(syncs.send(Message::Synced(kind, version)));
             };
@@ -273,7 +270,7 @@ impl Watches {
 
 impl Watches {
     /// Only drains need these: nothing else waits until they are listed.
-    fn start_for_drains(&self, tasks: &mut JoinSet<()>, target: &Client, drains: SourcesFeed) {
+    fn start_for_drains(&self, tasks: &mut JoinSet<()>, target: &Client, drains: DrainCachesFeed) {
         let index = drains.indexer();
         let changes = self.outbox.clone();
         let on_change = move |change: Change<VolumeAttachment>| {
@@ -289,7 +286,7 @@ impl Watches {
             }
         };
         let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
-            .backoff(backoff(self.seed, Watch::Attachments));
+            .backoff(backoff(self.seed, WatchedKind::Attachments));
         let store = drains.attachments;
         let syncs = self.outbox.clone();
         let on_synced = move |_| drop(syncs.send(Message::AttachmentsListed));
@@ -297,12 +294,12 @@ impl Watches {
             feed(attachments.boxed(), &store, trim_attachment, on_change, on_synced).await;
         });
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
-            .backoff(backoff(self.seed, Watch::Budgets));
-        let (store, held, changes) = (drains.budgets, drains.held, self.outbox.clone());
-        let places = drains.budget_places;
+            .backoff(backoff(self.seed, WatchedKind::Budgets));
+        let (store, blocked, changes) = (drains.budgets, drains.blocked, self.outbox.clone());
+        let index = drains.budget_index;
         let on_change = move |change: Change<PodDisruptionBudget>| {
-            places.change(&change);
-            for node in held.freed_by(&change) {
+            index.change(&change);
+            for node in blocked.unblocked_by(&change) {
                 drop(changes.send(Message::DrainOf(node)));
             }
         };

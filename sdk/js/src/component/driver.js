@@ -3,11 +3,11 @@
  * in Node.js.
  */
 
-/** @import { Driver } from '../driver.js' */
+/** @import { Driver } from '../driver/driver.js' */
 
 import './globals.js';
 
-import { serve } from '../serve.js';
+import { serve } from '../driver/serve.js';
 import { host } from './host.js';
 
 /**

@@ -12,8 +12,8 @@
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
 import { Fields, httpErrorCode, OutgoingBody, OutgoingRequest, RequestOptions } from 'wasi:http/types@0.2.12';
 
-import { hasPayload } from '../payload.js';
-import { Trouble } from '../trouble.js';
+import { hasPayload } from '../http/payload.js';
+import { Trouble } from '../http/no-answer.js';
 
 const PIECE_BYTES = 64n * 1024n;
 const NANOSECONDS = 1_000_000;

@@ -4,7 +4,7 @@
 
 /** @import { WireAnswer, WireRequest } from '../contract.js' */
 
-import { Trouble } from '../trouble.js';
+import { Trouble } from '../http/no-answer.js';
 
 /** A request as the cloud sees it: with secrets. */
 export class CloudRequest {

@@ -5,15 +5,15 @@
 
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
 /** @import { Class, Level, RawHost, Request, WireRequest } from '../contract.js' */
-/** @import { Driver } from '../driver.js' */
+/** @import { Driver } from '../driver/driver.js' */
 /** @import { Cloud } from './cloud.js' */
 /** @import { GrantsText } from './grants.js' */
 
-import { InProgress } from '../driver.js';
+import { InProgress } from '../driver/driver.js';
 import { DriverError } from '../error.js';
-import { requestTo } from '../host-words.js';
-import { serve } from '../serve.js';
-import { Trouble } from '../trouble.js';
+import { requestTo } from '../driver/host-words.js';
+import { serve } from '../driver/serve.js';
+import { Trouble } from '../http/no-answer.js';
 import { answering, CloudRequest, wired } from './cloud.js';
 import { utf8 } from './encode.js';
 import { Grants } from './grants.js';

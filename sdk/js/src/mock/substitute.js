@@ -6,7 +6,7 @@
 /** @import { WireRequest } from '../contract.js' */
 /** @import { Grants, Place } from './grants.js' */
 
-import { Trouble } from '../trouble.js';
+import { Trouble } from '../http/no-answer.js';
 import { latin1 } from './encode.js';
 import { countPlaceholders } from './vault.js';
 

@@ -6,7 +6,7 @@
 /** @import { Policy } from './policy.js' */
 /** @import { Log } from '../host.js' */
 
-import { stackOf } from '../payload.js';
+import { stackOf } from '../http/payload.js';
 import { readSettings, SettingsError } from './settings.js';
 import { aboutTo, questionFrom, verdictTo } from './words.js';
 

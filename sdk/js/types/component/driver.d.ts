@@ -3,8 +3,8 @@
  * Exports a driver from a component. Import this only in the module that the build starts from: there is no such host
  * in Node.js.
  */
-import type { Driver } from '../driver.js';
-/** @import { Driver } from '../driver.js' */
+import type { Driver } from '../driver/driver.js';
+/** @import { Driver } from '../driver/driver.js' */
 import './globals.js';
 /**
  * Returns the exports of the component's module:

@@ -5,15 +5,15 @@
  */
 import type * as Wit from 'machinist:provider/types@0.1.0';
 import type { Class, Level, Request, WireRequest } from '../contract.js';
-import type { Driver } from '../driver.js';
+import type { Driver } from '../driver/driver.js';
 import type { Cloud } from './cloud.js';
 import type { GrantsText } from './grants.js';
 /** @import * as Wit from 'machinist:provider/types@0.1.0' */
 /** @import { Class, Level, RawHost, Request, WireRequest } from '../contract.js' */
-/** @import { Driver } from '../driver.js' */
+/** @import { Driver } from '../driver/driver.js' */
 /** @import { Cloud } from './cloud.js' */
 /** @import { GrantsText } from './grants.js' */
-import { InProgress } from '../driver.js';
+import { InProgress } from '../driver/driver.js';
 import { CloudRequest } from './cloud.js';
 export type Surroundings = {
     /**

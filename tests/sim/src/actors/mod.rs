@@ -88,7 +88,7 @@ pub(crate) struct Actors {
     pub(crate) fleet: Fleet,
     pub(crate) policies: Policies,
     pub(crate) watchman: Watchman,
-    pub(crate) clock: machinist_runtime::tenant::clock::Clock,
+    pub(crate) clock: machinist_runtime::context::clock::Clock,
 }
 
 impl Actors {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use jiff::Timestamp;
 use machinist_core::driver::error::Code;
 use machinist_core::driver::{Answer, Creation};
-use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
 use tokio::sync::Notify;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use machinist_runtime::context::clock::Clock;
 use machinist_runtime::ports::Drivers;
-use machinist_runtime::tenant::clock::Clock;
 use memory_api::wire::Wire;
 use simcloud::{Answer, Changes, Cloud, Config, CreateVm, Faults, Latency, Method, Request, VmState, VmView};
 use tokio::sync::Notify;

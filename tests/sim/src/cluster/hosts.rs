@@ -11,12 +11,12 @@ use futures::stream::BoxStream;
 use jiff::SignedDuration;
 use kube::Client;
 use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_runtime::context::clock::Clock;
+use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
-use machinist_runtime::tenant::clock::Clock;
 use machinist_runtime::tenant::election::{Candidate, LeaseNames, take_part};
-use machinist_runtime::tenant::settings::Settings;
-use machinist_runtime::tenant::{Ended, Tenant};
+use machinist_runtime::tenant::{ShutdownResult, Tenant};
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 use tokio::sync::{Notify, watch};
@@ -265,7 +265,7 @@ fn settings(planted: Option<Planted>, mark: &str) -> Settings {
 
 /// A host that runs. Dropped, it dies.
 struct Process {
-    run: JoinHandle<Ended>,
+    run: JoinHandle<ShutdownResult>,
     election: JoinHandle<()>,
     /// Who believes to lead always does so for as long as this is there.
     _always: watch::Sender<bool>,

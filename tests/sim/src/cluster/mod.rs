@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use memory_api::{ApiServer, Change};
 use serde_json::Value;
 use tokio::sync::Notify;

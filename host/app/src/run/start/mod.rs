@@ -15,8 +15,8 @@ use machinist_core::scheduling::request_rate::Rate;
 use machinist_core::scheduling::retry;
 use machinist_core::value::error_chain::chain;
 use machinist_runtime::client::clusters::{self, Access};
+use machinist_runtime::context::settings::Controllers;
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::tenant::settings::Controllers;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 

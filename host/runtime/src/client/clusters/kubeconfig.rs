@@ -32,8 +32,8 @@ pub(super) fn read(
     let server = cluster.server.as_deref().ok_or(KubeconfigError::MissingClusterUrl)?;
     let mut config = Config::new(server.parse::<http::Uri>().map_err(KubeconfigError::ParseClusterUrl)?);
     // Reads the authority from the file or from the text.
-    let told = ExecAuthCluster::try_from(cluster)?;
-    config.root_cert = told.certificate_authority_data.as_deref().map(certificates).transpose()?;
+    let cluster_info = ExecAuthCluster::try_from(cluster)?;
+    config.root_cert = cluster_info.certificate_authority_data.as_deref().map(certificates).transpose()?;
     if let Some(namespace) = &context.namespace {
         config.default_namespace.clone_from(namespace);
     }
@@ -42,7 +42,7 @@ pub(super) fn read(
     config.tls_server_name.clone_from(&cluster.tls_server_name);
     config.auth_info = user(kubeconfig, options.user.as_ref().or(context.user.as_ref()));
     if let Some(login) = config.auth_info.exec.as_mut().filter(|login| login.provide_cluster_info) {
-        login.cluster = Some(told);
+        login.cluster = Some(cluster_info);
     }
     Ok((config, cluster.proxy_url.clone()))
 }
@@ -126,8 +126,9 @@ mod tests {
         );
         assert_eq!(a.root_cert, Some(vec![b"hello".to_vec()]), "keys are no certificates");
         assert!(!a.accept_invalid_certs && !a.disable_compression);
-        let told = a.auth_info.exec.and_then(|exec| exec.cluster).expect("the login is told of the cluster");
-        assert_eq!(told.server.as_deref(), Some("https://a.example:6443"));
+        let cluster_info =
+            a.auth_info.exec.and_then(|exec| exec.cluster).expect("the login is told of the cluster");
+        assert_eq!(cluster_info.server.as_deref(), Some("https://a.example:6443"));
 
         let (b, proxy) = of("b").expect("another one");
         assert_eq!((proxy, b.root_cert), (None, None));
@@ -144,10 +145,10 @@ mod tests {
 
     #[test]
     fn a_part_that_is_missing_or_broken_is_named() {
-        let said = |context: &str| of(context).expect_err("it is wrong").to_string();
-        assert!(said("c").contains("context: c"), "{}", said("c"));
-        assert!(said("gone").contains("cluster of context: gone"), "{}", said("gone"));
-        assert!(said("nowhere").contains("cluster url is missing"), "{}", said("nowhere"));
-        assert!(said("broken").contains("certificate authority"), "{}", said("broken"));
+        let message = |context: &str| of(context).expect_err("it is wrong").to_string();
+        assert!(message("c").contains("context: c"), "{}", message("c"));
+        assert!(message("gone").contains("cluster of context: gone"), "{}", message("gone"));
+        assert!(message("nowhere").contains("cluster url is missing"), "{}", message("nowhere"));
+        assert!(message("broken").contains("certificate authority"), "{}", message("broken"));
     }
 }

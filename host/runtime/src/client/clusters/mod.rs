@@ -19,8 +19,8 @@ use machinist_core::scheduling::request_rate::Rate;
 
 pub use crate::client::counting::{CountRequests, Counted};
 use crate::client::field_manager::USER_AGENT;
+use crate::context::clock::Clock;
 use crate::metrics::Metrics;
-use crate::tenant::clock::Clock;
 
 pub use kubeconfig::Error as KubeconfigError;
 

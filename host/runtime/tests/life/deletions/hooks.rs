@@ -1,4 +1,4 @@
-//! Somebody's hooks hold the drain and the removal of the VM.
+//! Hooks of others block the drain and the deletion of the VM.
 
 use machinist_api::names::{annotations, labels};
 

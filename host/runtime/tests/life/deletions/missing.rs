@@ -1,9 +1,9 @@
-//! What a deletion needs is not there: its class, its Secret, the VM.
+//! Deletions without their class, their Secret or their VM.
 
 use machinist_api::names::annotations;
 
 use super::*;
-use crate::world::stage::{class, secret};
+use crate::fixture::stage::{class, secret};
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_class_is_awaited_after_the_drain_and_its_return_ends_the_wait() {
@@ -69,7 +69,7 @@ async fn somebodys_word_does_not_count_while_the_cloud_shows_the_vm() {
 async fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
     let stage = Stage::empty();
     let _host = stage.host("host");
-    let mut machine = crate::world::stage::machine("a");
+    let mut machine = crate::fixture::stage::machine("a");
     machine["metadata"]["finalizers"] = json!([machinist_api::names::finalizers::MACHINE]);
     stage.api.create("machines", &machine).unwrap();
     stage.until("its class is awaited", MOMENT, || stage.reason("a") == "ClassMissing").await;

@@ -1,16 +1,16 @@
-//! Deletions with pods, hooks, force, and with what they need missing.
+//! Deletions with pods, hooks, force and missing prerequisites.
 
 mod hooks;
-mod left;
 mod missing;
 mod pods;
-mod telling;
+mod requests;
+mod taken_over;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::Call;
 
 /// Longer than a pod of these tests takes to end.

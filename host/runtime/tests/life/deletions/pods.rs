@@ -1,4 +1,4 @@
-//! The Node is emptied first, forced or not.
+//! The Node is drained first, forced or not.
 
 use machinist_api::names::labels;
 

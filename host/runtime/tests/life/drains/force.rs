@@ -1,4 +1,4 @@
-//! Drains that ask nobody.
+//! Forced drains.
 
 use super::workload::{ending_after, pod, with_volume};
 use super::*;

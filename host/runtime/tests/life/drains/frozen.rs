@@ -1,6 +1,6 @@
-//! Drains that nobody deletes for, while an operator asks to hold everything.
+//! Drains for updates and preservation during a freeze.
 
-use crate::world::stage::{NAMESPACE, in_namespace};
+use crate::fixture::stage::{NAMESPACE, in_namespace};
 
 use super::workload::pod;
 use super::*;
@@ -33,8 +33,8 @@ async fn a_frozen_host_empties_no_node_for_an_update_and_goes_on_after_the_thaw(
     hold(&stage);
     tokio::time::sleep(11 * SECOND).await;
     select(&stage);
-    stage.until("it says what is held", MINUTE, || stage.told("a", "InPlaceUpdated").1 == "Held").await;
-    let (_, _, message) = stage.told("a", "InPlaceUpdated");
+    stage.until("it says what is held", MINUTE, || stage.reported("a", "InPlaceUpdated").1 == "Held").await;
+    let (_, _, message) = stage.reported("a", "InPlaceUpdated");
     assert!(message.contains("ConfigMap machinist-freeze"), "{message}");
     tokio::time::sleep(300 * MINUTE).await;
     assert!(!is_cordoned(&stage) && !is_gone(&stage, "web"));
@@ -53,7 +53,7 @@ async fn a_drain_for_an_update_stops_when_the_host_freezes_and_is_not_forced_for
     add(&stage, [workload::ending_after(pod("first", "a"), "never"), pod("web", "a")]);
     put(&stage, "poddisruptionbudgets", &workload::budget("web", "web", 0, 1));
     select(&stage);
-    stage.until("it drains", MINUTE, || stage.told("a", "InPlaceUpdated").1 == "Draining").await;
+    stage.until("it drains", MINUTE, || stage.reported("a", "InPlaceUpdated").1 == "Draining").await;
     hold(&stage);
     tokio::time::sleep(120 * MINUTE).await;
     assert!(!is_gone(&stage, "web") && !is_gone(&stage, "first"), "deleted without being asked");

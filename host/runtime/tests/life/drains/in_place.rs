@@ -1,4 +1,4 @@
-//! Nodes that are emptied for an update in place.
+//! Nodes that are drained for an update in place.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ fn label(stage: &Stage, name: &str, value: Option<&str>) {
 }
 
 /// What the Node's condition says of its update.
-fn told_on_node(stage: &Stage) -> String {
+fn reported_on_node(stage: &Stage) -> String {
     stage.node_says("a", "InPlaceUpdate").1
 }
 
@@ -26,8 +26,8 @@ fn is_cordoned(stage: &Stage) -> bool {
     stage.api.find("nodes", "a").unwrap()["spec"]["unschedulable"] == true
 }
 
-async fn until_told_on_node(stage: &Stage, reason: &str) {
-    stage.until(reason, 20 * MINUTE, || told_on_node(stage) == reason).await;
+async fn until_reported_on_node(stage: &Stage, reason: &str) {
+    stage.until(reason, 20 * MINUTE, || reported_on_node(stage) == reason).await;
 }
 
 /// Everything that others see of an update, in the order in which it happened.
@@ -36,7 +36,7 @@ fn story(stage: &Stage) -> Arc<Mutex<Vec<String>>> {
     let written = story.clone();
     stage.api.observe(move |change| {
         let Some(new) = change.new else { return };
-        let told = match change.plural {
+        let reported = match change.plural {
             "machines" => new["status"]["currentStatus"]["phase"].as_str().map(str::to_owned),
             "nodes" => {
                 let conditions = new["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -47,13 +47,13 @@ fn story(stage: &Stage) -> Arc<Mutex<Vec<String>>> {
         };
         let mut written = written.lock().unwrap();
         // The last of its kind.
-        let is_same = told.as_ref().is_none_or(|told| {
+        let is_same = reported.as_ref().is_none_or(|reported| {
             let phases = ["Running", "InPlaceUpdating", "InPlaceUpdateSuccessful", "InPlaceUpdateFailed"];
-            let is_phase = phases.contains(&told.as_str());
-            written.iter().rfind(|old| phases.contains(&old.as_str()) == is_phase) == Some(told)
+            let is_phase = phases.contains(&reported.as_str());
+            written.iter().rfind(|old| phases.contains(&old.as_str()) == is_phase) == Some(reported)
         });
-        if let Some(told) = told.filter(|_| !is_same) {
-            written.push(told);
+        if let Some(reported) = reported.filter(|_| !is_same) {
+            written.push(reported);
         }
     });
     story
@@ -71,32 +71,32 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
     tokio::time::sleep(2 * MINUTE).await;
     let (begun, story) = (stage.wire.len(), story(&stage));
     label(&stage, "candidate-for-update", Some("true"));
-    until_told_on_node(&stage, "CandidateForUpdate").await;
+    until_reported_on_node(&stage, "CandidateForUpdate").await;
     tokio::time::sleep(MINUTE).await;
     assert!(!is_cordoned(&stage) && !is_gone(&stage, "quick"), "nobody has selected it");
     label(&stage, "selected-for-update", Some("true"));
-    until_told_on_node(&stage, "SelectedForUpdate").await;
+    until_reported_on_node(&stage, "SelectedForUpdate").await;
     tokio::time::sleep(3 * MINUTE).await;
     assert!(
         is_cordoned(&stage) && is_gone(&stage, "quick") && is_gone(&stage, "slow") && is_gone(&stage, "db")
     );
-    assert_eq!((stage.phase("a"), told_on_node(&stage)), ("Running".into(), "SelectedForUpdate".into()));
+    assert_eq!((stage.phase("a"), reported_on_node(&stage)), ("Running".into(), "SelectedForUpdate".into()));
     if crds == Crds::Ours {
-        let (status, reason, message) = stage.told("a", "InPlaceUpdated");
+        let (status, reason, message) = stage.reported("a", "InPlaceUpdated");
         assert_eq!((status.as_str(), reason.as_str()), ("False", "Draining"));
         assert!(message.contains("apps/held") && message.contains("apps/tight"), "{message}");
     }
     let opened = stage.wire.elapsed();
     let room = json!({ "status": { "disruptionsAllowed": 1 } });
     stage.api.edit_status("poddisruptionbudgets", "apps/tight", &room).unwrap();
-    until_told_on_node(&stage, "ReadyForUpdate").await;
+    until_reported_on_node(&stage, "ReadyForUpdate").await;
     let took = stage.wire.elapsed() - opened;
     assert!(took < 4 * SECOND, "an open budget is used at once, not after {took:?}");
     assert!(is_gone(&stage, "held") && !is_gone(&stage, "daemon"));
     assert_eq!(operation(&stage).2, "Machine a is undergoing an in-place update");
     tokio::time::sleep(MINUTE).await;
     label(&stage, "update-result", Some("successful"));
-    until_told_on_node(&stage, "UpdateSuccessful").await;
+    until_reported_on_node(&stage, "UpdateSuccessful").await;
     stage.until_running("a").await;
     // Whoever has rolled the update out takes the Node back into service.
     stage.api.edit("nodes", "a", &json!({ "spec": { "unschedulable": null } })).unwrap();
@@ -116,7 +116,7 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
         "Running",
     ];
     let mut seen = story.lock().unwrap().clone();
-    let first = seen.iter().position(|told| told == "Running").unwrap();
+    let first = seen.iter().position(|reported| reported == "Running").unwrap();
     seen.remove(first);
     assert_eq!(seen, expected, "{crds:?}");
     let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods/eviction");
@@ -151,12 +151,15 @@ async fn a_drain_for_an_update_that_ends_forced_in_part_is_tried_until_nothing_i
         label(&stage, "selected-for-update", Some("true"));
         tokio::time::sleep(30 * MINUTE).await;
         assert!(is_gone(&stage, "other") && !is_gone(&stage, "stuck"));
-        assert_eq!((stage.phase("a"), told_on_node(&stage)), ("Running".into(), "SelectedForUpdate".into()));
+        assert_eq!(
+            (stage.phase("a"), reported_on_node(&stage)),
+            ("Running".into(), "SelectedForUpdate".into())
+        );
         let (kind, state, description) = operation(&stage);
         assert_eq!((kind, state), (json!("DrainNode"), json!("Failed")), "{description}");
         assert!(description.contains("apps/stuck"), "{description}");
         if crds == Crds::Ours {
-            let (status, reason, message) = stage.told("a", "InPlaceUpdated");
+            let (status, reason, message) = stage.reported("a", "InPlaceUpdated");
             assert_eq!((status.as_str(), reason.as_str()), ("False", "Draining"));
             assert!(message.contains("apps/stuck"), "{message}");
         }
@@ -171,7 +174,7 @@ async fn a_drain_for_an_update_that_ends_forced_in_part_is_tried_until_nothing_i
         let events = stage.wire.records_since(begun, |call| call.what == "events");
         assert!(events.len() <= 11, "{crds:?}: {} writes of Events", events.len());
         stage.wire.heal();
-        until_told_on_node(&stage, "ReadyForUpdate").await;
+        until_reported_on_node(&stage, "ReadyForUpdate").await;
         assert!(is_gone(&stage, "stuck"));
         assert_eq!((operation(&stage).0, operation(&stage).1), (json!("InPlaceUpdate"), json!("Processing")));
         assert_eq!(stage.phase("a"), "InPlaceUpdating");
@@ -194,9 +197,9 @@ async fn a_drain_for_an_update_that_cannot_look_at_pods_says_so_and_goes_on_when
     let (_, state, description) = operation(&stage);
     assert!(state == "Failed" && description.contains("could not be listed"), "{description}");
     tokio::time::sleep(5 * MINUTE).await;
-    assert!(!is_gone(&stage, "web") && told_on_node(&stage) == "SelectedForUpdate");
+    assert!(!is_gone(&stage, "web") && reported_on_node(&stage) == "SelectedForUpdate");
     stage.wire.heal();
-    until_told_on_node(&stage, "ReadyForUpdate").await;
+    until_reported_on_node(&stage, "ReadyForUpdate").await;
     assert!(is_gone(&stage, "web"));
 }
 
@@ -208,14 +211,14 @@ async fn a_node_that_is_no_candidate_any_more_is_not_emptied_further_and_nothing
     add(&stage, [pod("held", "a")]);
     label(&stage, "candidate-for-update", Some("true"));
     label(&stage, "selected-for-update", Some("true"));
-    stage.until("draining", MINUTE, || stage.told("a", "InPlaceUpdated").1 == "Draining").await;
+    stage.until("draining", MINUTE, || stage.reported("a", "InPlaceUpdated").1 == "Draining").await;
     label(&stage, "candidate-for-update", None);
     tokio::time::sleep(2 * SECOND).await;
     let room = json!({ "status": { "disruptionsAllowed": 1 } });
     stage.api.edit_status("poddisruptionbudgets", "apps/tight", &room).unwrap();
     tokio::time::sleep(5 * MINUTE).await;
     assert!(!is_gone(&stage, "held"));
-    let (status, reason, message) = stage.told("a", "InPlaceUpdated");
+    let (status, reason, message) = stage.reported("a", "InPlaceUpdated");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "Stopped"), "{message}");
     assert!(message.contains("cordoned"), "what is left to do: {message}");
     assert_eq!(stage.phase("a"), "Running");

@@ -1,9 +1,9 @@
-//! Nodes that are emptied before their VMs go.
+//! Nodes that are drained before their VMs are deleted.
 
-mod crowd;
 mod force;
 mod frozen;
 mod in_place;
+mod many_drains;
 mod pods;
 mod preserved;
 mod volumes;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::stage::{Host, Stage, in_namespace};
 use memory_api::wire::Call;
 use workload::{PODS, Pace, Workload, put};
 

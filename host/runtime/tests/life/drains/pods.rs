@@ -2,8 +2,8 @@
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
 use memory_api::wire::Fate;
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Nodes of failed Machines that are kept.
+//! Nodes of failed Machines that are preserved.
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
@@ -58,7 +58,7 @@ async fn a_failed_machine_with_pods(crds: Crds) {
     assert_eq!(evicted_at(&stage, "slow").len(), 1, "asked, not forced");
     assert_eq!(stage.node_says("a", "Preserved").0, "", "it is not drained yet");
     if crds == Crds::Ours {
-        let (status, reason, message) = stage.told("a", "Preserved");
+        let (status, reason, message) = stage.reported("a", "Preserved");
         assert_eq!((status.as_str(), reason.as_str()), ("True", "Draining"));
         assert!(message.contains(&until) && message.contains("apps/tight"), "{message}");
     }
@@ -71,7 +71,7 @@ async fn a_failed_machine_with_pods(crds: Crds) {
     assert_eq!(stage.node_says("a", "Preserved"), ("True".into(), "Preserved by user.".into(), message));
     tokio::time::sleep(SECOND).await;
     if crds == Crds::Ours {
-        assert_eq!(stage.told("a", "Preserved").1, "PreservedAndDrained");
+        assert_eq!(stage.reported("a", "Preserved").1, "PreservedAndDrained");
     }
     let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods/eviction");
     let events = stage.wire.records_since(begun, |call| call.what == "events");
@@ -92,7 +92,7 @@ async fn a_failed_machine_with_pods(crds: Crds) {
     assert!(kept_until(&stage).is_none() && !is_tainted(&stage) && !is_gone(&stage, "toolbox"));
     assert_eq!(stage.node_says("a", "Preserved").0, "False");
     if crds == Crds::Ours {
-        assert_eq!(stage.told("a", "Preserved").1, "Stopped");
+        assert_eq!(stage.reported("a", "Preserved").1, "Stopped");
     }
     // The next failure is another one: it is drained again.
     fill_disk(&stage, true);
@@ -158,10 +158,10 @@ async fn a_preservation_that_ends_in_the_middle_of_its_drain_leaves_the_other_po
     fill_disk(&stage, true);
     until_failed(&stage).await;
     tokio::time::sleep(19 * MINUTE).await;
-    assert!(kept_until(&stage).is_some() && stage.told("a", "Preserved").1 == "Draining");
+    assert!(kept_until(&stage).is_some() && stage.reported("a", "Preserved").1 == "Draining");
     tokio::time::sleep(2 * MINUTE).await;
     assert!(kept_until(&stage).is_none() && !is_tainted(&stage));
-    assert_eq!(stage.told("a", "Preserved").1, "Stopped");
+    assert_eq!(stage.reported("a", "Preserved").1, "Stopped");
     let annotations = stage.machine("a").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations[PRESERVE], Value::Null, "the wish went with its time");
     let room = json!({ "status": { "disruptionsAllowed": 1 } });

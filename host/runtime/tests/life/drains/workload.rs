@@ -1,15 +1,15 @@
-//! Pods that end when they are told to, and volumes that are detached and attached, on the Nodes of a stage.
+//! Pods that end when they are asked to, and volumes that are detached and attached, on the Nodes of a stage.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::context::clock::Clock;
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 
 /// Where all pods live.
 pub(super) const PODS: &str = "apps";
@@ -164,9 +164,10 @@ impl Actors {
             let meta = &pod["metadata"];
             let Some(deadline) = meta["deletionTimestamp"].as_str() else { continue };
             let grace = SignedDuration::from_secs(meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0));
-            let told = deadline.parse::<Timestamp>().unwrap() - grace;
+            let reported = deadline.parse::<Timestamp>().unwrap() - grace;
             let takes = meta["annotations"][ENDS_AFTER].as_str().unwrap();
-            let has_ended = takes.parse().is_ok_and(|takes| now >= told + SignedDuration::from_secs(takes));
+            let has_ended =
+                takes.parse().is_ok_and(|takes| now >= reported + SignedDuration::from_secs(takes));
             if has_ended {
                 let path = format!("{PODS}/{}", meta["name"].as_str().unwrap());
                 self.api.delete_within("pods", &path, Some(0)).unwrap();

@@ -1,12 +1,12 @@
-//! Classes that their drivers find wrong.
+//! Classes that their drivers reject.
 
 use std::time::Duration;
 
 use machinist_core::driver::error::Code;
 use serde_json::json;
 
-use crate::world::cloud::guest_error;
-use crate::world::stage::{Stage, class, in_namespace, secret};
+use crate::fixture::cloud::guest_error;
+use crate::fixture::stage::{Stage, class, in_namespace, secret};
 use memory_api::wire::{Call, Fate};
 
 const SOON: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ fn checks(stage: &Stage) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_version_of_the_driver_is_asked_anew() {
+async fn another_version_of_the_driver_is_asked_again() {
     let stage = Stage::set();
     stage.cloud.find_invalid("small", Some("wrong"));
     let _host = stage.host("host");
@@ -59,7 +59,7 @@ async fn another_version_of_the_driver_is_asked_anew() {
     stage.add_machine("a");
     stage.until("ClassInvalid", SOON, || stage.reason("a") == "ClassInvalid").await;
     stage.cloud.find_invalid("small", None);
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     stage.until_running("a").await;
     assert_eq!(checks(&stage), 2);
 }
@@ -71,7 +71,7 @@ async fn a_machine_whose_class_has_become_invalid_runs_on_and_is_deleted() {
     stage.add_machine("a");
     stage.until_running("a").await;
     stage.cloud.find_invalid("small", Some("wrong"));
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(stage.phase("a"), "Running");
     stage.api.delete("machines", &in_namespace("a")).unwrap();

@@ -1,4 +1,4 @@
-//! Plugins, their versions, and what they say of classes.
+//! Plugins, their versions, and their checks of classes.
 
 pub(crate) mod class_check;
 pub(crate) mod pins;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use machinist_core::value::digest::DriverDigest;
 use serde_json::{Value, json};
 
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::stage::{Host, Stage, in_namespace};
 
 const SOON: Duration = Duration::from_secs(2);
 
@@ -67,21 +67,21 @@ async fn a_pinned_version_that_is_not_loaded_is_awaited_and_taken_at_once_when_i
     let (stage, _host) = pinned(&version(1).to_string());
     assert_waits(&stage, "DriverNotReady", &format!("no driver for sim has digest {}", version(1))).await;
     stage.cloud.load(version(1), false);
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     stage.until("Running with the pinned version", SOON, || stage.phase("a") == "Running").await;
     stage.assert_one_vm_each(1);
     assert!(stage.cloud.asked().contains(&("create", Some(version(1)))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pin_that_is_no_digest_makes_nothing_with_any_version_until_it_is_mended() {
-    for (text, mended) in [("sha256:1234", None), ("", Some(version(1)))] {
+async fn a_pin_that_is_no_digest_makes_nothing_with_any_version_until_it_is_fixed() {
+    for (text, fixed) in [("sha256:1234", None), ("", Some(version(1)))] {
         let (stage, _host) = pinned(text);
         stage.cloud.load(version(1), false);
         assert_waits(&stage, "ClassInvalid", "annotation machinist.dev/driver-digest").await;
-        pin(&stage, mended.map(|version| version.to_string()));
+        pin(&stage, fixed.map(|version| version.to_string()));
         stage.until("Running once it is mended", SOON, || stage.phase("a") == "Running").await;
-        assert!(stage.cloud.asked().contains(&("create", mended)));
+        assert!(stage.cloud.asked().contains(&("create", fixed)));
         stage.assert_one_vm_each(1);
     }
 }

@@ -1,10 +1,10 @@
-//! What becomes of a plugin shows on its ConfigMap.
+//! The state of a plugin is reported on its ConfigMap.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 use memory_api::wire::{Call, Fate};
 
 const STATUS: &str = "machinist.dev/status";
@@ -39,7 +39,7 @@ async fn the_state_of_a_plugin_is_written_once_and_again_only_when_it_changes() 
     let host = stage.host("host");
     stage.until("the caches are complete", Duration::from_secs(1), || host.is_synced()).await;
     for (state, writes) in [("one", 1), ("one", 1), ("two", 2), ("one", 3)] {
-        stage.tell_of_plugin(state);
+        stage.report_plugin(state);
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(status(&stage), state);
         assert_eq!(stage.wire.records(is_status_write).len(), writes, "{}", stage.wire.trace());
@@ -48,14 +48,14 @@ async fn the_state_of_a_plugin_is_written_once_and_again_only_when_it_changes() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_state_stands_also_when_news_come_faster_than_the_watch_shows_them() {
+async fn the_last_state_stands_also_when_changes_come_faster_than_the_watch_shows_them() {
     let stage = Stage::empty();
     declare(&stage);
     stage.api.delay_watches(Duration::from_secs(1));
     let host = stage.host("host");
     stage.until("the caches are complete", Duration::from_secs(5), || host.is_synced()).await;
     for (state, pause) in [("one", 5_000), ("two", 50), ("one", 50)] {
-        stage.tell_of_plugin(state);
+        stage.report_plugin(state);
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -69,7 +69,7 @@ async fn a_state_that_cannot_be_written_is_written_later() {
     let host = stage.host("host");
     stage.until("the caches are complete", Duration::from_secs(1), || host.is_synced()).await;
     stage.wire.plan(|call| if is_status_write(call) { Fate::Refuse(500) } else { Fate::Pass });
-    stage.tell_of_plugin("one");
+    stage.report_plugin("one");
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(status(&stage), Value::Null);
     stage.wire.heal();
@@ -85,7 +85,7 @@ async fn who_does_not_lead_writes_no_state_and_writes_it_once_it_leads() {
     stage.until("it leads", Duration::from_secs(5), || one.leads()).await;
     let two = stage.candidate("two");
     stage.until("the caches are complete", Duration::from_secs(5), || two.is_synced()).await;
-    stage.tell_of_plugin("one");
+    stage.report_plugin("one");
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(stage.wire.records(|call| call.actor == "two" && is_status_write(call)).is_empty());
     let forget = json!({ "metadata": { "annotations": null } });
@@ -110,17 +110,17 @@ async fn a_status_write_that_hangs_delays_no_change_of_another_plugin_and_then_o
     let host = stage.host("host");
     stage.until("the caches are complete", moment, || host.is_synced()).await;
     hang(&stage, "driver");
-    stage.tell_of_plugin("one");
+    stage.report_plugin("one");
     tokio::time::sleep(moment).await;
     declare_in(&stage, "other");
     let is_declared = || stage.declared.lock().unwrap().contains(&"other".to_owned());
     stage.until("the other one is declared", moment, is_declared).await;
-    stage.tell_of_plugin_in("other", "ready");
+    stage.report_plugin_in("other", "ready");
     stage.until("its status is written", moment, || status_in(&stage, "other") == "ready").await;
     assert_eq!(status(&stage), Value::Null);
 
-    stage.tell_of_plugin("two");
-    stage.tell_of_plugin("three");
+    stage.report_plugin("two");
+    stage.report_plugin("three");
     tokio::time::sleep(moment).await;
     let writes = || stage.wire.records(|call| is_status_write(call) && call.name == "driver").len();
     assert_eq!(writes(), 1, "one at a time");
@@ -138,7 +138,7 @@ async fn a_host_that_ends_waits_for_no_status_write() {
     let host = stage.host("host");
     stage.until("the caches are complete", Duration::from_secs(1), || host.is_synced()).await;
     hang(&stage, "driver");
-    stage.tell_of_plugin("one");
+    stage.report_plugin("one");
     tokio::time::sleep(Duration::from_secs(1)).await;
     let begun = stage.wire.elapsed();
     host.end().await;

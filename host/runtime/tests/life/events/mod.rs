@@ -1,3 +1,3 @@
 //! Events.
 
-pub(crate) mod telling;
+pub(crate) mod writing;

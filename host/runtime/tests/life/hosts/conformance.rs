@@ -9,7 +9,7 @@ use kube::{Api, Client, ResourceExt};
 use machinist_api::Machine;
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, machine};
+use crate::fixture::stage::{NAMESPACE, Stage, machine};
 
 fn machines(client: &Client) -> Api<Machine> {
     Api::namespaced(client.clone(), NAMESPACE)

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use machinist_runtime::tenant::settings::Controllers;
+use machinist_runtime::context::settings::Controllers;
 use memory_api::wire::Call;
 use serde_json::json;
 
-use crate::world::stage::{Host, NAMESPACE, Stage, in_namespace};
+use crate::fixture::stage::{Host, NAMESPACE, Stage, in_namespace};
 
 const MACHINES: Controllers = Controllers { machines: true, sets: false, deployments: false };
 const OWNERS: Controllers = Controllers { machines: false, sets: true, deployments: true };

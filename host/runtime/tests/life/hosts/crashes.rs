@@ -1,10 +1,10 @@
-//! Hosts that die between any two requests, and the next one that goes on.
+//! Hosts that crash between any two requests, and the next one, which continues.
 
 use std::time::Duration;
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
 
 /// A cloud that makes another VM for each create and shows it only after a while.
 const FORGETFUL: Habits = Habits { keeps_keys: false, reads_lag: Duration::from_secs(8), initializes: false };

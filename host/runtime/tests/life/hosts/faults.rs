@@ -1,10 +1,10 @@
-//! Servers and connections in trouble.
+//! Servers and connections that fail.
 
 use std::time::Duration;
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::{Call, Fate};
 
 /// The whole life of a Machine, whose `number`th call fares so. False when there were not so many calls.

@@ -1,17 +1,17 @@
-//! API servers that are away, and operators who ask to hold everything.
+//! API servers that are unreachable, and operators who request a freeze.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::world::stage::{NAMESPACE, Stage, in_namespace};
+use crate::fixture::stage::{NAMESPACE, Stage, in_namespace};
 use memory_api::wire::{Call, Fate};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::world::stage::Host) {
+async fn running() -> (Stage, crate::fixture::stage::Host) {
     let stage = Stage::set();
     let host = stage.host("host");
     stage.add_machine("a");
@@ -20,7 +20,7 @@ async fn running() -> (Stage, crate::world::stage::Host) {
     (stage, host)
 }
 
-fn ask_to_hold(stage: &Stage) {
+fn ask_to_freeze(stage: &Stage) {
     let map = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });
     stage.api.create("configmaps", &map).unwrap();
 }
@@ -41,7 +41,7 @@ fn message(stage: &Stage, name: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn while_an_operator_asks_for_it_creation_waits_and_says_so_and_deletion_goes_on() {
     let (stage, _host) = running().await;
-    ask_to_hold(&stage);
+    ask_to_freeze(&stage);
     tokio::time::sleep(11 * SECOND).await;
     stage.add_machine("b");
     stage.until("b says why it waits", SECOND, || stage.reason("b") == "Frozen").await;
@@ -60,7 +60,7 @@ async fn while_an_operator_asks_for_it_creation_waits_and_says_so_and_deletion_g
 #[tokio::test(start_paused = true)]
 async fn a_request_from_before_the_start_holds_the_first_create() {
     let stage = Stage::set();
-    ask_to_hold(&stage);
+    ask_to_freeze(&stage);
     stage.add_machine("a");
     let _host = stage.host("host");
     tokio::time::sleep(10 * MINUTE).await;
@@ -93,8 +93,8 @@ async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
     });
     stage.add_machine("b");
     stage.until("b says why it waits", MINUTE, || stage.reason("b") == "Frozen").await;
-    let is_told = || message(&stage, "b").contains("is being listed");
-    stage.until("it says that all is being listed", MINUTE, is_told).await;
+    let is_reported = || message(&stage, "b").contains("is being listed");
+    stage.until("it says that all is being listed", MINUTE, is_reported).await;
     tokio::time::sleep(10 * MINUTE).await;
     assert_eq!(stage.cloud.made().len(), 1, "no VM for b");
     stage.wire.heal();
@@ -136,7 +136,7 @@ async fn a_server_that_is_away_for_moments_holds_nothing_however_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_health_time_out_that_ends_in_an_outage_fails_nobody_then_and_later_starts_anew() {
+async fn a_health_time_out_that_ends_in_an_outage_fails_nobody_then_and_later_starts_again() {
     let (stage, _host) = running().await;
     fall_ill(&stage);
     stage.until("Unknown", SECOND, || stage.phase("a") == "Unknown").await;
@@ -149,12 +149,12 @@ async fn a_health_time_out_that_ends_in_an_outage_fails_nobody_then_and_later_st
     stage.until("Failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
     let waited = stage.wire.elapsed() - begun;
     assert!(waited >= 10 * MINUTE, "a new health clock, but it failed after {waited:?}");
-    let told = stage.events("a");
-    assert!(told.contains(&"HealthTimeoutReset".to_owned()), "{told:?}");
+    let reported = stage.events("a");
+    assert!(reported.contains(&"HealthTimeoutReset".to_owned()), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_after_an_outage_starts_health_clocks_anew_and_one_after_a_restart_does_not() {
+async fn a_leader_after_an_outage_starts_health_clocks_again_and_one_after_a_restart_does_not() {
     for (absence, is_outage) in [(20 * MINUTE, true), (SECOND, false)] {
         let stage = Stage::set();
         let host = stage.candidate("one");
@@ -201,7 +201,7 @@ async fn a_machine_whose_pass_began_before_the_gate_shut_is_not_failed_behind_it
     let looks = || stage.wire.records(asks).len();
     let begun = looks();
     stage.until("the cloud is asked before a second one fails", 11 * MINUTE, || looks() > begun).await;
-    ask_to_hold(&stage);
+    ask_to_freeze(&stage);
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((stage.phase("b").as_str(), stage.reason("b").as_str()), ("Unknown", "Frozen"));
     assert!(!stage.events("b").contains(&"HealthTimedOut".to_owned()), "{:?}", stage.events("b"));
@@ -228,7 +228,7 @@ async fn the_machines_of_a_set_that_is_deleted_stay_while_an_operator_asks_to_ho
     stage.api.create("machinesets", &crate::owners::sets::set("pool", 2)).unwrap();
     let _host = stage.host("host");
     stage.until("they run", 10 * MINUTE, || crate::owners::sets::running(&stage) == 2).await;
-    ask_to_hold(&stage);
+    ask_to_freeze(&stage);
     tokio::time::sleep(11 * SECOND).await;
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
     tokio::time::sleep(60 * MINUTE).await;

@@ -1,11 +1,11 @@
-//! Intervals of nothing and of milliseconds: no loop without a pause.
+//! Intervals of zero and of milliseconds: no loop runs without a pause.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use machinist_runtime::tenant::settings::Settings;
+use machinist_runtime::context::settings::Settings;
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 
 #[tokio::test(start_paused = true)]
 async fn no_setting_of_nothing_or_of_a_millisecond_makes_a_loop() {
@@ -32,7 +32,7 @@ async fn no_setting_of_nothing_or_of_a_millisecond_makes_a_loop() {
             let stage = Stage::set();
             set(&mut stage.settings.lock().unwrap(), value);
             stage.cloud.sell_out(&["full"]);
-            let mut full = crate::world::stage::class();
+            let mut full = crate::fixture::stage::class();
             full["metadata"]["name"] = "full".into();
             stage.api.create("machineclasses", &full).unwrap();
             let _host = stage.host("host");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::world::stage::{Host, Stage};
+use crate::fixture::stage::{Host, Stage};
 use memory_api::wire::{Call, Fate, table};
 
 /// A write or a call of a driver: what only a leader may do. Leases are what the election is about.
@@ -144,9 +144,9 @@ async fn a_lease_that_somebody_deletes_is_made_again_by_its_holder() {
     let one = stage.candidate("one");
     until_leading(&stage, &one, Duration::from_secs(5)).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    stage.api.delete("leases", &crate::world::stage::in_namespace("machine-controller")).unwrap();
+    stage.api.delete("leases", &crate::fixture::stage::in_namespace("machine-controller")).unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(one.leads(), "nobody else took it:\n{}", stage.wire.trace());
-    let lease = stage.api.find("leases", &crate::world::stage::in_namespace("machine-controller")).unwrap();
+    let lease = stage.api.find("leases", &crate::fixture::stage::in_namespace("machine-controller")).unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "one");
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::Fate;
 
 /// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an election.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::world::stage::Stage;
+use crate::fixture::stage::Stage;
 use memory_api::wire::{Call, Fate};
 
 /// How long it takes until a Machine runs when each kind of request that `concerns` takes fails so often at first.
@@ -98,7 +98,7 @@ async fn a_host_whose_clock_is_off_fails_no_new_machine() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_keeps_its_turn_while_it_waits_for_what_it_has_written() {
     let stage = Stage::set();
-    stage.settings.lock().unwrap().passes_in_flight = 1;
+    stage.settings.lock().unwrap().concurrent_reconciles = 1;
     let _host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, class, in_namespace};
+use crate::fixture::stage::{NAMESPACE, Stage, class, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -1,13 +1,13 @@
-//! From creation to deletion, without any trouble.
+//! From creation to deletion, without any failure.
 
 use std::time::Duration;
 
 use machinist_api::names;
 use serde_json::{Value, json};
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, class, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, class, in_namespace};
 use memory_api::wire::{Call, Fate, table};
 
 /// Requests that are made for the Machine `a`, not for its class and Secret.

@@ -1,11 +1,11 @@
 //! One Machine, from its creation to its end.
 
 pub(crate) mod capacity;
-pub(crate) mod doubt;
-pub(crate) mod frugal;
-pub(crate) mod kept;
+pub(crate) mod cloud_calls;
+pub(crate) mod cluster_marks;
+pub(crate) mod failed_creates;
+pub(crate) mod fixed_prerequisites;
 pub(crate) mod lifecycle;
-pub(crate) mod mended;
-pub(crate) mod moved;
+pub(crate) mod node_writes;
 pub(crate) mod prerequisites;
 pub(crate) mod retries;

@@ -1,10 +1,10 @@
-//! What a Machine needs and does not have: it says so, and goes on by itself when it is there.
+//! A Machine reports a missing prerequisite, and continues when it appears.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{Stage, class, in_namespace, secret};
+use crate::fixture::stage::{Stage, class, in_namespace, secret};
 
 const SOON: Duration = Duration::from_secs(2);
 
@@ -19,8 +19,8 @@ async fn assert_waits(stage: &Stage, reason: &str) {
     let condition = &status["machinist"]["conditions"][0];
     assert_eq!((&condition["type"], &condition["status"]), (&json!("Ready"), &json!("False")));
     assert_ne!(condition["message"], "");
-    let told = stage.events("a");
-    assert_eq!(told.iter().filter(|told| *told == reason).count(), 1, "{told:?}");
+    let reported = stage.events("a");
+    assert_eq!(reported.iter().filter(|reported| *reported == reason).count(), 1, "{reported:?}");
     assert_eq!(stage.cloud.made().len(), 0);
 }
 
@@ -93,7 +93,7 @@ async fn a_provider_that_nobody_serves_waits_for_a_plugin_or_for_another_class()
         assert_waits(&stage, "DriverNotReady").await;
         if is_plugin {
             stage.cloud.serve("elsewhere");
-            stage.tell_of_plugins(&["elsewhere"]);
+            stage.report_plugins(&["elsewhere"]);
         } else {
             edit("SIM");
         }
@@ -133,7 +133,7 @@ async fn a_machine_is_deleted_while_it_waits() {
 async fn an_object_that_cannot_be_decoded_harms_only_itself() {
     let stage = Stage::set();
     let broken = json!({
-        "metadata": { "name": "broken", "namespace": crate::world::stage::NAMESPACE },
+        "metadata": { "name": "broken", "namespace": crate::fixture::stage::NAMESPACE },
         "spec": { "class": "text", "nodeTemplate": 7 },
     });
     stage.api.create("machines", &broken).unwrap();
@@ -155,7 +155,7 @@ async fn a_driver_that_is_being_loaded_is_awaited_without_a_word_of_failure() {
     let status = stage.machine("a").unwrap()["status"].clone();
     assert_eq!(status["lastOperation"]["state"], Value::Null, "{status}");
     stage.cloud.serve("sim");
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     assert_goes_on(&stage).await;
 }
 

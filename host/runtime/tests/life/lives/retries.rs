@@ -5,8 +5,8 @@ use std::time::Duration;
 use machinist_core::driver::error::{CallError, Code, DriverError};
 use serde_json::{Value, json};
 
-use crate::world::cloud::guest_error;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::guest_error;
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::{Call, Fate};
 
 fn is_create(call: &Call) -> bool {
@@ -48,8 +48,12 @@ async fn a_failing_create_is_tried_again_with_growing_pauses_and_not_earlier() {
     let status = stage.machine("a").unwrap()["status"].clone();
     assert_eq!(status["lastOperation"]["errorCode"], "Unavailable");
     assert_eq!(status["machinist"]["attempts"], 6, "from there on pauses are equal, and no try is written");
-    let told = stage.events("a");
-    assert_eq!(told.iter().filter(|reason| *reason == "CreationFailed").count(), 1, "told once: {told:?}");
+    let reported = stage.events("a");
+    assert_eq!(
+        reported.iter().filter(|reason| *reason == "CreationFailed").count(),
+        1,
+        "told once: {reported:?}"
+    );
 
     stage.wire.heal();
     let limit = Duration::from_secs(125);
@@ -78,7 +82,7 @@ async fn the_status_says_when_the_next_try_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_the_class_or_its_secret_or_the_machine_is_tried_at_once_and_pauses_begin_anew() {
+async fn a_change_of_the_class_or_its_secret_or_the_machine_is_tried_at_once_and_pauses_begin_again() {
     for (plural, name, patch) in [
         ("machineclasses", "small", json!({ "providerSpec": { "size": 2 } })),
         ("secrets", "account", json!({ "data": { "key": "NDU2" } })),
@@ -183,11 +187,11 @@ async fn a_driver_that_is_being_loaded_wakes_its_machines_once() {
     stage.add_machine("a");
     until_creates(&stage, 1).await;
     for _ in 0..2 {
-        stage.tell_of_a_step(&["sim"]);
+        stage.report_step(&["sim"]);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(stage.wire.times(is_create).len(), 1, "a step on the way asks the cloud nothing");
-    stage.tell_of_plugins(&["sim"]);
+    stage.report_plugins(&["sim"]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(stage.wire.times(is_create).len(), 2, "a version that serves is tried at once");
 }
@@ -235,8 +239,8 @@ async fn the_same_error_with_another_request_id_is_written_at_most_once_for_each
     assert!(creates >= 9, "{creates}");
     let writes = stage.wire.records_since(from, |call| call.what == "machines/status" && call.is_write());
     assert!(writes.len() <= 5, "5 → 10 → 20 → 40 → 80 → 120 s:\n{}", memory_api::wire::table(&writes));
-    let told = stage.events("a");
-    assert_eq!(told.iter().filter(|reason| *reason == "CreationFailed").count(), 1, "{told:?}");
+    let reported = stage.events("a");
+    assert_eq!(reported.iter().filter(|reason| *reason == "CreationFailed").count(), 1, "{reported:?}");
     let machine = stage.machine("a").unwrap();
     let description = machine["status"]["lastOperation"]["description"].as_str().unwrap();
     assert!(

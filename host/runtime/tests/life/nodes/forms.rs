@@ -1,12 +1,12 @@
-//! Clouds whose Nodes say their provider ids in another form than the driver.
+//! Clouds whose Nodes have their provider ids in another form than the driver.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, NAMESPACE, Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, NAMESPACE, Stage, in_namespace};
 
 const SOON: Duration = Duration::from_secs(2);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -35,9 +35,9 @@ async fn a_host_that_takes_over_finds_each_machine_with_its_node() {
     host.end().await;
     let _other = stage.host("other");
     tokio::time::sleep(60 * MINUTE).await;
-    assert_eq!((stage.phase("a").as_str(), stage.told("a", "Healthy").0.as_str()), ("Running", "True"));
-    let told = stage.events("a");
-    assert!(!told.iter().any(|reason| reason == "NodeNameTaken"), "{told:?}");
+    assert_eq!((stage.phase("a").as_str(), stage.reported("a", "Healthy").0.as_str()), ("Running", "True"));
+    let reported = stage.events("a");
+    assert!(!reported.iter().any(|reason| reason == "NodeNameTaken"), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +70,7 @@ async fn a_machine_that_is_made_by_hand_with_the_nodes_form_of_the_id_has_the_sa
     });
     stage.api.create("machines", &twin).unwrap();
     for name in ["a", "twin"] {
-        stage.until("it says so", MINUTE, || stage.told(name, "Contested").1 == "VmContested").await;
+        stage.until("it says so", MINUTE, || stage.reported(name, "Contested").1 == "VmContested").await;
     }
     stage.api.delete("machines", &in_namespace("twin")).unwrap();
     stage.until("held", MINUTE, || stage.reason("twin") == "VmContested").await;

@@ -1,18 +1,18 @@
-//! Nodes that do not join, fall ill, recover, or go.
+//! Nodes that do not join, become unhealthy, recover, or are deleted.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
 
 /// A stage on which Machine `a` runs.
-async fn running() -> (Stage, crate::world::stage::Host) {
+async fn running() -> (Stage, crate::fixture::stage::Host) {
     let stage = Stage::set();
     let host = stage.host("host");
     stage.add_machine("a");
@@ -92,8 +92,8 @@ async fn a_node_that_recovers_in_time_makes_its_machine_run_again() {
     }
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!(stage.phase("a"), "Running");
-    let told = stage.events("a");
-    assert_eq!(told.iter().filter(|reason| *reason == "NodeUnhealthy").count(), 5, "{told:?}");
+    let reported = stage.events("a");
+    assert_eq!(reported.iter().filter(|reason| *reason == "NodeUnhealthy").count(), 5, "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]

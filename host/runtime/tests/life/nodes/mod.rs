@@ -1,9 +1,9 @@
 //! Machines and their Nodes.
 
-pub(crate) mod claims;
+pub(crate) mod conflicts;
 pub(crate) mod forms;
 pub(crate) mod joining;
-pub(crate) mod lookout;
+pub(crate) mod names_and_tokens;
 pub(crate) mod preserving;
 pub(crate) mod replacing;
 pub(crate) mod unmanaged;

@@ -1,4 +1,4 @@
-//! Machines that are kept although they fail.
+//! Machines that are preserved although they failed.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use machinist_core::driver::error::Code;
 
-use crate::world::cloud::guest_error;
-use crate::world::stage::{Host, Stage, in_namespace};
+use crate::fixture::cloud::guest_error;
+use crate::fixture::stage::{Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -85,7 +85,7 @@ async fn a_failed_machine_is_kept_by_each_wish_that_says_so() {
         let until = kept_until(&stage).unwrap();
         let message = format!("Preserved node drained successfully. Machine preserved until {until}.");
         assert_eq!(stage.node_says("a", "Preserved"), ("True".into(), reason.into(), message));
-        assert_eq!(stage.told("a", "Preserved").1, "PreservedAndDrained");
+        assert_eq!(stage.reported("a", "Preserved").1, "PreservedAndDrained");
         assert_eq!(node(&stage)["spec"]["unschedulable"], Value::Null, "a cordon is the user's");
         let begun = stage.wire.len();
         tokio::time::sleep(HOUR).await;
@@ -100,18 +100,18 @@ async fn the_status_says_that_a_machine_is_kept_in_the_write_that_says_that_it_f
     tokio::time::sleep(SOON).await;
     assert_eq!(kept_until(&stage), None);
     stage.report_ready("a", "False");
-    let failed_unkept = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let failed_unpreserved = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     stage
         .until("failed", 12 * MINUTE, || {
             let status = stage.machine("a").unwrap()["status"]["currentStatus"].clone();
             let has_failed = status["phase"] == "Failed";
             if has_failed && status["preserveExpiryTime"] == Value::Null {
-                failed_unkept.store(true, std::sync::atomic::Ordering::Relaxed);
+                failed_unpreserved.store(true, std::sync::atomic::Ordering::Relaxed);
             }
             has_failed
         })
         .await;
-    assert!(!failed_unkept.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(!failed_unpreserved.load(std::sync::atomic::Ordering::Relaxed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +149,7 @@ async fn when_its_time_is_over_it_ends_and_the_wish_is_taken_off() {
     tokio::time::sleep(2 * HOUR).await;
     assert_eq!(seen(&stage), (false, false, false));
     assert_eq!(stage.machine("a").unwrap()["metadata"]["annotations"][PRESERVE], Value::Null);
-    assert_eq!(stage.told("a", "Preserved").1, "Stopped");
+    assert_eq!(stage.reported("a", "Preserved").1, "Stopped");
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,12 +179,12 @@ async fn the_wish_on_the_node_wins_takes_the_machines_away_and_ends_with_its_goi
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_on_the_node_that_nobody_understands_changes_nothing_and_is_told() {
+async fn a_wish_on_the_node_that_nobody_understands_changes_nothing_and_is_reported() {
     let (stage, _host) = running().await;
     annotate(&stage, "nodes", Some("forever"));
     tokio::time::sleep(SOON).await;
     assert_eq!(seen(&stage), (false, false, false));
-    let (status, reason, message) = stage.told("a", "Preserved");
+    let (status, reason, message) = stage.reported("a", "Preserved");
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "UnknownWish"));
     assert!(message.contains("forever"), "{message}");
 }
@@ -228,19 +228,19 @@ async fn a_machine_that_the_cloud_refuses_is_kept_in_the_write_that_says_that_it
     });
     tokio::time::sleep(MINUTE).await;
     assert_eq!((stage.phase("a").as_str(), kept_until(&stage)), ("CrashLoopBackOff", None));
-    let failed_unkept = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let failed_unpreserved = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     stage
         .until("failed", 30 * MINUTE, || {
             let has_failed = stage.phase("a") == "Failed";
             if has_failed && kept_until(&stage).is_none() {
-                failed_unkept.store(true, std::sync::atomic::Ordering::Relaxed);
+                failed_unpreserved.store(true, std::sync::atomic::Ordering::Relaxed);
             }
             has_failed
         })
         .await;
     tokio::time::sleep(SOON).await;
-    assert!(!failed_unkept.load(std::sync::atomic::Ordering::Relaxed));
-    assert_eq!(stage.told("a", "Preserved").1, "Preserved");
+    assert!(!failed_unpreserved.load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!(stage.reported("a", "Preserved").1, "Preserved");
     // The clean end of it, as for any other Machine.
     tokio::time::sleep(97 * HOUR).await;
     assert_eq!(kept_until(&stage), None);

@@ -1,10 +1,10 @@
-//! Many Machines that are unhealthy at a time: how many are failed, and when none is.
+//! Many unhealthy Machines at a time: how many fail, and when none does.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{self, Host, Stage, in_namespace};
+use crate::fixture::stage::{self, Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ async fn of_many_sick_machines_of_a_deployment_one_at_a_time_is_failed() {
         assert_eq!((failed.len(), in_phase(&stage, 12, "Unknown").len()), (1, 11 - replaced));
         let held = in_phase(&stage, 12, "Unknown").pop().unwrap();
         assert_eq!(stage.reason(&held), "ReplacementHeld");
-        let (status, _, message) = stage.told(&held, "Healthy");
+        let (status, _, message) = stage.reported(&held, "Healthy");
         assert!(status == "False" && message.contains("held"), "{message}");
         // As long as it is there, no other one is failed.
         tokio::time::sleep(30 * MINUTE).await;
@@ -76,7 +76,7 @@ async fn a_machine_says_how_many_of_its_deployment_may_be_replaced_at_a_time() {
         tokio::time::sleep(15 * MINUTE).await;
         assert_eq!(in_phase(&stage, machines, "Failed").len(), failed, "{limit}");
         let held = in_phase(&stage, machines, "Unknown").pop().unwrap();
-        let (_, _, message) = stage.told(&held, "Ready");
+        let (_, _, message) = stage.reported(&held, "Ready");
         assert_eq!(message.contains("neither a number"), limit == "nonsense", "{message}");
     }
 }
@@ -99,7 +99,7 @@ async fn a_silent_zone_whose_vms_are_alive_is_held_and_let_go_when_its_nodes_spe
     tokio::time::sleep(40 * MINUTE).await;
     assert_eq!(in_phase(&stage, 4, "Unknown").len(), 4);
     let held = (0..4).map(name).filter(|name| stage.reason(name) == "ZoneHeld").count();
-    assert!(held > 0, "{:?}", stage.told("m-0", "Ready"));
+    assert!(held > 0, "{:?}", stage.reported("m-0", "Ready"));
     let events: Vec<String> = (0..4).flat_map(|number| stage.events(&name(number))).collect();
     assert!(events.iter().any(|reason| reason == "ZoneHeld"), "{events:?}");
     (0..4).for_each(|number| stage.report_ready(&name(number), "True"));
@@ -188,7 +188,7 @@ async fn a_machine_that_cannot_join_in_a_silent_zone_is_held_while_its_vm_is_ali
     stage.add_machine_with("late", |machine| machine["spec"]["class"]["name"] = json!("mute"));
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!((stage.phase("late").as_str(), stage.reason("late").as_str()), ("Pending", "ZoneHeld"));
-    let (_, _, message) = stage.told("late", "Ready");
+    let (_, _, message) = stage.reported("late", "Ready");
     assert!(message.contains("silent together") && message.contains("VM is alive"), "{message}");
     (0..4).for_each(|number| stage.report_ready(&name(number), "True"));
     stage.until("its own fault", 5 * MINUTE, || stage.phase("late") == "Failed").await;

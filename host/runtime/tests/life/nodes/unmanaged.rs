@@ -1,10 +1,10 @@
-//! Nodes that no Machine answers for.
+//! Nodes without a Machine.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, in_namespace};
+use crate::fixture::stage::{NAMESPACE, Stage, in_namespace};
 use memory_api::wire::Call;
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! What the owner of a deployment wishes about taking Machines away: a budget, windows, an age, replacements first.
+//! Disruption settings of a deployment: a budget, windows, a maximum age, replacements first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, NAMESPACE, Stage, class, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, NAMESPACE, Stage, class, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -67,7 +67,7 @@ fn run(stage: &Stage) -> BTreeSet<String> {
 }
 
 /// What the deployment says of itself: reason and message.
-fn told(stage: &Stage) -> (String, String) {
+fn reported(stage: &Stage) -> (String, String) {
     let deployment = stage.api.find("machinedeployments", &in_namespace("pool")).unwrap_or_default();
     said(&deployment)
 }
@@ -137,11 +137,11 @@ async fn a_failed_machine_stays_until_its_replacement_runs() {
     let counted = Counted::of(&stage);
     let sick = run(&stage).first().cloned().unwrap();
     stage.report_ready(&sick, "False");
-    stage.until("it is being replaced", 20 * MINUTE, || told(&stage).0 == "ReplacingMachines").await;
+    stage.until("it is being replaced", 20 * MINUTE, || reported(&stage).0 == "ReplacingMachines").await;
     assert_eq!(stage.phase(&sick), "Failed");
-    assert!(told(&stage).1.contains(&sick), "{:?}", told(&stage));
+    assert!(reported(&stage).1.contains(&sick), "{:?}", reported(&stage));
     stage.until("it is gone", 20 * MINUTE, || stage.machine(&sick).is_none()).await;
-    stage.until("all is well", 20 * MINUTE, || told(&stage).0 == "Complete").await;
+    stage.until("all is well", 20 * MINUTE, || reported(&stage).0 == "Complete").await;
     {
         let counts = counted.0.lock().unwrap();
         assert_eq!((counts.most, counts.left.as_slice()), (4, [3].as_slice()), "three ran when it went");
@@ -159,7 +159,7 @@ async fn without_the_wish_a_failed_machine_goes_at_once() {
     let sick = run(&stage).first().cloned().unwrap();
     stage.report_ready(&sick, "False");
     stage.until("it is gone", 20 * MINUTE, || stage.machine(&sick).is_none()).await;
-    stage.until("all is well", 20 * MINUTE, || told(&stage).0 == "Complete").await;
+    stage.until("all is well", 20 * MINUTE, || reported(&stage).0 == "Complete").await;
     assert_eq!(counted.0.lock().unwrap().left, [2]);
 }
 
@@ -170,8 +170,8 @@ async fn a_budget_lets_one_failed_machine_go_an_hour_also_after_a_restart() {
     let sick: Vec<String> = run(&stage).into_iter().take(2).collect();
     sick.iter().for_each(|sick| stage.report_ready(sick, "False"));
     stage.until("one has gone", 20 * MINUTE, || counted.deletions() == 1).await;
-    stage.until("the other waits", 5 * MINUTE, || told(&stage).0 == "WaitingForDisruptionBudget").await;
-    assert!(told(&stage).1.contains("1/1h allows the next one at"), "{:?}", told(&stage));
+    stage.until("the other waits", 5 * MINUTE, || reported(&stage).0 == "WaitingForDisruptionBudget").await;
+    assert!(reported(&stage).1.contains("1/1h allows the next one at"), "{:?}", reported(&stage));
     let set = stage.api.all("machinesets").remove(0);
     assert_eq!(said(&set).0, "WaitingForDeployment");
     drop(host);
@@ -180,7 +180,7 @@ async fn a_budget_lets_one_failed_machine_go_an_hour_also_after_a_restart() {
     assert_eq!(counted.deletions(), 1, "the hour is not over");
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!(counted.deletions(), 2);
-    stage.until("all is well", 20 * MINUTE, || told(&stage).0 == "Complete").await;
+    stage.until("all is well", 20 * MINUTE, || reported(&stage).0 == "Complete").await;
     assert!(sick.iter().all(|sick| stage.machine(sick).is_none()));
 }
 
@@ -195,9 +195,9 @@ async fn a_rollout_and_failures_share_one_budget() {
     roll(&stage);
     tokio::time::sleep(HOUR).await;
     assert_eq!(counted.deletions(), 2, "the rollout has the rest of the budget");
-    assert_eq!(told(&stage).0, "WaitingForDisruptionBudget");
+    assert_eq!(reported(&stage).0, "WaitingForDisruptionBudget");
     tokio::time::sleep(5 * HOUR).await;
-    assert_eq!((told(&stage).0.as_str(), counted.deletions()), ("Complete", 4));
+    assert_eq!((reported(&stage).0.as_str(), counted.deletions()), ("Complete", 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn old_machines_wait_for_a_window_and_failed_ones_only_where_that_is_asked
     let counted = Counted::of(&stage);
     tokio::time::sleep(3 * HOUR).await;
     assert_eq!(counted.deletions(), 0);
-    let (reason, message) = told(&stage);
+    let (reason, message) = reported(&stage);
     assert!(reason == "Complete" && message.contains("have reached their age"), "{message}");
     let sick = run(&stage).first().cloned().unwrap();
     stage.report_ready(&sick, "False");
@@ -244,7 +244,7 @@ async fn old_machines_wait_for_a_window_and_failed_ones_only_where_that_is_asked
     stage.until("three run", 20 * MINUTE, || run(&stage).len() == 3).await;
     let sick = run(&stage).first().cloned().unwrap();
     stage.report_ready(&sick, "False");
-    stage.until("it waits", 20 * MINUTE, || told(&stage).0 == "WaitingForWindow").await;
+    stage.until("it waits", 20 * MINUTE, || reported(&stage).0 == "WaitingForWindow").await;
     tokio::time::sleep(HOUR).await;
     assert_eq!((counted.deletions(), stage.phase(&sick).as_str()), (1, "Failed"));
     tokio::time::sleep(2 * HOUR).await;
@@ -252,17 +252,17 @@ async fn old_machines_wait_for_a_window_and_failed_ones_only_where_that_is_asked
 }
 
 #[tokio::test(start_paused = true)]
-async fn wishes_that_cannot_be_understood_are_told() {
+async fn wishes_that_cannot_be_understood_are_reported() {
     let (stage, _host) = running(&pool(1, 0, &[("disruption-budget", "many"), ("max-node-age", "7d")])).await;
-    let (reason, message) = told(&stage);
+    let (reason, message) = reported(&stage);
     assert_eq!(reason, "InvalidOption");
     for part in ["\"many\" is not a number of Machines", "unknown unit \"d\"", "mend it or remove it"] {
         assert!(message.contains(part), "{message}");
     }
     assert!(stage.events("pool").contains(&"InvalidOption".to_owned()), "{:?}", stage.events("pool"));
-    let mended = json!({ "metadata": { "annotations": {
+    let fixed = json!({ "metadata": { "annotations": {
         "machinist.dev/disruption-budget": "1/1h", "machinist.dev/max-node-age": null,
     } } });
-    stage.api.edit("machinedeployments", &in_namespace("pool"), &mended).unwrap();
-    stage.until("it is mended", MINUTE, || told(&stage).0 == "Complete").await;
+    stage.api.edit("machinedeployments", &in_namespace("pool"), &fixed).unwrap();
+    stage.until("it is mended", MINUTE, || reported(&stage).0 == "Complete").await;
 }

@@ -1,7 +1,7 @@
-//! Health policies: they observe or they decide, and a broken one harms nobody.
+//! Health policies: they observe or decide, and a broken one affects nothing else.
 
-pub(crate) mod panel;
 pub(crate) mod reboots;
+pub(crate) mod stub;
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::health_policy::{Action, Mode, Question, Verdict};
 use serde_json::{Value, json};
 
-use crate::world::stage::{Host, Stage};
+use crate::fixture::stage::{Host, Stage};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(3);
@@ -87,7 +87,7 @@ async fn a_policy_that_observes_only_tells_what_it_would_have_done() {
     assert_eq!(stage.events("a").iter().filter(|reason| *reason == "PolicyWouldDiffer").count(), 1);
 
     stage.policies.dismiss("disk");
-    stage.tell_of_policies();
+    stage.report_policies();
     stage
         .until("it is taken back", SOON, || condition(&stage, "PolicyObserved")["reason"] == "NoPolicy")
         .await;
@@ -98,14 +98,14 @@ async fn a_policy_that_enforces_fails_a_machine_whose_node_is_ready() {
     let stage = Stage::set();
     let _host = running(&stage).await;
     stage.policies.seat("disk", Mode::Enforce, Some(sick));
-    stage.tell_of_policies();
+    stage.report_policies();
     until_phase(&stage, "Unknown", SOON).await;
     let begun = stage.wire.elapsed();
     until_phase(&stage, "Failed", 11 * MINUTE).await;
     assert!(stage.wire.elapsed() - begun >= 10 * MINUTE);
     let machine = stage.machine("a").unwrap();
-    let told = machine["status"]["lastOperation"]["description"].as_str().unwrap();
-    assert!(told.contains("disk says so"), "{told}");
+    let reported = machine["status"]["lastOperation"]["description"].as_str().unwrap();
+    assert!(reported.contains("disk says so"), "{reported}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,11 +120,11 @@ async fn a_machine_that_a_policy_holds_keeps_its_phase_and_recovers_by_itself() 
     // Nobody tells: the verdict has ended, and that is enough.
     until_phase(&stage, "Unknown", MINUTE).await;
     stage.policies.seat("zone", Mode::Enforce, Some(holds));
-    stage.tell_of_policies();
+    stage.report_policies();
     tokio::time::sleep(120 * MINUTE).await;
     assert_eq!((stage.phase("a").as_str(), stage.reason("a").as_str()), ("Unknown", "PolicyHolds"));
     stage.policies.seat("zone", Mode::Enforce, Some(healthy));
-    stage.tell_of_policies();
+    stage.report_policies();
     until_phase(&stage, "Running", SOON).await;
 }
 
@@ -151,7 +151,7 @@ async fn a_verdict_that_holds_is_not_asked_for_again() {
     let _host = running(&stage).await;
     let before = stage.policies.asked("calm").len();
     for _ in 0..5 {
-        stage.tell_of_policies();
+        stage.report_policies();
         tokio::time::sleep(MINUTE).await;
     }
     assert_eq!(stage.policies.asked("calm").len(), before, "five passes, no question");
@@ -200,7 +200,7 @@ async fn a_reboot_that_helps_brings_the_machine_back() {
 
 /// Whichever call kills the host, the VM is not started anew twice.
 #[tokio::test(start_paused = true)]
-async fn a_host_that_starts_anew_does_not_reboot_again() {
+async fn a_host_that_starts_again_does_not_reboot_again() {
     for number in 1..=6 {
         for is_carried_out in [false, true] {
             let stage = Stage::set();

@@ -1,4 +1,4 @@
-//! VMs that policies want started anew: how many at a time, when none is, and none of a Machine that has failed.
+//! VMs that policies reboot: how many at a time, when none, and none of a Machine that has failed.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::health_policy::{Action, Mode, Question, Verdict};
 use serde_json::{Value, json};
 
+use crate::fixture::stage::{Host, Stage, in_namespace};
 use crate::policies::ladder;
-use crate::world::stage::{Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(3);
@@ -50,7 +50,7 @@ fn rebooted(stage: &Stage, machines: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_sick_machines_of_a_deployment_one_at_a_time_is_started_anew() {
+async fn of_many_unhealthy_machines_of_a_deployment_one_at_a_time_is_rebooted() {
     let (stage, _host) = running(8, |_| {}).await;
     report(&stage, 8, "False");
     tokio::time::sleep(9 * MINUTE).await;
@@ -59,7 +59,7 @@ async fn of_many_sick_machines_of_a_deployment_one_at_a_time_is_started_anew() {
     let held = in_phase(&stage, 8, "Unknown").into_iter().filter(|name| !first.contains(name));
     for name in held {
         assert_eq!(stage.reason(&name), "RebootHeld", "{name}");
-        let (status, _, message) = stage.told(&name, "Healthy");
+        let (status, _, message) = stage.reported(&name, "Healthy");
         let says =
             message.contains("others of its deployment are being replaced or started anew, and 1 may be");
         assert!(status == "False" && says, "{message}");
@@ -103,7 +103,7 @@ async fn the_limit_of_a_deployment_counts_for_reboots_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_vm_of_a_silent_zone_is_started_anew_while_the_cloud_says_that_it_is_alive() {
+async fn no_vm_of_a_silent_zone_is_rebooted_while_the_cloud_says_that_it_is_alive() {
     let (stage, _host) = running(4, |machine| {
         // Each alone in its deployment, so that nothing but the zone holds them.
         let name = machine["metadata"]["name"].clone();
@@ -116,8 +116,8 @@ async fn no_vm_of_a_silent_zone_is_started_anew_while_the_cloud_says_that_it_is_
     let begun = stage.cloud.rebooted().len();
     assert!(begun <= 1, "{begun}");
     let held = (0..4).map(name).filter(|name| stage.reason(name) == "ZoneHeld").count();
-    assert!(held >= 3, "{:?}", stage.told("m-3", "Ready"));
-    let (_, _, message) = stage.told("m-3", "Healthy");
+    assert!(held >= 3, "{:?}", stage.reported("m-3", "Ready"));
+    let (_, _, message) = stage.reported("m-3", "Healthy");
     assert!(
         message.contains("started anew") && message.contains("zone zone-a are silent together"),
         "{message}"
@@ -132,7 +132,7 @@ async fn no_vm_of_a_silent_zone_is_started_anew_while_the_cloud_says_that_it_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_starts_anew_knows_whose_vm_is_being_started_anew() {
+async fn a_host_that_starts_again_knows_whose_vm_is_being_rebooted() {
     let (stage, first) = running(3, |_| {}).await;
     report(&stage, 3, "False");
     stage.until("the first", SOON, || stage.cloud.rebooted().len() == 1).await;
@@ -157,7 +157,7 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     stage.report_ready("a", "False");
     stage.until("it has failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
     stage.policies.seat("hasty", Mode::Enforce, Some(hasty));
-    stage.tell_of_policies();
+    stage.report_policies();
     tokio::time::sleep(MINUTE).await;
     let (asked, begun) = (stage.policies.asked("hasty").len(), stage.wire.len());
     tokio::time::sleep(60 * MINUTE).await;
@@ -166,12 +166,12 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     let calls = stage.wire.records_since(begun, |call| call.is_request() && call.verb != "WATCH");
     assert!(calls.is_empty(), "{}", memory_api::wire::table(&calls));
     assert_eq!((stage.cloud.rebooted().len(), stage.phase("a").as_str()), (0, "Failed"));
-    let (_, reason, message) = stage.told("a", "Ready");
+    let (_, reason, message) = stage.reported("a", "Ready");
     assert_eq!(reason, "Failed");
     assert!(message.contains("until it is replaced or recovers"), "{message}");
     // It recovers when its Node does and the policy says so too.
     stage.report_ready("a", "True");
     stage.policies.dismiss("hasty");
-    stage.tell_of_policies();
+    stage.report_policies();
     stage.until_running("a").await;
 }

@@ -1,4 +1,4 @@
-//! VMs that no Machine answers for, and Secrets that a class may not use.
+//! VMs without a Machine, and Secrets that a class may not use.
 
 pub(crate) mod orphans;
 pub(crate) mod secret_rules;

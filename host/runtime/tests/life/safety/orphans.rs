@@ -5,9 +5,9 @@ use std::time::Duration;
 use machinist_core::driver::error::Code;
 use serde_json::json;
 
-use crate::world::cloud::{Habits, guest_error};
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{NAMESPACE, Stage, class, in_namespace};
+use crate::fixture::cloud::{Habits, guest_error};
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{NAMESPACE, Stage, class, in_namespace};
 use memory_api::wire::{Call, Fate, table};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const LONG: Duration = Duration::from_secs(60 * 60);
 
 /// A stage on which these Machines run.
-async fn running(machines: &[&str]) -> (Stage, crate::world::stage::Host) {
+async fn running(machines: &[&str]) -> (Stage, crate::fixture::stage::Host) {
     let stage = Stage::set();
     let host = stage.host("host");
     for name in machines {
@@ -45,9 +45,9 @@ async fn a_vm_without_a_machine_is_deleted_after_its_sightings_and_all_others_st
     assert!(stage.cloud.has(&foreign), "the VM of another cluster stays");
     assert_eq!(stage.cloud.vms(), 4);
     assert_eq!(deletes(&stage), 1);
-    let told = stage.events("small");
-    assert_eq!(told.iter().filter(|reason| *reason == "OrphanVmFound").count(), 1, "{told:?}");
-    assert_eq!(told.iter().filter(|reason| *reason == "OrphanVmDeleted").count(), 1, "{told:?}");
+    let reported = stage.events("small");
+    assert_eq!(reported.iter().filter(|reason| *reason == "OrphanVmFound").count(), 1, "{reported:?}");
+    assert_eq!(reported.iter().filter(|reason| *reason == "OrphanVmDeleted").count(), 1, "{reported:?}");
     let note = stage.event_notes("small").join("\n");
     assert!(note.contains(&orphan) && note.contains("listings since"), "{note}");
 }
@@ -56,11 +56,11 @@ async fn a_vm_without_a_machine_is_deleted_after_its_sightings_and_all_others_st
 async fn the_vm_of_a_machine_that_cannot_be_decoded_is_not_an_orphan() {
     let (stage, _host) = running(&["a"]).await;
     let vm = stage.cloud.plant("test", "odd", "uid-of-a-time-before");
-    let odd = json!({
+    let invalid = json!({
         "metadata": { "name": "odd", "namespace": NAMESPACE },
         "spec": { "class": "text", "providerID": vm, "nodeTemplate": 7 },
     });
-    stage.api.create("machines", &odd).unwrap();
+    stage.api.create("machines", &invalid).unwrap();
     tokio::time::sleep(6 * LONG).await;
     assert!(stage.cloud.has(&vm));
 }
@@ -129,8 +129,8 @@ async fn a_class_that_cannot_be_listed_says_so_and_does_not_stop_the_others() {
     );
     let orphan = stage.cloud.plant("test", "gone", "uid-gone");
     stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
-    let told = stage.events("broken");
-    assert_eq!(told.iter().filter(|reason| *reason == "ListingFailed").count(), 1, "{told:?}");
+    let reported = stage.events("broken");
+    assert_eq!(reported.iter().filter(|reason| *reason == "ListingFailed").count(), 1, "{reported:?}");
     let tries = stage.wire.times(|call: &Call| call.what == "list" && call.name == "broken");
     assert!(tries.len() < 20, "with a back-off: {tries:?}");
 }
@@ -207,32 +207,33 @@ async fn a_second_vm_that_a_driver_can_remove_by_its_id_goes_and_the_machine_kee
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_vm_that_stays_is_told_every_day() {
+async fn a_second_vm_that_stays_is_reported_every_day() {
     let (stage, host) = running(&["a"]).await;
     assert_eq!(host.figures("machinist_second_vms"), ["machinist_second_vms 0"]);
     let uid = stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     stage.cloud.plant("test", "a", &uid);
-    let told = |stage: &Stage| stage.wire.records(|call| call.verb == "POST" && call.what == "events").len();
+    let reported =
+        |stage: &Stage| stage.wire.records(|call| call.verb == "POST" && call.what == "events").len();
     tokio::time::sleep(2 * LONG).await;
     assert_eq!(host.figures("machinist_second_vms"), ["machinist_second_vms 1"]);
-    let first = told(&stage);
+    let first = reported(&stage);
     tokio::time::sleep(20 * 60 * MINUTE).await;
-    assert_eq!(told(&stage), first, "not more often");
+    assert_eq!(reported(&stage), first, "not more often");
     tokio::time::sleep(8 * 60 * MINUTE).await;
-    assert!(told(&stage) > first, "{}", table(&stage.wire.records(|call| call.what == "events")));
+    assert!(reported(&stage) > first, "{}", table(&stage.wire.records(|call| call.what == "events")));
 }
 
 /// No driver can be told to remove one of two VMs of a Machine, so the second one goes when its Machine does and not before.
 #[tokio::test(start_paused = true)]
-async fn a_second_vm_of_a_machine_is_told_stays_as_long_as_its_machine_and_goes_after_it() {
+async fn a_second_vm_of_a_machine_is_reported_stays_as_long_as_its_machine_and_goes_after_it() {
     let (stage, _host) = running(&["a", "b"]).await;
     let uid = stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let second = stage.cloud.plant("test", "a", &uid);
     tokio::time::sleep(6 * LONG).await;
     assert!(stage.cloud.has(&second));
     assert_eq!((stage.phase("a").as_str(), deletes(&stage)), ("Running", 0));
-    let told = stage.events("small");
-    assert_eq!(told.iter().filter(|reason| *reason == "SecondVm").count(), 1, "{told:?}");
+    let reported = stage.events("small");
+    assert_eq!(reported.iter().filter(|reason| *reason == "SecondVm").count(), 1, "{reported:?}");
     for about in ["small", "a"] {
         let note = stage.event_notes(about).join("\n");
         assert!(note.contains(&second) && note.contains("Machine a"), "{about}: {note}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::stage::{Host, Stage, class, in_namespace, secret};
+use crate::fixture::stage::{Host, Stage, class, in_namespace, secret};
 
 const SOON: Duration = Duration::from_secs(2);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -33,7 +33,7 @@ fn condition(stage: &Stage) -> [String; 3] {
 }
 
 fn message(stage: &Stage) -> String {
-    stage.told("a", "Ready").2
+    stage.reported("a", "Ready").2
 }
 
 async fn refused(stage: &Stage, part: &str) {

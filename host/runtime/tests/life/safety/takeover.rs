@@ -1,13 +1,13 @@
-//! A control plane whose VMs another program has made: with adoption, and without.
+//! A control plane whose VMs another program has created: with adoption, and without.
 
 use std::time::Duration;
 
 use memory_api::wire::Call;
 use serde_json::json;
 
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, NAMESPACE, Stage, in_namespace};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, NAMESPACE, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -47,9 +47,9 @@ fn calls(stage: &Stage, since: usize, function: &str) -> usize {
     stage.wire.records_since(since, |call: &Call| call.verb == "CALL" && call.what == function).len()
 }
 
-async fn until_told(stage: &Stage, name: &str) {
-    stage.until("it says why", 2 * HOUR, || stage.told(name, "VmPresent").1 == "VmNotProven").await;
-    let (status, _, message) = stage.told(name, "VmPresent");
+async fn until_reported(stage: &Stage, name: &str) {
+    stage.until("it says why", 2 * HOUR, || stage.reported(name, "VmPresent").1 == "VmNotProven").await;
+    let (status, _, message) = stage.reported(name, "VmPresent");
     assert!(status == "Unknown" && message.contains(SETTING), "{status} {message}");
 }
 
@@ -59,7 +59,7 @@ async fn attack_without_adoption_no_vm_is_deleted_no_finalizer_removed_and_no_se
     let begun = stage.wire.len();
     let _host = stage.host("after");
     for name in ["a", "b"] {
-        until_told(&stage, name).await;
+        until_reported(&stage, name).await;
         assert_eq!(stage.phase(name), "Running", "its Node is healthy");
         assert!(stage.events(name).contains(&"VmNotProven".to_owned()), "{:?}", stage.events(name));
         assert!(stage.machine(name).unwrap()["metadata"]["annotations"][MARK].is_null());
@@ -72,9 +72,9 @@ async fn attack_without_adoption_no_vm_is_deleted_no_finalizer_removed_and_no_se
     tokio::time::sleep(24 * HOUR).await;
     assert!(vms.iter().all(|vm| stage.cloud.has(vm)) && stage.cloud.vms() == 2);
     assert_ne!(stage.machine("a").unwrap()["metadata"]["finalizers"], json!([]));
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(stage.phase("a") == "Terminating" && message.contains(SETTING), "{message}");
-    let (_, reason, message) = stage.told("b", "Ready");
+    let (_, reason, message) = stage.reported("b", "Ready");
     assert_eq!((stage.phase("b").as_str(), reason.as_str()), ("Unknown", "ReplacementHeld"), "{message}");
     assert!(message.contains(SETTING), "{message}");
     assert_eq!(calls(&stage, begun, "create"), 0);
@@ -120,7 +120,7 @@ async fn attack_a_machine_whose_vm_is_not_stored_gets_no_second_one_and_is_not_f
     let _host = stage.host("after");
     tokio::time::sleep(24 * HOUR).await;
     assert!(stage.cloud.vms() == 1 && calls(&stage, 0, "create") == 0);
-    let (_, _, message) = stage.told("a", "Ready");
+    let (_, _, message) = stage.reported("a", "Ready");
     assert!(message.contains(SETTING), "{message}");
     assert_ne!(stage.phase("a"), "Failed", "its set would replace it");
     stage.cloud.adopt();
@@ -141,7 +141,7 @@ async fn foreign(planted: usize) -> (Stage, Host, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_vms_that_carry_no_mark_are_counted_and_told_and_never_deleted() {
+async fn attack_vms_that_carry_no_mark_are_counted_and_reported_and_never_deleted() {
     for planted in [1, 40] {
         let (stage, host, vms) = foreign(planted).await;
         let ours = stage.cloud.plant("test", "gone", "uid-gone");
@@ -152,8 +152,8 @@ async fn attack_vms_that_carry_no_mark_are_counted_and_told_and_never_deleted() 
         assert!(vms.iter().all(|vm| stage.cloud.has(vm)), "{planted}");
         assert!(!stage.cloud.has(&ours), "ours goes as ever");
         assert_eq!(host.metric("machinist_foreign_vms"), planted.to_string());
-        let told = stage.events("small");
-        assert_eq!(told.iter().filter(|reason| *reason == "ForeignVms").count(), 1, "{told:?}");
+        let reported = stage.events("small");
+        assert_eq!(reported.iter().filter(|reason| *reason == "ForeignVms").count(), 1, "{reported:?}");
         let notes = stage.event_notes("small").join("\n");
         let is_named = vms.iter().any(|vm| notes.contains(vm));
         assert!(is_named && notes.contains("carry no mark of this control plane"), "{notes}");

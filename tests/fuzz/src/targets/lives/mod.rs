@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use machinist_runtime::context::clock::Clock;
+use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
 use machinist_runtime::tenant::Tenant;
-use machinist_runtime::tenant::clock::Clock;
-use machinist_runtime::tenant::settings::Settings;
 use memory_api::wire::Wire;
 use memory_api::{ApiServer, encode};
 use serde_json::{Value, json};

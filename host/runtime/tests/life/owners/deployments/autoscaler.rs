@@ -1,4 +1,4 @@
-//! What the autoscaler asks for: fewer Machines, and which.
+//! The autoscaler's requests: fewer Machines, and which.
 
 use super::*;
 
@@ -80,7 +80,7 @@ async fn the_autoscalers_machine_goes_also_in_mid_rollout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_names_nobody_is_dropped_after_a_while_and_told() {
+async fn what_names_nobody_is_dropped_after_a_while_and_reported() {
     let stage = stage();
     let _host = running(&stage, &pool(2)).await;
     let at = stage.clock.now().to_string();

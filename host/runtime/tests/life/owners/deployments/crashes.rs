@@ -1,4 +1,4 @@
-//! Hosts that die between any two requests of a creation, a rollout or a deletion, and the next one that goes on.
+//! Hosts that crash between any two requests of a creation, a rollout or a deletion, and the next one, which continues.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Rollouts in which the VMs stay.
+//! Rollouts that keep the VMs.
 
 use super::*;
 
@@ -126,7 +126,7 @@ async fn no_more_nodes_are_chosen_than_may_be_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_that_fails_holds_its_node_and_goes_on_when_it_is_mended() {
+async fn an_update_that_fails_holds_its_node_and_goes_on_when_it_is_fixed() {
     let stage = stage();
     let mut deployment = pool(2);
     deployment["spec"]["strategy"] = in_place("Auto", 0, 1);
@@ -170,7 +170,7 @@ async fn with_manual_orchestration_the_user_chooses() {
     deployment["spec"]["strategy"] = in_place("Manual", 0, 1);
     let _host = running(&stage, &deployment).await;
     roll_to(&stage, "large");
-    until_told(&stage, "WaitingForSelection").await;
+    until_reported(&stage, "WaitingForSelection").await;
     tokio::time::sleep(5 * MINUTE).await;
     let nodes = stage.api.all("nodes");
     assert!(nodes.iter().all(|node| node["metadata"]["labels"][CANDIDATE] == "true"), "{nodes:#?}");

@@ -1,15 +1,15 @@
-//! Deployments: what they make, how they are scaled, rolled, rolled back and deleted.
+//! Deployments: created, scaled, rolled out, rolled back and deleted.
 
 mod autoscaler;
 mod crashes;
-mod growing;
+mod deletion;
+mod faults;
 mod in_place;
-mod leaving;
+mod invalid;
 mod nodes;
-mod odd;
+mod rollback;
 mod rolling;
-mod trouble;
-mod turning_back;
+mod scaling;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, NAMESPACE, Stage, class, in_namespace};
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, NAMESPACE, Stage, class, in_namespace};
 use memory_api::wire::Call;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ fn stage() -> Stage {
 /// Nodes take a while until they are Ready, so that a rollout has to wait for them.
 fn slow_stage() -> Stage {
     let habits = KubeletHabits { ready_after: 5 * SECOND, ..KubeletHabits::default() };
-    let stage = Stage::with(crate::world::cloud::Habits::default(), habits);
+    let stage = Stage::with(crate::fixture::cloud::Habits::default(), habits);
     stage.add_class();
     with_large(stage)
 }
@@ -97,7 +97,7 @@ fn roll_to(stage: &Stage, class: &str) {
 }
 
 /// What the deployment says of itself: reason and message.
-fn told(stage: &Stage) -> (String, String) {
+fn reported(stage: &Stage) -> (String, String) {
     let ready = condition_of(&deployment(stage)["status"]["machinist"]["conditions"], "Ready");
     let text = |field: &str| ready[field].as_str().unwrap_or_default().to_owned();
     (text("reason"), text("message"))
@@ -105,8 +105,8 @@ fn told(stage: &Stage) -> (String, String) {
 
 /// One of the conditions that others read: status and reason.
 fn condition(stage: &Stage, kind: &str) -> (String, String) {
-    let told = condition_of(&deployment(stage)["status"]["conditions"], kind);
-    let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+    let reported = condition_of(&deployment(stage)["status"]["conditions"], kind);
+    let text = |field: &str| reported[field].as_str().unwrap_or_default().to_owned();
     (text("status"), text("reason"))
 }
 
@@ -115,9 +115,9 @@ fn condition_of(conditions: &Value, kind: &str) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
-async fn until_told(stage: &Stage, reason: &str) {
-    let what = format!("the deployment says {reason}, not {:?}", told(stage));
-    stage.until(&what, LONG, || told(stage).0 == reason).await;
+async fn until_reported(stage: &Stage, reason: &str) {
+    let what = format!("the deployment says {reason}, not {:?}", reported(stage));
+    stage.until(&what, LONG, || reported(stage).0 == reason).await;
 }
 
 /// This generation is acted on, and all Machines are there.
@@ -126,7 +126,7 @@ async fn until_complete(stage: &Stage) {
         let deployment = deployment(stage);
         let generation = &deployment["metadata"]["generation"];
         deployment["status"]["observedGeneration"] == *generation
-            && told(stage).0 == "Complete"
+            && reported(stage).0 == "Complete"
             && deployment["status"]["replicas"] == deployment["spec"]["replicas"]
     };
     stage.until("the deployment is complete", LONG, is_complete).await;

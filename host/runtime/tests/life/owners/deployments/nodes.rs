@@ -1,4 +1,4 @@
-//! What Nodes carry while their deployment is rolled.
+//! Labels and annotations of Nodes during a rollout.
 
 use super::*;
 

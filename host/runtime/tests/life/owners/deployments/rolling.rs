@@ -1,4 +1,4 @@
-//! Rollouts: what is there at every moment of them.
+//! Rollouts: the bounds hold at every moment.
 
 use super::*;
 
@@ -40,12 +40,12 @@ async fn a_rollout_with_neither_surge_nor_absence_takes_one_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shares_above_a_hundred_replace_all_at_once_and_are_told_where_they_are_odd() {
+async fn shares_above_a_hundred_replace_all_at_once_and_are_reported_where_they_are_invalid() {
     let stage = slow_stage();
     let mut deployment = pool(3);
     deployment["spec"]["strategy"] = rolling("150%", "150%");
     let _host = running(&stage, &deployment).await;
-    assert!(told(&stage).1.contains("maxUnavailable 150% counts as 100%"), "{:?}", told(&stage));
+    assert!(reported(&stage).1.contains("maxUnavailable 150% counts as 100%"), "{:?}", reported(&stage));
     let watcher = Watcher::of(&stage);
     roll_to(&stage, "large");
     until_complete(&stage).await;
@@ -131,7 +131,7 @@ async fn a_paused_deployment_rolls_nothing_and_is_scaled_all_the_same() {
     let _host = running(&stage, &pool(2)).await;
     edit(&stage, &json!({ "spec": { "paused": true } }));
     roll_to(&stage, "large");
-    until_told(&stage, "Paused").await;
+    until_reported(&stage, "Paused").await;
     tokio::time::sleep(MINUTE).await;
     assert_eq!(stage.api.count("machinesets"), 1);
     assert_eq!(condition(&stage, "Progressing"), ("Unknown".into(), "DeploymentPaused".into()));
@@ -150,7 +150,7 @@ async fn a_rollout_is_paused_where_it_is_and_goes_on_later() {
     roll_to(&stage, "large");
     stage.until("it is begun", LONG, || machines_of(&stage, "large").len() == 2).await;
     edit(&stage, &json!({ "spec": { "paused": true } }));
-    until_told(&stage, "Paused").await;
+    until_reported(&stage, "Paused").await;
     tokio::time::sleep(MINUTE).await;
     let held = wanted(&stage);
     tokio::time::sleep(5 * MINUTE).await;
@@ -171,8 +171,8 @@ async fn a_rollout_waits_for_its_window_and_says_when_that_opens() {
     deployment["metadata"]["annotations"] = windows;
     let _host = running(&stage, &deployment).await;
     roll_to(&stage, "large");
-    until_told(&stage, "WaitingForWindow").await;
-    assert!(told(&stage).1.contains("opens at 2026-01-01T02:00:00Z"), "{:?}", told(&stage));
+    until_reported(&stage, "WaitingForWindow").await;
+    assert!(reported(&stage).1.contains("opens at 2026-01-01T02:00:00Z"), "{:?}", reported(&stage));
     assert_eq!(condition(&stage, "Progressing"), ("Unknown".into(), "DeploymentPaused".into()));
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!(stage.api.count("machinesets"), 1);
@@ -184,16 +184,16 @@ async fn a_rollout_waits_for_its_window_and_says_when_that_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_that_gets_nowhere_is_told_after_its_deadline_and_ends_when_it_is_mended() {
+async fn a_rollout_that_gets_nowhere_is_reported_after_its_deadline_and_ends_when_it_is_fixed() {
     let stage = stage();
     let mut deployment = pool(2);
     deployment["spec"]["progressDeadlineSeconds"] = json!(60);
     let _host = running(&stage, &deployment).await;
     roll_to(&stage, "missing");
-    until_told(&stage, "ProgressDeadlineExceeded").await;
+    until_reported(&stage, "ProgressDeadlineExceeded").await;
     assert_eq!(condition(&stage, "Progressing"), ("False".into(), "ProgressDeadlineExceeded".into()));
     assert!(stage.events("pool").contains(&"ProgressDeadlineExceeded".to_owned()));
-    let (_, message) = told(&stage);
+    let (_, message) = reported(&stage);
     assert!(message.contains("spec.rollbackTo") && message.contains("60 s"), "{message}");
     roll_to(&stage, "large");
     until_complete(&stage).await;
@@ -203,17 +203,17 @@ async fn a_rollout_that_gets_nowhere_is_told_after_its_deadline_and_ends_when_it
 
 #[tokio::test(start_paused = true)]
 async fn a_rolled_machine_costs_few_calls_of_the_cloud_and_few_events() {
-    let keyless = crate::world::cloud::Habits {
+    let keyless = crate::fixture::cloud::Habits {
         keeps_keys: false,
         reads_lag: 10 * SECOND,
-        ..crate::world::cloud::Habits::default()
+        ..crate::fixture::cloud::Habits::default()
     };
     let stage = Stage::with(keyless, KubeletHabits::default());
     stage.add_class();
     let stage = with_large(stage);
     let _host = running(&stage, &pool(10)).await;
     tokio::time::sleep(2 * MINUTE).await;
-    let (begun, told) = (stage.wire.len(), stage.api.all("events").len());
+    let (begun, reported) = (stage.wire.len(), stage.api.all("events").len());
     roll_to(&stage, "large");
     until_complete(&stage).await;
     assert_tidy(&stage, 10);
@@ -221,14 +221,15 @@ async fn a_rolled_machine_costs_few_calls_of_the_cloud_and_few_events() {
     // A create, an order and its proof; the driver looks once more before a create without keys.
     assert!(calls.len() <= 4 * 10, "{} calls", calls.len());
     let events = stage.api.all("events");
-    let reasons: BTreeMap<String, usize> = events[told..].iter().fold(BTreeMap::new(), |mut all, event| {
-        *all.entry(event["reason"].to_string()).or_default() += 1;
-        all
-    });
+    let reasons: BTreeMap<String, usize> =
+        events[reported..].iter().fold(BTreeMap::new(), |mut all, event| {
+            *all.entry(event["reason"].to_string()).or_default() += 1;
+            all
+        });
     let about_machines =
-        events[told..].iter().filter(|event| event["regarding"]["kind"] == "Machine").count();
+        events[reported..].iter().filter(|event| event["regarding"]["kind"] == "Machine").count();
     assert!(about_machines <= 4 * 10, "{reasons:?}");
     // A step of the rollout is one Machine up and one down: two of the deployment and two of its sets, as with
     // machine-controller-manager. A larger surge takes fewer steps.
-    assert!(events.len() - told - about_machines <= 4 * 10 + 4, "{reasons:?}");
+    assert!(events.len() - reported - about_machines <= 4 * 10 + 4, "{reasons:?}");
 }

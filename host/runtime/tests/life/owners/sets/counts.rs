@@ -1,21 +1,21 @@
-//! As many Machines as are wanted.
+//! Numbers of Machines.
 
 use std::time::Duration;
 
 use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
-use super::{Census, edit, look, names, scale, set, stage, until_settled};
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{Host, Stage, in_namespace};
+use super::{Census, edit, look, names, scale, set, stage, until_stable};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{Host, Stage, in_namespace};
 
 #[tokio::test(start_paused = true)]
 async fn a_set_makes_its_machines_and_says_so() {
     let stage = stage(3);
     let census = Census::of(&stage);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     assert_eq!(census.most(), 3);
     let set = look(&stage, "pool").unwrap();
     let status = &set["status"];
@@ -43,7 +43,7 @@ async fn two_hundred_machines_cost_seven_writes_each_and_a_set_a_few() {
     let stage = stage(200);
     let census = Census::of(&stage);
     let _host = stage.host("host");
-    until_settled(&stage, 200).await;
+    until_stable(&stage, 200).await;
     assert_eq!(census.most(), 200);
     census.assert_no_name_twice();
     stage.assert_one_vm_each(200);
@@ -62,7 +62,7 @@ async fn two_hundred_machines_cost_seven_writes_each_and_a_set_a_few() {
 async fn the_first_machines_are_made_one_two_four_at_a_time() {
     let stage = stage(15);
     let _host = stage.host("host");
-    until_settled(&stage, 15).await;
+    until_stable(&stage, 15).await;
     let mut times = stage.wire.times(|call| call.verb == "POST" && call.what == "machines");
     times.sort();
     let mut batches: Vec<usize> = Vec::new();
@@ -83,7 +83,7 @@ async fn a_smaller_set_lets_the_least_useful_go_and_never_falls_below() {
     let stage = stage(6);
     let census = Census::of(&stage);
     let _host = stage.host("host");
-    until_settled(&stage, 6).await;
+    until_stable(&stage, 6).await;
     let all = names(&stage);
     let chosen = &all[4];
     let path = in_namespace(chosen);
@@ -91,16 +91,16 @@ async fn a_smaller_set_lets_the_least_useful_go_and_never_falls_below() {
     stage.api.edit("machines", &path, &json!({ "metadata": { "annotations": annotations } })).unwrap();
     census.begin();
     scale(&stage, 5);
-    until_settled(&stage, 5).await;
+    until_stable(&stage, 5).await;
     assert!(!names(&stage).contains(chosen), "the one with the lowest priority goes");
     assert_eq!(census.fewest(), 5);
     assert!(stage.events("pool").contains(&"SuccessfulDelete".to_owned()));
     scale(&stage, 0);
-    until_settled(&stage, 0).await;
+    until_stable(&stage, 0).await;
     stage.assert_nothing_left();
     census.assert_no_name_twice();
     scale(&stage, 2);
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     census.assert_no_name_twice();
 }
 
@@ -109,12 +109,12 @@ async fn a_machine_that_somebody_deletes_is_replaced() {
     let stage = stage(2);
     let census = Census::of(&stage);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     let gone = names(&stage).remove(0);
     stage.api.delete("machines", &in_namespace(&gone)).unwrap();
     let holds = || !names(&stage).contains(&gone) && super::running(&stage) == 2;
     stage.until("another took its place", Duration::from_secs(300), holds).await;
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     assert_eq!(census.most(), 2);
     census.assert_no_name_twice();
 }
@@ -123,7 +123,7 @@ async fn a_machine_that_somebody_deletes_is_replaced() {
 async fn a_machine_that_the_autoscaler_marked_goes_also_when_the_number_is_raised_again() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     let chosen = names(&stage).remove(1);
     let (marked, scaled) = ("2026-01-01T00:01:00Z", "2026-01-01T00:01:01Z");
     let annotations = json!({
@@ -138,7 +138,7 @@ async fn a_machine_that_the_autoscaler_marked_goes_also_when_the_number_is_raise
     edit(&stage, &json!({ "metadata": { "annotations": time } }));
     let holds = || !names(&stage).contains(&chosen);
     stage.until("it goes", Duration::from_secs(300), holds).await;
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +147,7 @@ async fn failed_machines_are_replaced_and_as_many_kept_as_the_set_says() {
     let stage = stage(6);
     edit(&stage, &json!({ "spec": { "autoPreserveFailedMachineMax": 1 } }));
     let host = stage.host("host");
-    until_settled(&stage, 6).await;
+    until_stable(&stage, 6).await;
     let all = names(&stage);
     for name in &all[..2] {
         stage.report_ready(name, "Unknown");
@@ -179,7 +179,7 @@ async fn a_machine_whose_health_has_failed_it_counts_as_stale_and_one_that_is_go
     for (is_gone, counted) in [(false, "1"), (true, "0")] {
         let stage = stage(3);
         let host = stage.host("host");
-        until_settled(&stage, 3).await;
+        until_stable(&stage, 3).await;
         let failed = names(&stage).remove(0);
         stage.wire.plan(move |call: &Call| {
             let is_it = is_gone && call.verb == "DELETE" && call.what == "machines";
@@ -211,7 +211,7 @@ async fn a_machine_that_never_joins_is_replaced_and_does_not_count_as_stale() {
 async fn a_wish_on_the_node_of_another_vm_keeps_no_machine() {
     let stage = stage(3);
     let host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     host.end().await;
     let all = names(&stage);
     let node_of =

@@ -1,10 +1,10 @@
-//! Hosts that die between any two requests, servers in trouble: never one Machine too many, at no moment.
+//! Hosts that crash between any two requests, and servers that fail: never one Machine too many.
 
 use std::time::Duration;
 
 use memory_api::wire::{Call, Fate};
 
-use super::{Census, scale, stage, until_settled};
+use super::{Census, scale, stage, until_stable};
 
 /// What happens to the set.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +22,13 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     let mut wanted = 6;
     let host = stage.host("host");
     if matches!(story, Story::Shrink) {
-        until_settled(&stage, 6).await;
+        until_stable(&stage, 6).await;
         census.begin();
         scale(&stage, 2);
         wanted = 2;
     }
     stage.crash_at(number, is_carried_out);
-    let ends = async { until_settled(&stage, wanted).await };
+    let ends = async { until_stable(&stage, wanted).await };
     tokio::select! {
         biased;
         () = stage.wire.crashed() => {}
@@ -37,7 +37,7 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     drop(host);
     stage.wire.heal();
     let _next = stage.host("next");
-    until_settled(&stage, wanted).await;
+    until_stable(&stage, wanted).await;
     assert_eq!(census.most(), 6, "one too many\n{}", stage.wire.trace());
     if matches!(story, Story::Shrink) {
         assert_eq!(census.fewest(), 2, "one too few\n{}", stage.wire.trace());
@@ -80,10 +80,10 @@ async fn weathers(number: usize, fate: &Fate) -> bool {
         if seen == number && concerns(call) { planned.clone() } else { Fate::Pass }
     });
     let _host = stage.host("host");
-    until_settled(&stage, 4).await;
+    until_stable(&stage, 4).await;
     census.begin();
     scale(&stage, 1);
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     assert_eq!((census.most(), census.fewest()), (4, 1), "{fate:?} at {number}\n{}", stage.wire.trace());
     census.assert_no_name_twice();
     assert_eq!(stage.cloud.vms(), 1);
@@ -108,12 +108,12 @@ async fn caches_that_lag_make_none_too_many() {
         let census = Census::of(&stage);
         stage.api.delay_watches(Duration::from_millis(lag));
         let _host = stage.host("host");
-        until_settled(&stage, 30).await;
+        until_stable(&stage, 30).await;
         census.begin();
         scale(&stage, 7);
-        until_settled(&stage, 7).await;
+        until_stable(&stage, 7).await;
         scale(&stage, 12);
-        until_settled(&stage, 12).await;
+        until_stable(&stage, 12).await;
         assert_eq!((census.most(), census.fewest()), (30, 7), "{lag} ms");
         census.assert_no_name_twice();
     }

@@ -1,13 +1,13 @@
-//! The last resort: a set with far too many Machines makes no more.
+//! Frozen sets: a set with far too many Machines creates no more.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::{conditions, edit, look, names, stage, told, until_settled};
-use crate::world::cloud::Habits;
-use crate::world::kubelet::KubeletHabits;
-use crate::world::stage::{NAMESPACE, Stage, machine};
+use super::{conditions, edit, look, names, reported, stage, until_stable};
+use crate::fixture::cloud::Habits;
+use crate::fixture::kubelet::KubeletHabits;
+use crate::fixture::stage::{NAMESPACE, Stage, machine};
 
 fn is_labelled(stage: &Stage) -> bool {
     look(stage, "pool").unwrap()["metadata"]["labels"]["freeze"] == "True"
@@ -17,7 +17,7 @@ fn is_labelled(stage: &Stage) -> bool {
 async fn a_set_with_too_many_is_frozen_says_so_and_thaws() {
     let stage = stage(2);
     let host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     host.end().await;
     // Four that look like its own: 2 + 4 reaches twice the wanted number and two more.
     for number in 0..4 {
@@ -27,13 +27,14 @@ async fn a_set_with_too_many_is_frozen_says_so_and_thaws() {
     }
     let _host = stage.host("next");
     stage.until("it is frozen", Duration::from_secs(60), || is_labelled(&stage)).await;
-    let is_told = || conditions(&stage).get("Frozen").is_some_and(|why| why == "OverShootingReplicaCount");
-    stage.until("it says so", Duration::from_secs(60), is_told).await;
-    until_settled(&stage, 2).await;
+    let is_reported =
+        || conditions(&stage).get("Frozen").is_some_and(|why| why == "OverShootingReplicaCount");
+    stage.until("it says so", Duration::from_secs(60), is_reported).await;
+    until_stable(&stage, 2).await;
     stage.until("it thaws", Duration::from_secs(60), || !is_labelled(&stage)).await;
-    let is_told = || !conditions(&stage).contains_key("Frozen");
-    stage.until("it says so", Duration::from_secs(60), is_told).await;
-    let count = |reason: &str| stage.events("pool").iter().filter(|told| *told == reason).count();
+    let is_reported = || !conditions(&stage).contains_key("Frozen");
+    stage.until("it says so", Duration::from_secs(60), is_reported).await;
+    let count = |reason: &str| stage.events("pool").iter().filter(|reported| *reported == reason).count();
     assert_eq!((count("FrozeMachineSet"), count("UnfrozeMachineSet")), (1, 1), "{:?}", stage.events("pool"));
 }
 
@@ -41,9 +42,9 @@ async fn a_set_with_too_many_is_frozen_says_so_and_thaws() {
 async fn a_label_without_need_is_taken_off_and_the_missing_are_made() {
     let stage = stage(1);
     let _host = stage.host("host");
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     edit(&stage, &json!({ "metadata": { "labels": { "freeze": "True" } }, "spec": { "replicas": 3 } }));
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     assert!(!is_labelled(&stage));
 }
 
@@ -53,10 +54,10 @@ async fn nothing_is_made_while_dangerous_work_is_held_and_all_of_it_afterwards()
     let request = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });
     stage.api.create("configmaps", &request).unwrap();
     let _host = stage.host("host");
-    stage.until("it is told", Duration::from_secs(200), || told(&stage, "Ready").1 == "Frozen").await;
+    stage.until("it is told", Duration::from_secs(200), || reported(&stage, "Ready").1 == "Frozen").await;
     assert!(names(&stage).is_empty());
     stage.api.delete("configmaps", &format!("{NAMESPACE}/machinist-freeze")).unwrap();
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,8 +68,8 @@ async fn where_it_is_asked_for_a_set_whose_machines_never_join_stops_making_them
     stage.add_class();
     stage.api.create("machinesets", &super::set("pool", 2)).unwrap();
     let _host = stage.host("host");
-    let is_told = || conditions(&stage).get("Frozen").is_some_and(|why| why == "MachinesFailToJoin");
-    stage.until("it is frozen", Duration::from_secs(4 * 3_600), is_told).await;
+    let is_reported = || conditions(&stage).get("Frozen").is_some_and(|why| why == "MachinesFailToJoin");
+    stage.until("it is frozen", Duration::from_secs(4 * 3_600), is_reported).await;
     let made = || stage.wire.records(|call| call.verb == "POST" && call.what == "machines").len();
     let before = made();
     assert!((4..=6).contains(&before), "{before} Machines were made");

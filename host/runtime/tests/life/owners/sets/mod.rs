@@ -1,13 +1,13 @@
-//! Lives of MachineSets.
+//! MachineSets from creation to deletion.
 
 mod counts;
 mod crashes;
+mod deletion;
 mod freeze;
-mod gone;
-mod leaving;
+mod invalid;
 mod owners;
+mod stale_caches;
 mod template;
-mod trouble;
 mod unreadable;
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use memory_api::Change;
 use serde_json::{Value, json};
 
-use crate::world::stage::{NAMESPACE, Stage, in_namespace};
+use crate::fixture::stage::{NAMESPACE, Stage, in_namespace};
 
 /// A set of Machines of the class `small`.
 pub(crate) fn set(name: &str, replicas: usize) -> Value {
@@ -76,24 +76,24 @@ pub(crate) fn running(stage: &Stage) -> usize {
 }
 
 /// Waits until exactly so many Machines are there, all of them Running, and the set says so.
-pub(crate) async fn until_settled(stage: &Stage, replicas: usize) {
+pub(crate) async fn until_stable(stage: &Stage, replicas: usize) {
     let what = format!("{replicas} Machines are there and run");
-    let is_told = || {
+    let is_reported = || {
         let status = look(stage, "pool").map(|set| set["status"].clone()).unwrap_or_default();
         let count = |field: &str| status[field].as_u64().unwrap_or_default() as usize;
         count("replicas") == replicas && count("availableReplicas") == replicas
     };
-    let holds = || running(stage) == replicas && stage.api.count("machines") == replicas && is_told();
+    let holds = || running(stage) == replicas && stage.api.count("machines") == replicas && is_reported();
     stage.until(&what, Duration::from_secs(900), holds).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
 /// What our condition of the set says: status, reason, message.
-pub(crate) fn told(stage: &Stage, kind: &str) -> (String, String, String) {
+pub(crate) fn reported(stage: &Stage, kind: &str) -> (String, String, String) {
     let set = look(stage, "pool").unwrap_or_default();
     let conditions = set["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
-    let told = conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default();
-    let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+    let reported = conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default();
+    let text = |field: &str| reported[field].as_str().unwrap_or_default().to_owned();
     (text("status"), text("reason"), text("message"))
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn conditions(stage: &Stage) -> BTreeMap<String, String> {
     let set = look(stage, "pool").unwrap_or_default();
     let conditions = set["status"]["machineSetCondition"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    conditions.iter().map(|told| (text(&told["type"]), text(&told["reason"]))).collect()
+    conditions.iter().map(|reported| (text(&reported["type"]), text(&reported["reason"]))).collect()
 }
 
 /// Looks at every Machine that comes and goes, at the moment when it does.

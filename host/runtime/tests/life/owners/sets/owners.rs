@@ -1,11 +1,11 @@
-//! Whose Machines are whose.
+//! Owners of Machines: adoption and release.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{edit, look, names, set, stage, told, until_settled};
-use crate::world::stage::{Stage, in_namespace, machine};
+use super::{edit, look, names, reported, set, stage, until_stable};
+use crate::fixture::stage::{Stage, in_namespace, machine};
 
 fn owner(stage: &Stage, name: &str) -> Value {
     let machine = stage.api.find("machines", &in_namespace(name)).unwrap_or_default();
@@ -19,7 +19,7 @@ async fn a_machine_that_nobody_controls_is_adopted_and_let_go_when_its_label_cha
     orphan["metadata"]["labels"] = json!({ "set": "pool" });
     stage.api.create("machines", &orphan).unwrap();
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     assert!(names(&stage).contains(&"orphan".to_owned()), "it counts");
     assert_eq!(owner(&stage, "orphan"), "pool");
     let reference =
@@ -36,30 +36,30 @@ async fn a_machine_that_nobody_controls_is_adopted_and_let_go_when_its_label_cha
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_of_another_set_are_left_alone_and_the_overlap_is_told() {
+async fn machines_of_another_set_are_left_alone_and_the_overlap_is_reported() {
     let stage = stage(1);
     let mut other = set("other", 1);
     other["spec"]["selector"] = json!({ "matchLabels": { "set": "pool" } });
     other["spec"]["template"]["metadata"]["labels"] = json!({ "set": "pool" });
     let _host = stage.host("host");
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     stage.api.create("machinesets", &other).unwrap();
     stage.until("both have one", Duration::from_secs(300), || super::running(&stage) == 2).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(super::running(&stage), 2);
     edit(&stage, &json!({ "spec": { "minReadySeconds": 1 } }));
-    let is_told = || {
-        let (status, _, message) = told(&stage, "Overlapping");
+    let is_reported = || {
+        let (status, _, message) = reported(&stage, "Overlapping");
         status == "True" && message.contains("controlled by other")
     };
-    stage.until("it is told", Duration::from_secs(60), is_told).await;
+    stage.until("it is told", Duration::from_secs(60), is_reported).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_being_deleted_adopts_nobody() {
     let stage = stage(1);
     let _host = stage.host("host");
-    until_settled(&stage, 1).await;
+    until_stable(&stage, 1).await;
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
     let mut orphan = machine("orphan");
     orphan["metadata"]["labels"] = json!({ "set": "pool" });

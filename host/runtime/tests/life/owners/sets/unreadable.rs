@@ -1,11 +1,11 @@
-//! Machines that nobody can decode: they harm themselves only.
+//! Machines that cannot be decoded affect nothing else.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Census, edit, look, names, scale, stage, told, until_settled};
-use crate::world::stage::{Stage, in_namespace};
+use super::{Census, edit, look, names, reported, scale, stage, until_stable};
+use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::Propagation;
 use memory_api::wire::Call;
 
@@ -22,9 +22,9 @@ fn correct(stage: &Stage, name: &str) {
     stage.api.edit("machines", &in_namespace(name), &template).unwrap();
 }
 
-async fn until_told(stage: &Stage, name: &str) {
+async fn until_reported(stage: &Stage, name: &str) {
     let says = || {
-        let (_, reason, message) = told(stage, "Ready");
+        let (_, reason, message) = reported(stage, "Ready");
         reason == "UnreadableMachine" && message.contains(name)
     };
     stage.until("the set names it", 5 * MINUTE, says).await;
@@ -39,11 +39,11 @@ fn is_in_place(stage: &Stage) -> bool {
 async fn a_machine_that_cannot_be_decoded_any_more_counts_and_is_left_alone() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     let spoilt = names(&stage)[0].clone();
     let vm = stage.machine(&spoilt).unwrap()["spec"]["providerID"].as_str().unwrap().to_owned();
     spoil(&stage, &spoilt);
-    until_told(&stage, &spoilt).await;
+    until_reported(&stage, &spoilt).await;
     // A listing shows it too, and cannot decode it either.
     stage.api.compact();
     stage.api.drop_watches("host", Some("machines"));
@@ -58,20 +58,20 @@ async fn a_machine_that_cannot_be_decoded_any_more_counts_and_is_left_alone() {
     assert!(names(&stage).contains(&spoilt) && stage.cloud.has(&vm), "{:?}", names(&stage));
     census.assert_no_name_twice();
     correct(&stage, &spoilt);
-    until_settled(&stage, 2).await;
-    assert_eq!(told(&stage, "Ready").1, "AllMachinesAvailable");
+    until_stable(&stage, 2).await;
+    assert_eq!(reported(&stage, "Ready").1, "AllMachinesAvailable");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_host_that_starts_beside_a_machine_that_it_cannot_decode_does_its_work() {
     let stage = stage(3);
     let host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     host.end().await;
     let spoilt = names(&stage)[2].clone();
     spoil(&stage, &spoilt);
     let _next = stage.host("next");
-    until_told(&stage, &spoilt).await;
+    until_reported(&stage, &spoilt).await;
     // The class of a Machine with a VM stays.
     stage.api.delete("machineclasses", &in_namespace("small")).unwrap();
     let begun = stage.wire.len();
@@ -85,12 +85,12 @@ async fn a_host_that_starts_beside_a_machine_that_it_cannot_decode_does_its_work
 async fn a_set_replaces_others_while_one_of_its_machines_cannot_be_decoded() {
     let stage = stage(3);
     let host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     host.end().await;
     let all = names(&stage);
     spoil(&stage, &all[0]);
     let _next = stage.host("next");
-    until_told(&stage, &all[0]).await;
+    until_reported(&stage, &all[0]).await;
     for name in &all[1..] {
         stage.api.delete("machines", &in_namespace(name)).unwrap();
     }
@@ -105,14 +105,14 @@ async fn a_set_replaces_others_while_one_of_its_machines_cannot_be_decoded() {
 async fn a_set_that_is_deleted_waits_for_a_machine_that_cannot_be_decoded_and_names_it() {
     let stage = stage(2);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     let spoilt = names(&stage)[0].clone();
     spoil(&stage, &spoilt);
-    until_told(&stage, &spoilt).await;
+    until_reported(&stage, &spoilt).await;
     stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
     stage.until("the other is gone", 10 * MINUTE, || names(&stage) == [spoilt.clone()]).await;
     tokio::time::sleep(10 * MINUTE).await;
-    let (_, reason, message) = told(&stage, "Ready");
+    let (_, reason, message) = reported(&stage, "Ready");
     assert!(reason == "Deleting" && message.contains(&spoilt), "{reason} {message}");
     correct(&stage, &spoilt);
     stage.until("it is gone", 10 * MINUTE, || look(&stage, "pool").is_none()).await;
@@ -123,9 +123,9 @@ async fn a_set_that_is_deleted_waits_for_a_machine_that_cannot_be_decoded_and_na
 async fn a_set_that_cannot_be_decoded_does_nothing_and_others_go_on() {
     let stage = stage(2);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
-    let odd = json!({ "spec": { "replicas": 4, "selector": { "matchLabels": "odd" } } });
-    edit(&stage, &odd);
+    until_stable(&stage, 2).await;
+    let invalid = json!({ "spec": { "replicas": 4, "selector": { "matchLabels": "odd" } } });
+    edit(&stage, &invalid);
     let mut other = super::set("other", 1);
     other["spec"]["template"]["metadata"]["labels"] = json!({ "set": "other" });
     stage.api.create("machinesets", &other).unwrap();
@@ -144,7 +144,7 @@ async fn a_set_that_cannot_be_decoded_does_nothing_and_others_go_on() {
 async fn no_vm_is_made_of_a_class_that_cannot_be_decoded_any_more_and_those_of_it_can_go() {
     let stage = stage(2);
     let _host = stage.host("host");
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     let class = in_namespace("small");
     stage.api.edit("machineclasses", &class, &json!({ "nodeTemplate": { "capacity": "odd" } })).unwrap();
     scale(&stage, 3);
@@ -161,7 +161,7 @@ async fn no_vm_is_made_of_a_class_that_cannot_be_decoded_any_more_and_those_of_i
     assert_eq!(stage.cloud.vms(), 1, "an older copy serves deletions");
     scale(&stage, 2);
     stage.api.edit("machineclasses", &class, &json!({ "nodeTemplate": null })).unwrap();
-    until_settled(&stage, 2).await;
+    until_stable(&stage, 2).await;
     assert_eq!(stage.cloud.vms(), 2);
 }
 
@@ -169,9 +169,9 @@ async fn no_vm_is_made_of_a_class_that_cannot_be_decoded_any_more_and_those_of_i
 async fn a_set_that_leaves_its_machines_leaves_one_that_cannot_be_decoded_too() {
     let stage = stage(3);
     let _host = stage.host("host");
-    until_settled(&stage, 3).await;
+    until_stable(&stage, 3).await;
     spoil(&stage, &names(&stage)[0]);
-    until_told(&stage, &names(&stage)[0]).await;
+    until_reported(&stage, &names(&stage)[0]).await;
     stage.api.delete_with("machinesets", &in_namespace("pool"), Propagation::Orphan).unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     stage.api.collect_garbage();

@@ -1,0 +1,70 @@
+//! What is worked on, and what is watched.
+
+use machinist_core::value::id::ObjectKey;
+
+/// What is worked on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A Secret, for its finalizer.
+    Secret(ObjectKey),
+    /// A MachineClass, for its finalizer.
+    Class(ObjectKey),
+    /// A Machine.
+    Machine(ObjectKey),
+    /// A MachineSet.
+    Set(ObjectKey),
+    /// A MachineDeployment.
+    Deployment(ObjectKey),
+}
+
+impl Key {
+    /// For metrics and logs: a closed set.
+    pub(crate) fn controller(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "secret",
+            Self::Class(_) => "machineclass",
+            Self::Machine(_) => "machine",
+            Self::Set(_) => "machineset",
+            Self::Deployment(_) => "machinedeployment",
+        }
+    }
+
+    /// Namespace and name.
+    pub(crate) fn object(&self) -> &ObjectKey {
+        match self {
+            Self::Secret(key)
+            | Self::Class(key)
+            | Self::Machine(key)
+            | Self::Set(key)
+            | Self::Deployment(key) => key,
+        }
+    }
+
+    /// Of which kind its own object is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Secret(_) => Kind::Secret,
+            Self::Class(_) => Kind::Class,
+            Self::Machine(_) => Kind::Machine,
+            Self::Set(_) => Kind::Set,
+            Self::Deployment(_) => Kind::Deployment,
+        }
+    }
+}
+
+/// Kinds whose versions arrive in order, one watch each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Machines of the control namespace.
+    Machine,
+    /// Classes of the control namespace.
+    Class,
+    /// Secrets of the control namespace.
+    Secret,
+    /// Nodes of the target cluster.
+    Node,
+    /// Sets of the control namespace.
+    Set,
+    /// Deployments of the control namespace.
+    Deployment,
+}

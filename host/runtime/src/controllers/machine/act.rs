@@ -1,0 +1,424 @@
+//! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
+
+use futures::future::BoxFuture;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use machinist_api::{Machine, names};
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::write_error::ActError;
+use machinist_core::driver::{Answer, MachineRequest, is_not_found};
+use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use machinist_core::scheduling::gate::permits;
+use machinist_core::scheduling::looks::Looked;
+use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
+use serde_json::{Map, Value, json};
+use tracing::{Instrument, info, info_span};
+
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
+use crate::context::Context;
+use crate::context::key::Kind;
+use crate::controllers::state::TenantState;
+use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
+
+use super::facts::observe::ObservedMachine;
+use super::node;
+use super::reconcile::ReconcileState;
+use super::request::{UserData, request};
+use super::token::{self, BootstrapToken};
+use crate::controllers::objects::WriteOutcome;
+use crate::controllers::objects::metadata::Metadata;
+
+/// What came of an effect.
+pub(super) struct EffectResult {
+    pub(super) outcome: Outcome,
+    /// The version that it wrote.
+    pub(super) wrote: Option<(Kind, String)>,
+    /// The bootstrap token, when it is known from now on.
+    pub(super) token: Option<BootstrapToken>,
+    /// The VM, when it is stored from now on.
+    pub(super) provider_id: Option<ProviderId>,
+    /// The drain's turn, when it has begun.
+    pub(super) drain_slot: Option<DrainSlot>,
+}
+
+impl EffectResult {
+    fn call(outcome: Outcome) -> Self {
+        Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
+    }
+
+    fn write(
+        result: Result<Option<(Kind, String)>, ActError>,
+        outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
+    ) -> Self {
+        match result {
+            Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
+            Err(error) => Self::call(outcome(Err(error))),
+        }
+    }
+}
+
+/// Does it, unless leadership is lost or the gate is shut.
+pub(super) async fn perform(
+    tenant: &TenantState,
+    context: &Context,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
+    effect: &Effect,
+) -> EffectResult {
+    let span = info_span!("act", effect = effect.name());
+    async {
+        if !*context.leads.borrow() {
+            return EffectResult::call(forbidden(effect, "this process does not lead"));
+        }
+        // Again, since it may have been shut after the facts were taken.
+        if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
+            return EffectResult::call(forbidden(effect, "dangerous work is held"));
+        }
+        perform_allowed(tenant, context, observed, state, effect).await
+    }
+    .instrument(span)
+    .await
+}
+
+async fn perform_allowed(
+    tenant: &TenantState,
+    context: &Context,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
+    effect: &Effect,
+) -> EffectResult {
+    let cluster = &tenant.settings.cluster;
+    let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
+    match effect {
+        Effect::Claim => EffectResult::write(add_finalizer(context, observed).await, Outcome::Claim),
+        Effect::NoteIntent => {
+            let by = tenant.creates.identity();
+            EffectResult::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+        }
+        Effect::CloseIntent => {
+            EffectResult::write(close_intent(context, observed, state).await, Outcome::CloseIntent)
+        }
+        Effect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
+            Ok(token) => {
+                EffectResult { token: Some(token), ..EffectResult::call(Outcome::EnsureToken(Ok(()))) }
+            }
+            Err(error) => EffectResult::call(Outcome::EnsureToken(Err(error))),
+        },
+        Effect::ForgetToken => {
+            EffectResult::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
+        }
+        Effect::ProbeVm => {
+            let began = context.clock.now();
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.get_status(request)).await;
+            let (machine, class) = (&observed.view.machine, class_name(observed));
+            tenant.deletion_requests.probed(&machine.key, &machine.uid, class.as_ref(), &answer, began);
+            let looked = match &answer {
+                Ok(_) => Looked::Found,
+                Err(error) if is_not_found(error) => Looked::Missing,
+                Err(_) => Looked::Unknown,
+            };
+            tenant.looks().looked(&machine.key, looked, context.clock.now());
+            EffectResult::call(Outcome::ProbeVm(answer))
+        }
+        Effect::CreateVm => {
+            // From here on its VM may be there, whatever comes of the call.
+            tenant.unstarted.asked(&observed.view.machine.uid);
+            let (uid, clock) = (&observed.view.machine.uid, &context.clock);
+            let noted = (!has_idempotency_keys(observed)).then(|| tenant.creates.begin(uid, clock));
+            let answer = ask(request(UserData::Sent), |request| tenant.drivers.create(request)).await;
+            if let Some(noted) = noted {
+                noted.answered(&answer);
+            }
+            if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
+                info!(provider_id = %vm.provider_id, "VM created");
+            }
+            if let Some(class) = observed.machine.spec.class.name.as_deref() {
+                let namespace = observed.machine.metadata.namespace.as_deref().unwrap_or_default();
+                let is_there =
+                    |class: &Name| tenant.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
+                tenant.capacity.observe(class, &answer, is_there, context.clock.now());
+            }
+            EffectResult::call(Outcome::CreateVm(answer))
+        }
+        Effect::InitializeVm => {
+            let answer = ask(request(UserData::Sent), |mut request| {
+                // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
+                request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
+                tenant.drivers.initialize(request)
+            });
+            EffectResult::call(Outcome::InitializeVm(answer.await))
+        }
+        Effect::AskPolicies => {
+            let opinions = match &observed.policy_query {
+                Some(policy_query) => tenant.policies.ask(policy_query, context.clock.now()).await,
+                None => Vec::new(),
+            };
+            EffectResult::call(Outcome::AskPolicies(Ok(opinions)))
+        }
+        Effect::NoteReboot(reboots) => {
+            let change = MetaChange {
+                annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
+                ..MetaChange::default()
+            };
+            EffectResult::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+        }
+        Effect::RebootVm => {
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
+            if answer.is_ok() {
+                info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
+            }
+            EffectResult::call(Outcome::RebootVm(answer))
+        }
+        Effect::DeleteVm => {
+            let answer = ask(request(UserData::Hidden), |request| tenant.drivers.delete(request)).await;
+            // From its answer on: a look that was begun before says nothing of it.
+            let machine = &observed.view.machine;
+            tenant.deletion_requests.requested(&machine.key, &machine.uid, &answer, context.clock.now());
+            if answer.is_ok() {
+                info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
+            }
+            EffectResult::call(Outcome::DeleteVm(answer))
+        }
+        Effect::RecordVm { provider_id, node_name, is_proven } => {
+            let mark = is_proven.then_some(cluster.as_str());
+            let recorded = record_vm(context, observed, state, mark, provider_id, node_name.as_ref()).await;
+            if recorded.is_ok() {
+                tenant.creates.forget(&observed.view.machine.uid);
+            }
+            EffectResult {
+                provider_id: Some(provider_id.clone()),
+                ..EffectResult::write(recorded, Outcome::RecordVm)
+            }
+        }
+        Effect::SyncNode { node, change } => {
+            EffectResult::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
+        }
+        Effect::DeleteNode { node, uid } => EffectResult::write(
+            node::delete(context, observed, node, uid).await.map(|()| None),
+            Outcome::DeleteNode,
+        ),
+        Effect::ReleaseFinalizer => {
+            EffectResult::write(remove_finalizer(context, observed).await, Outcome::ReleaseFinalizer)
+        }
+        Effect::WriteMachine(change) => {
+            EffectResult::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
+        }
+        Effect::DeleteMachine => {
+            EffectResult::write(delete_machine(context, observed).await, Outcome::DeleteMachine)
+        }
+        Effect::Cordon { node } => {
+            EffectResult::write(node::cordon(context, observed, node).await, Outcome::Cordon)
+        }
+        Effect::NoteHooks => EffectResult::write(note_hooks(context, observed).await, Outcome::NoteHooks),
+        Effect::AskPermit(question) => {
+            let permit = tenant.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
+            EffectResult::call(Outcome::AskPermit(Ok(permit)))
+        }
+        Effect::ExtendToken { until } => {
+            EffectResult::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
+        }
+        Effect::WriteCapacity { node, resources } => EffectResult::write(
+            node::write_capacity(context, observed, node, resources).await,
+            Outcome::WriteCapacity,
+        ),
+        Effect::Drain(effect) => {
+            let choice = &observed.choice;
+            let volumes = VolumeDriver {
+                drivers: &*tenant.drivers,
+                provider: &choice.provider,
+                pin: choice.pin_for(&observed.view.driver),
+            };
+            let drainer = Drainer {
+                machine: &observed.view.machine.key,
+                volumes,
+                has_slot: state.drain_slot.is_some(),
+            };
+            let (outcome, drain_slot) =
+                drain::perform(context, tenant.drains.as_deref(), &drainer, effect).await;
+            EffectResult { drain_slot, ..EffectResult::call(Outcome::Drain(outcome)) }
+        }
+        Effect::SetNodeCondition { node, condition } => EffectResult::write(
+            node::set_condition(context, observed, node, condition).await,
+            Outcome::SetNodeCondition,
+        ),
+    }
+}
+
+/// Asks the driver, unless the host refuses the request.
+async fn ask<'a, T>(
+    request: Result<MachineRequest, Refusal>,
+    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
+) -> Answer<T> {
+    call(request?).await
+}
+
+fn class_name(observed: &ObservedMachine) -> Option<Name> {
+    observed.machine.spec.class.name.as_deref().map(Name::new)
+}
+
+/// What may not be done is not done, and fails as such.
+fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
+    let error = ActError::Forbidden { reason };
+    let refusal = || CallError::Refused(Refusal::ShuttingDown);
+    match effect {
+        Effect::Claim => Outcome::Claim(Err(error)),
+        Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
+        Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
+        Effect::CloseIntent => Outcome::CloseIntent(Err(error)),
+        Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
+        Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
+        Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
+        Effect::RecordVm { .. } => Outcome::RecordVm(Err(error)),
+        Effect::SyncNode { .. } => Outcome::SyncNode(Err(error)),
+        Effect::ForgetToken => Outcome::ForgetToken(Err(error)),
+        Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
+        Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
+        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
+        Effect::WriteMachine(_) => Outcome::WriteMachine(Err(error)),
+        Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
+        Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
+        Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
+        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
+        Effect::AskPermit(_) => Outcome::AskPermit(Err(error)),
+        Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
+        Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
+        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
+        Effect::AskPolicies => Outcome::AskPolicies(Err(error)),
+        Effect::NoteReboot(_) => Outcome::NoteReboot(Err(error)),
+        Effect::RebootVm => Outcome::RebootVm(Err(refusal())),
+    }
+}
+
+async fn patch_machine(context: &Context, observed: &ObservedMachine, patch: Value) -> WriteOutcome {
+    let meta = &observed.machine.metadata;
+    let api: Api<Machine> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let name = meta.name.as_deref().unwrap_or_default();
+    let patched =
+        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
+}
+
+/// The list of finalizers is written whole, so it must be the list that was seen. That the write succeeds also proves
+/// that nobody put our finalizer on before: this pass is the first.
+async fn add_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
+    let meta = &observed.machine.metadata;
+    let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+    if !finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
+        finalizers.push(names::finalizers::MACHINE.to_owned());
+    }
+    let metadata = Metadata::of(meta)
+        .in_version(meta)
+        .with("finalizers", json!(finalizers))
+        .with_some("annotations", default_priority(observed));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// A Machine without a priority gets the default one, as others expect to find one.
+fn default_priority(observed: &ObservedMachine) -> Option<Value> {
+    let priority = json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
+    (!observed.view.machine.has_priority).then_some(priority)
+}
+
+async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) -> WriteOutcome {
+    let note = json!({ CREATE_INTENT: context.clock.now().to_string(), CREATE_INTENT_BY: by });
+    let metadata = Metadata::of(&observed.machine.metadata).with("annotations", note);
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Only on the version that is known: a request that is late must not take off the note of a later create.
+async fn close_intent(context: &Context, observed: &ObservedMachine, state: &ReconcileState) -> WriteOutcome {
+    let meta = &observed.machine.metadata;
+    let version = state.wrote_last(Kind::Machine).or(meta.resource_version.as_deref());
+    let metadata =
+        Metadata::of(meta).with("resourceVersion", json!(version)).with("annotations", no_intent());
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Takes the note of a create off.
+fn no_intent() -> Value {
+    json!({ CREATE_INTENT: null, CREATE_INTENT_BY: null })
+}
+
+fn has_idempotency_keys(observed: &ObservedMachine) -> bool {
+    match &observed.view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => {
+            driver.capabilities.idempotency_key
+        }
+        DriverFact::NotChosen | DriverFact::Refused(_) => true,
+    }
+}
+
+async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
+    let since = machinist_api::value::time(context.clock.now());
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with("annotations", json!({ names::annotations::PRE_TERMINATE_SINCE: since }));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
+async fn record_vm(
+    context: &Context,
+    observed: &ObservedMachine,
+    state: &ReconcileState,
+    mark: Option<&str>,
+    provider_id: &ProviderId,
+    node_name: Option<&NodeName>,
+) -> WriteOutcome {
+    // The VM is known: its create needs no note any more.
+    let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
+    let until = state.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
+    let mark = mark.filter(|_| observed.view.marks.of_machine.is_none());
+    let mark = mark.map(|mark| json!({ names::annotations::CLUSTER_MARK: mark }));
+    let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];
+    let mut annotations = Map::new();
+    for part in parts.into_iter().flatten() {
+        if let Value::Object(part) = part {
+            annotations.extend(part);
+        }
+    }
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with_some("labels", node_name.map(|name| json!({ names::labels::NODE: name.as_str() })))
+        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let spec = json!({ "providerID": provider_id.as_str() });
+    patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
+}
+
+async fn write_machine(context: &Context, observed: &ObservedMachine, change: &MetaChange) -> WriteOutcome {
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
+        .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Only this Machine, not a later one of its name. Its finalizer keeps it until all that it stands for is gone.
+async fn delete_machine(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
+    let meta = &observed.machine.metadata;
+    let api: Api<Machine> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: None };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    let deleted = within_deadline(api.delete(meta.name.as_deref().unwrap_or_default(), &params)).await;
+    gone_is_done(deleted).map(|()| None)
+}
+
+async fn remove_finalizer(context: &Context, observed: &ObservedMachine) -> WriteOutcome {
+    let meta = &observed.machine.metadata;
+    let finalizers: Vec<&String> =
+        meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE).collect();
+    let metadata = Metadata::of(meta).in_version(meta).with("finalizers", json!(finalizers));
+    match patch_machine(context, observed, metadata.patch()).await {
+        Err(ActError::Gone) => Ok(None),
+        // The object goes with its last finalizer, so there is no version to wait for.
+        other => other.map(|_| None),
+    }
+}
+
+/// Deleting what is gone is success.
+pub(super) fn gone_is_done<T>(result: Result<T, ActError>) -> Result<(), ActError> {
+    match result {
+        Ok(_) | Err(ActError::Gone) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

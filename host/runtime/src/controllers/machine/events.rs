@@ -1,0 +1,136 @@
+//! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_core::driver::write_error::ActError;
+use machinist_core::machine::node::health::Status;
+use machinist_core::machine::{
+    Conclusion, ConditionKind, Effect, Outcome, OwnCondition, Reason, Severity, Wake,
+};
+use machinist_core::value::phase::Phase;
+
+use crate::events::{About, Event};
+
+use super::facts::observe::ObservedMachine;
+use super::publish::repeats;
+use super::vm_status;
+use crate::controllers::objects::conditions::{READY, is_same_text};
+
+/// An effect that users see and that no condition shows.
+pub(super) fn of_action(observed: &ObservedMachine, effect: &Effect, outcome: &Outcome) -> Option<Event> {
+    let action = |reason, message| Some(normal(observed, reason, reason, message));
+    if let (Effect::RecordVm { provider_id, node_name, .. }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
+        let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
+        return action("VmRecorded", format!("VM {provider_id} is recorded{node}"));
+    }
+    if let Outcome::ForgetToken(Err(error @ ActError::Denied { .. })) = outcome {
+        let message = format!("failed to delete the bootstrap token, which ends by itself: {error}");
+        return Some(Event {
+            severity: Severity::Warning,
+            ..normal(observed, "token", "TokenKept", message)
+        });
+    }
+    if let Outcome::ExtendToken(Err(error @ ActError::Denied { .. })) = outcome {
+        let message = format!(
+            "failed to extend the bootstrap token, so that the Node has to join before it ends: {error}"
+        );
+        return Some(Event {
+            severity: Severity::Warning,
+            ..normal(observed, "token", "TokenNotExtended", message)
+        });
+    }
+    if let Outcome::DeleteMachine(Ok(())) = outcome {
+        return action("NodeDeletionFollowed", "the Machine is deleted, since its Node is".to_owned());
+    }
+    None
+}
+
+/// Why the Machine is as it is, and which of its conditions have changed.
+pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &Conclusion) -> Vec<Event> {
+    let stored = stored(observed, READY);
+    let reason = conclusion.reason.as_str();
+    let message =
+        crate::events::clip(&conclusion.message, crate::controllers::objects::conditions::MESSAGE_BYTES);
+    let repeats = repeats(observed, conclusion);
+    let has_reason = stored.is_some_and(|stored| stored.reason == reason);
+    let mut events = vec![Event {
+        severity: conclusion.reason.severity(),
+        repeats,
+        is_known: has_reason && stored.is_some_and(|stored| is_same_text(&stored.message, &message, repeats)),
+        is_implied: is_reported_elsewhere(conclusion),
+        ..normal(observed, "state", reason, conclusion.message.clone())
+    }];
+    let phase = observed.view.machine.phase;
+    if let Some(next) = conclusion.status.phase.filter(|next| *next != phase && has_reason) {
+        // The reason is the same as before, so it would not be told.
+        let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
+        events.push(normal(observed, "phase", "PhaseChanged", message));
+    }
+    if let Some(report) = &conclusion.status.vm {
+        let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+        let change = vm_status::change_message(own.and_then(|own| own.vm.as_ref()), &vm_status::of(report));
+        events.extend(change.map(|message| normal(observed, "vm", "VmChanged", message)));
+    }
+    let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
+    events.extend(changed.map(|condition| {
+        // What the state says already is not told again by the condition that is about the same.
+        let is_implied = condition.reason == reason || is_implied(condition);
+        Event { is_implied, ..of_condition(observed, condition) }
+    }));
+    events
+}
+
+/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until then.
+/// Of a VM that is made its record tells, and the rest by the Node that comes or does not.
+fn is_reported_elsewhere(conclusion: &Conclusion) -> bool {
+    matches!(
+        conclusion.reason,
+        Reason::Deleting | Reason::Deleted | Reason::WaitingForNode | Reason::VmCreated
+    ) && !matches!(conclusion.wake, Wake::Retry { .. })
+}
+
+/// What the state's Event says as well: that pods are leaving, and that they have, by the VM which is removed then.
+fn is_implied(condition: &OwnCondition) -> bool {
+    condition.kind == ConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
+}
+
+fn of_condition(observed: &ObservedMachine, condition: &OwnCondition) -> Event {
+    let is_bad = match condition.kind {
+        ConditionKind::Healthy | ConditionKind::Valid | ConditionKind::VmPresent => {
+            condition.status != Status::True
+        }
+        ConditionKind::Contested => condition.status == Status::True,
+        ConditionKind::Drained
+        | ConditionKind::InPlaceUpdated
+        | ConditionKind::Preserved
+        | ConditionKind::PolicyObserved => false,
+    };
+    Event {
+        severity: if is_bad { Severity::Warning } else { Severity::Normal },
+        // Messages count down and list what is left; Events are for what is new.
+        same: Some(format!("{:?}", condition.status)),
+        ..normal(observed, condition.kind.as_str(), condition.reason, condition.message.clone())
+    }
+}
+
+fn has_changed(observed: &ObservedMachine, condition: &OwnCondition) -> bool {
+    let status = match condition.status {
+        Status::True => "True",
+        Status::False => "False",
+        Status::Unknown => "Unknown",
+    };
+    let stored = stored(observed, condition.kind.as_str());
+    stored.is_none_or(|stored| stored.reason != condition.reason || stored.status != status)
+}
+
+fn stored<'a>(observed: &'a ObservedMachine, kind: &str) -> Option<&'a Condition> {
+    let own = observed.machine.status.as_ref()?.machinist.as_ref()?;
+    own.conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+fn normal(observed: &ObservedMachine, topic: &'static str, reason: &'static str, message: String) -> Event {
+    Event::normal(About::of("Machine", &observed.machine.metadata), topic, reason, message)
+}
+
+fn word(phase: Phase) -> &'static str {
+    if phase == Phase::New { "Creating" } else { phase.as_str() }
+}

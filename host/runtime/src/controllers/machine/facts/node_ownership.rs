@@ -1,0 +1,233 @@
+//! Which Node is the Machine's, and who else claims it or its VM.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use machinist_api::Machine;
+use machinist_core::machine::ownership::conflict::{
+    Claimant, NodeClaim, Rivals, Taken, Whose, is_anothers, whose,
+};
+use machinist_core::machine::{ConditionKind, MachineFact, NodePresence, TargetFact};
+use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
+use machinist_core::value::phase::{OperationType, Phase};
+use machinist_core::value::same_vm::Vms;
+
+use crate::cache::fields::{node_name_of, operation_of, phase_of};
+use crate::cache::node_index::mark_of;
+use crate::controllers::state::TenantState;
+
+use super::observe::{node_fact, reports_problem};
+
+/// Nodes that several Machines name, and which Machines these are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedNodes(pub(crate) BTreeMap<NodeName, Vec<ObjectKey>>);
+
+/// The Node that a Machine's label names, for its owners: only if it is the Machine's, by the rule that holds for the
+/// Machine itself.
+pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<Arc<Node>> {
+    let name = node_name_of(machine)?;
+    let node = tenant.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))?;
+    let meta = &machine.metadata;
+    let key = ObjectKey::new(
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+    );
+    let others = shared.0.get(&name).into_iter().flatten().filter(|other| **other != key);
+    let claimants = others.filter_map(|other| claimant(tenant, other)).collect();
+    let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+    let all = with_hidden(tenant, (&key, Some(&name)), &node, claimants);
+    match whose(&claim, &claimant_of(&key, machine), &all) {
+        Whose::Own(_) => Some(node),
+        Whose::Foreign(_) | Whose::Contested(_) => None,
+    }
+}
+
+/// What a Machine claims, and whether it is its own.
+pub(crate) struct NodeMatch {
+    pub(crate) target: TargetFact,
+    /// The Node, when it is the Machine's.
+    pub(crate) node: Option<Arc<Node>>,
+    pub(crate) rivals: Rivals,
+}
+
+/// `others`: Machines that name the same Node or store the same provider id.
+pub(crate) fn of(
+    tenant: &TenantState,
+    machine: &Machine,
+    fact: &MachineFact,
+    others: &[ObjectKey],
+) -> NodeMatch {
+    let claimants: Vec<Claimant> = others.iter().filter_map(|key| claimant(tenant, key)).collect();
+    let rivals = conflicts_over_vm(machine, fact, &claimants);
+    let Some(nodes) = tenant.nodes.as_ref() else {
+        return NodeMatch { target: TargetFact::None, node: None, rivals };
+    };
+    let own = claimant_of(&fact.key, machine);
+    let named = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
+    let candidate = named.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants.clone()));
+    let candidate = match candidate {
+        Some(candidate) if matches!(candidate.whose, Whose::Own(_)) => Some(candidate),
+        // Its Node may have registered under another name than the driver said.
+        candidate => {
+            let other = unnamed(tenant, machine, fact);
+            let other = other.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants));
+            other.filter(|other| candidate.is_none() || matches!(other.whose, Whose::Own(_))).or(candidate)
+        }
+    };
+    let Some(NodeCandidate { node, whose, taken }) = candidate else {
+        return NodeMatch { target: TargetFact::Cluster(NodePresence::Absent), node: None, rivals };
+    };
+    let rivals = Rivals { has_taken_name: taken, ..rivals };
+    match whose {
+        Whose::Foreign(vm) => {
+            NodeMatch { target: TargetFact::Cluster(NodePresence::Foreign(vm)), node: None, rivals }
+        }
+        Whose::Contested(others) => {
+            NodeMatch { target: TargetFact::Cluster(NodePresence::Contested(others)), node: None, rivals }
+        }
+        Whose::Own(others) => NodeMatch {
+            target: TargetFact::Cluster(NodePresence::Present(node_fact(&node))),
+            node: Some(node),
+            rivals: Rivals { of_node: others, ..rivals },
+        },
+    }
+}
+
+/// A Node that a Machine may have, and what is to be thought of that.
+struct NodeCandidate {
+    node: Arc<Node>,
+    whose: Whose,
+    taken: Option<Taken>,
+}
+
+impl NodeCandidate {
+    fn of(
+        tenant: &TenantState,
+        fact: &MachineFact,
+        node: Arc<Node>,
+        own: &Claimant,
+        claimants: Vec<Claimant>,
+    ) -> Self {
+        let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+        let all = with_hidden(tenant, (&fact.key, fact.node_name.as_ref()), &node, claimants);
+        let leaves = |other: &Claimant| {
+            let is_of_vm = Vms::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == Vms::Same;
+            other.is_deleting && (is_of_vm || claim.mark.as_deref() == Some(other.key.name.as_str()))
+        };
+        let is_leaving = node.metadata.deletion_timestamp.is_some() || all.iter().any(leaves);
+        let taken = is_anothers(&claim, own, &all).then_some(if is_leaving {
+            Taken::Leaving
+        } else {
+            Taken::Staying
+        });
+        Self { whose: whose(&claim, own, &all), node, taken }
+    }
+}
+
+fn conflicts_over_vm(machine: &Machine, fact: &MachineFact, claimants: &[Claimant]) -> Rivals {
+    let of_vm = |is_deleting: bool| {
+        let is_it = |claimant: &&Claimant| {
+            Vms::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == Vms::Same
+                && claimant.is_deleting == is_deleting
+        };
+        claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
+    };
+    Rivals {
+        living_on_vm: of_vm(false),
+        leaving_vm: of_vm(true),
+        of_node: Vec::new(),
+        has_taken_name: None,
+        is_told: reports_problem(machine, ConditionKind::Contested),
+    }
+}
+
+/// The Node of a Machine whose label leads to none: it is known by the VM, or, for one that has lost its label, by the mark that it
+/// carries.
+fn unnamed(tenant: &TenantState, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node>> {
+    let nodes = tenant.nodes.as_ref()?;
+    let get = |name: &String| nodes.get(&ObjectKey::new("", name.as_str()));
+    if let Some(own) = &fact.provider_id {
+        let candidates: Vec<Arc<Node>> = tenant.node_index.of_vm(own).iter().filter_map(get).collect();
+        let has_same_id = |node: &&Arc<Node>| provider_id(node).as_ref() == Some(own);
+        let is_its_vm = |node: &&Arc<Node>| Vms::of(provider_id(node).as_ref(), Some(own)) == Vms::Same;
+        let of_vm = candidates.iter().find(has_same_id).or_else(|| candidates.iter().find(is_its_vm));
+        if let Some(node) = of_vm {
+            return Some(node.clone());
+        }
+    }
+    let is_lost = fact.node_name.is_none() && (fact.provider_id.is_some() || fact.deletion.is_some());
+    if !is_lost {
+        return None;
+    }
+    let own_name = machine.metadata.name.as_deref()?;
+    let marked = |node: &Arc<Node>| mark_of(node) == Some(own_name);
+    tenant.node_index.marked(own_name).iter().filter_map(get).find(marked)
+}
+
+/// With the Machine that has marked the Node, whose label may be gone, and for a Machine without a label with those that name the
+/// Node which was found for it.
+fn with_hidden(
+    tenant: &TenantState,
+    (own, node_name): (&ObjectKey, Option<&NodeName>),
+    node: &Node,
+    claimants: Vec<Claimant>,
+) -> Vec<Claimant> {
+    let name = node.metadata.name.as_deref();
+    let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
+    let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
+    let is_hidden = |key: &ObjectKey| *key != *own && !known.contains(key);
+    let mut all = claimants;
+    if let Some(marked) = mark_of(node).map(|name| ObjectKey::new(own.namespace.as_str(), name))
+        && is_hidden(&marked)
+        && let Some(machine) = tenant.machines.get(&marked)
+        && (node_name_of(&machine).is_none() || names_it(&machine))
+    {
+        all.push(claimant_of(&marked, &machine));
+    }
+    if node_name.map(NodeName::as_str) != name {
+        let naming =
+            tenant.machines.all().into_iter().filter(|(key, machine)| is_hidden(key) && names_it(machine));
+        all.extend(naming.map(|(key, machine)| claimant_of(&key, &machine)));
+    }
+    all.sort_by(|one, other| one.key.cmp(&other.key));
+    all.dedup_by(|one, other| one.key == other.key);
+    all
+}
+
+fn claimant(tenant: &TenantState, key: &ObjectKey) -> Option<Claimant> {
+    tenant.machines.get(key).map(|machine| claimant_of(key, &machine))
+}
+
+fn claimant_of(key: &ObjectKey, machine: &Machine) -> Claimant {
+    let meta = &machine.metadata;
+    Claimant {
+        key: key.clone(),
+        created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        provider_id: machine.provider_id().map(ProviderId::new),
+        is_deleting: meta.deletion_timestamp.is_some(),
+        has_joined: has_joined(machine),
+    }
+}
+
+fn provider_id(node: &Node) -> Option<ProviderId> {
+    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    id.filter(|id| !id.is_empty()).map(ProviderId::new)
+}
+
+/// A Node of its name was its own: it runs, or has run. What is being deleted does not tell.
+fn has_joined(machine: &Machine) -> bool {
+    let last = machine.status.as_ref().and_then(|status| operation_of(&status.last_operation));
+    match phase_of(machine) {
+        Phase::Running
+        | Phase::Unknown
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => true,
+        Phase::Failed => last.is_some_and(|last| last.kind != OperationType::Create),
+        Phase::New | Phase::CrashLoopBackOff | Phase::Pending | Phase::Available | Phase::Terminating => {
+            false
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Effects on the Node of a Machine.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use machinist_api::names;
+use machinist_core::driver::write_error::ActError;
+use machinist_core::machine::NodeConditionWrite;
+use machinist_core::machine::node::sync::NodeChange;
+use machinist_core::value::id::{NodeName, Uid};
+use serde_json::{Map, Value, json};
+
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::context::Context;
+use crate::context::key::Kind;
+
+use super::act::gone_is_done;
+use super::facts::observe::ObservedMachine;
+use crate::controllers::objects::WriteOutcome;
+use crate::controllers::objects::metadata::Metadata;
+
+/// How often a kubelet may be faster than one write; the next pass tries again.
+const ATTEMPTS: usize = 3;
+
+fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
+    let target = context.target.clone();
+    target.map(Api::all).ok_or(ActError::Forbidden { reason: "there is no target cluster" })
+}
+
+/// Labels, annotations and taints.
+pub(super) async fn sync(
+    context: &Context,
+    observed: &ObservedMachine,
+    name: &NodeName,
+    change: &NodeChange,
+) -> WriteOutcome {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let mut annotations: Map<String, Value> =
+        change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    if let Some(applied) = &change.last_applied {
+        let text = super::template::last_applied(applied);
+        annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
+    }
+    if let Some(noted) = &change.capacity_note {
+        let text = noted.as_ref().map(|noted| json!(noted).to_string());
+        annotations.insert(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY.to_owned(), json!(text));
+    }
+    let metadata = Metadata::of(&node.metadata)
+        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
+        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let metadata = if change.takes_finalizer {
+        metadata.with("finalizers", json!([names::finalizers::NODE]))
+    } else {
+        metadata
+    };
+    match &change.taints {
+        Some(taints) => {
+            let spec = json!({ "taints": super::template::taints(taints) });
+            with_taints(context, name, node, &metadata.patch_with_spec(&spec)).await
+        }
+        None => patch_node(context, name, metadata.patch()).await,
+    }
+}
+
+/// The list of taints is written whole, so only over the one that was seen. Kubelets write their Nodes all the time: that anything
+/// else has changed is no conflict.
+async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Value) -> WriteOutcome {
+    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    let mut version = seen.metadata.resource_version.clone();
+    for _ in 0..ATTEMPTS {
+        let mut patch = patch.clone();
+        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), json!(version));
+        }
+        match patch_node(context, name, patch).await {
+            Err(ActError::Conflict) => {}
+            done => return done,
+        }
+        match within_deadline(nodes(context)?.get_opt(name.as_str())).await? {
+            Some(node) if node.metadata.uid == seen.metadata.uid && taints(&node) == taints(seen) => {
+                version = node.metadata.resource_version;
+            }
+            Some(_) => return Err(ActError::Conflict),
+            None => return Err(ActError::Gone),
+        }
+    }
+    Err(ActError::Conflict)
+}
+
+/// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
+pub(super) async fn delete(
+    context: &Context,
+    observed: &ObservedMachine,
+    name: &NodeName,
+    uid: &Uid,
+) -> Result<(), ActError> {
+    let api = nodes(context)?;
+    if let Some(node) = &observed.node {
+        gone_is_done(without_finalizer(&api, node).await)?;
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
+        // Another Node of that name means that ours is gone; but that is not the only conflict there is.
+        Err(ActError::Conflict) => match within_deadline(api.get_opt(name.as_str())).await? {
+            Some(node) if node.metadata.uid.as_deref() == Some(uid.as_str()) => Err(ActError::Conflict),
+            Some(_) | None => Ok(()),
+        },
+        other => other,
+    }
+}
+
+/// The list is written whole, so on the version whose list it is; a Node that was written meanwhile is looked at again.
+async fn without_finalizer(api: &Api<Node>, seen: &Node) -> Result<(), ActError> {
+    let name = seen.metadata.name.as_deref().unwrap_or_default();
+    let is_ours = |finalizer: &&String| *finalizer == names::finalizers::NODE;
+    let mut latest = seen.metadata.clone();
+    for _ in 0..ATTEMPTS {
+        let finalizers = latest.finalizers.as_deref().unwrap_or_default();
+        if !finalizers.iter().any(|finalizer| is_ours(&finalizer)) {
+            return Ok(());
+        }
+        let rest: Vec<&String> = finalizers.iter().filter(|finalizer| !is_ours(finalizer)).collect();
+        let patch = Metadata::of(&latest).in_version(&latest).with("finalizers", json!(rest)).patch();
+        let params = PatchParams::apply(FIELD_MANAGER);
+        match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
+            Err(ActError::Conflict) => {}
+            done => return done.map(|_| ()),
+        }
+        match within_deadline(api.get_metadata_opt(name)).await? {
+            Some(node) if node.metadata.uid == seen.metadata.uid => latest = node.metadata,
+            // Another Node of that name: that one's finalizer is not ours to take off.
+            Some(_) | None => return Ok(()),
+        }
+    }
+    Err(ActError::Conflict)
+}
+
+/// Resources of the Node's capacity, which is a part of its status.
+pub(super) async fn write_capacity(
+    context: &Context,
+    observed: &ObservedMachine,
+    name: &NodeName,
+    resources: &BTreeMap<String, Option<String>>,
+) -> WriteOutcome {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "capacity": resources }));
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let api = nodes(context)?;
+    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}
+
+/// No more pods come onto the Node.
+pub(super) async fn cordon(context: &Context, observed: &ObservedMachine, name: &NodeName) -> WriteOutcome {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let patch = Metadata::of(&node.metadata).patch_with_spec(&json!({ "unschedulable": true }));
+    patch_node(context, name, patch).await
+}
+
+/// The API server puts it among the others, so that a kubelet that writes its own at the same time is no conflict.
+pub(super) async fn set_condition(
+    context: &Context,
+    observed: &ObservedMachine,
+    name: &NodeName,
+    condition: &NodeConditionWrite,
+) -> WriteOutcome {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let mut seen = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let old = seen.find(|old| old.type_ == condition.kind);
+    let value = condition_value(old, condition, context.clock.now());
+    let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "conditions": [value] }));
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let api = nodes(context)?;
+    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Strategic(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}
+
+/// The transition time is that of the last change of status or reason, since drains count from it.
+fn condition_value(old: Option<&NodeCondition>, new: &NodeConditionWrite, now: Timestamp) -> Value {
+    let stamp = json!(machinist_api::value::time(now));
+    let is_same = |old: &&NodeCondition| {
+        old.status == new.status.to_string() && old.reason.as_deref() == Some(new.reason.as_str())
+    };
+    let since = old.filter(is_same).and_then(|old| old.last_transition_time.as_ref());
+    json!({
+        "type": new.kind,
+        "status": new.status.to_string(),
+        "reason": new.reason,
+        "message": new.message,
+        "lastHeartbeatTime": stamp,
+        "lastTransitionTime": since.map_or(stamp.clone(), |since| json!(since)),
+    })
+}
+
+async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> WriteOutcome {
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let patched =
+        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Strategic(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}

@@ -1,0 +1,90 @@
+//! What the selectors of a deployment and its sets ask for.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use machinist_core::machine_deployment::SelectorFact;
+use machinist_core::value::selector::Labels;
+
+use crate::controllers::objects::selection::parse;
+
+/// The selector, held against the labels of its own template.
+pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> SelectorFact {
+    match selector.map(parse) {
+        None => SelectorFact::Missing,
+        Some(Err(error)) => SelectorFact::Invalid(error.to_string()),
+        Some(Ok(selector)) if selector.is_everything() => SelectorFact::Everything,
+        Some(Ok(selector)) if selector.matches(template) => SelectorFact::Selects,
+        Some(Ok(_)) => SelectorFact::Misses,
+    }
+}
+
+/// It can be understood, is not empty, and selects these labels.
+pub(super) fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
+    let selector = selector.and_then(|selector| parse(selector).ok());
+    selector.is_some_and(|selector| !selector.is_everything() && selector.matches(labels))
+}
+
+/// The one value that the selector asks for of a label.
+pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Option<String> {
+    let selector = selector?;
+    let equal = selector.match_labels.as_ref().and_then(|labels| labels.get(label).cloned());
+    let among = selector.match_expressions.iter().flatten().find_map(|expression| {
+        let is_it = expression.key == label && expression.operator == "In";
+        match expression.values.as_deref() {
+            Some([value]) if is_it => Some(value.clone()),
+            Some(_) | None => None,
+        }
+    });
+    equal.or(among)
+}
+
+/// The labels that must be equal, for whoever is to be selected.
+pub(super) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
+    selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn selector(value: serde_json::Value) -> LabelSelector {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_selector_is_held_against_the_template() {
+        let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
+        let fact_of = |value| fact(Some(&selector(value)), &labels);
+        assert_eq!(fact(None, &labels), SelectorFact::Missing);
+        assert_eq!(fact_of(json!({})), SelectorFact::Everything);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "a" } })), SelectorFact::Selects);
+        assert_eq!(fact_of(json!({ "matchLabels": { "pool": "b" } })), SelectorFact::Misses);
+        let invalid =
+            fact_of(json!({ "matchExpressions": [{ "key": "pool", "operator": "Is", "values": ["a"] }] }));
+        assert!(matches!(invalid, SelectorFact::Invalid(why) if why.contains("Is")));
+    }
+
+    #[test]
+    fn an_invalid_or_empty_selector_selects_nobody_elses_objects() {
+        let labels = Labels::from([("pool".to_owned(), "a".to_owned())]);
+        assert!(!selects(None, &labels) && !selects(Some(&selector(json!({}))), &labels));
+        let invalid = selector(json!({ "matchExpressions": [{ "key": "pool", "operator": "In" }] }));
+        assert!(!selects(Some(&invalid), &labels));
+        assert!(selects(Some(&selector(json!({ "matchLabels": { "pool": "a" } }))), &labels));
+    }
+
+    #[test]
+    fn the_one_value_of_a_label_is_found_in_both_forms() {
+        let by_label = selector(json!({ "matchLabels": { "hash": "7" } }));
+        let by_list = |values: serde_json::Value| {
+            selector(json!({ "matchExpressions": [{ "key": "hash", "operator": "In", "values": values }] }))
+        };
+        assert_eq!(only_value(Some(&by_label), "hash").as_deref(), Some("7"));
+        assert_eq!(only_value(Some(&by_list(json!(["8"]))), "hash").as_deref(), Some("8"));
+        assert_eq!(only_value(Some(&by_list(json!(["8", "9"]))), "hash"), None);
+        assert_eq!(only_value(Some(&by_label), "other"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! MachineSets: facts from caches, effects on Machines and the set, one status write for each reconcile.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `observe` | all facts of a reconcile, from the caches, without waiting |
+//! | `machine_fact` | a Machine as its set sees it |
+//! | `listing` | lists Machines from the API server where the caches are in doubt |
+//! | `act` | does the effects, after it has checked leadership and gate |
+//! | `body` | the Machines that a set creates |
+//! | `publish` | writes the status if it differs |
+//! | `events` | which Events a reconcile writes |
+
+mod act;
+mod body;
+mod events;
+mod listing;
+mod machine_fact;
+mod observe;
+mod publish;
+mod reconcile;
+
+use machinist_core::value::id::ObjectKey;
+
+use crate::controllers::machine::SharedNodes;
+
+pub(crate) use machine_fact::unreadable;
+pub(crate) use reconcile::run;
+
+/// Machines that concern a set, as the indexes know them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members {
+    /// Machines that it controls, and those that nobody does.
+    pub machines: Vec<ObjectKey>,
+    /// Nodes that several Machines name.
+    pub shared_nodes: SharedNodes,
+}

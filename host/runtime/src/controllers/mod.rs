@@ -1,0 +1,15 @@
+//! Reconciles of each kind: facts from the caches, effects on clusters and clouds, one status write.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `machine`, `machine_set`, `machine_deployment` | reconciles of the three kinds |
+//! | `classes` | reconciles of MachineClasses and their Secrets |
+//! | `objects` | patches, conditions and status writes of API objects |
+//! | `state` | caches, drivers and memories of a tenant, for all reconciles |
+
+pub(crate) mod classes;
+pub(crate) mod machine;
+pub(crate) mod machine_deployment;
+pub(crate) mod machine_set;
+pub(crate) mod objects;
+pub(crate) mod state;

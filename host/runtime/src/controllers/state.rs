@@ -1,0 +1,133 @@
+//! All that the runtime knows of one tenant without asking anyone.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
+use machinist_core::safety::meltdown::Meltdown;
+use machinist_core::scheduling::looks::Looks;
+use machinist_core::value::id::ObjectKey;
+
+use crate::cache::StoreReader;
+use crate::cache::deleted::DeletedObjects;
+use crate::cache::node_index::NodeIndex;
+use crate::context::clock::ServerClock;
+use crate::context::key::Key;
+use crate::context::settings::Settings;
+use crate::drain::DrainCaches;
+use crate::driver_calls::call_slots::CallSlots;
+use crate::driver_calls::capacity::Capacity;
+use crate::driver_calls::class_checks::ClassChecks;
+use crate::driver_calls::creates::Creates;
+use crate::driver_calls::deletion_requests::DeletionRequests;
+use crate::driver_calls::unstarted::UnstartedMachines;
+use crate::plugins::policies::Policies;
+use crate::ports::Drivers;
+
+/// Readers of the caches, and who else is asked.
+#[derive(Clone)]
+pub(crate) struct TenantState {
+    /// Machines of the control namespace.
+    pub machines: StoreReader<Machine>,
+    /// Classes of the control namespace.
+    pub classes: StoreReader<MachineClass>,
+    /// Secrets of the control namespace.
+    pub secrets: StoreReader<Secret>,
+    /// Sets of the control namespace.
+    pub sets: StoreReader<MachineSet>,
+    /// Deployments of the control namespace.
+    pub deployments: StoreReader<MachineDeployment>,
+    /// Machines that this process has made and has not asked a VM for.
+    pub unstarted: Arc<UnstartedMachines>,
+    /// How creates of this process ended where clouds keep no keys.
+    pub creates: Arc<Creates>,
+    /// Machines and sets that are gone and that the caches still show.
+    pub deleted: Arc<DeletedObjects>,
+    /// Orders to remove VMs that this process has given.
+    pub deletion_requests: Arc<DeletionRequests>,
+    /// For which classes clouds have no capacity.
+    pub capacity: Capacity,
+    /// Nodes of the target cluster; `None` without one.
+    pub nodes: Option<StoreReader<Node>>,
+    /// Those Nodes by VM and by Machine.
+    pub node_index: Arc<NodeIndex>,
+    /// What drains share; `None` without a target cluster.
+    pub drains: Option<Arc<DrainCaches>>,
+    /// How Machines stand in their deployments and zones. Never locked across an await.
+    pub meltdown: Arc<Mutex<Meltdown>>,
+    /// When VMs are looked at. Never locked across an await.
+    pub looks: Arc<Mutex<Looks>>,
+    /// The drivers.
+    pub drivers: Arc<dyn Drivers>,
+    /// The health policies, and what they said.
+    pub policies: Policies,
+    /// How many Machines are in calls of drivers at a time.
+    pub call_slots: Arc<CallSlots>,
+    /// What they say of the classes.
+    pub class_checks: Arc<ClassChecks>,
+    /// The clock that the times of objects are of.
+    pub server_clock: ServerClock,
+    /// Settings of this tenant.
+    pub settings: Arc<Settings>,
+}
+
+impl TenantState {
+    /// True once every cache that is followed holds a complete listing.
+    pub(crate) fn is_synced(&self) -> bool {
+        let controllers = self.settings.controllers;
+        self.machines.is_synced()
+            && self.classes.is_synced()
+            && (!controllers.machines || self.secrets.is_synced())
+            && (!controllers.know_owners() || (self.sets.is_synced() && self.deployments.is_synced()))
+            && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
+    }
+
+    /// How Machines stand. What one holder has left half-done by a panic is a count, and later changes mend it.
+    pub(crate) fn meltdown(&self) -> MutexGuard<'_, Meltdown> {
+        self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When VMs are looked at.
+    pub(crate) fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True while the object is there.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        match key {
+            Key::Machine(key) => self.machines.get(key).is_some(),
+            Key::Class(key) => self.classes.get(key).is_some(),
+            Key::Secret(key) => self.secrets.get(key).is_some(),
+            Key::Set(key) => self.sets.get(key).is_some(),
+            Key::Deployment(key) => self.deployments.get(key).is_some(),
+        }
+    }
+
+    /// True while the object is there and cannot be decoded.
+    pub(crate) fn is_unreadable(&self, key: &Key) -> bool {
+        match key {
+            Key::Machine(key) => self.machines.is_unreadable(key),
+            Key::Class(key) => self.classes.is_unreadable(key),
+            Key::Secret(key) => self.secrets.is_unreadable(key),
+            Key::Set(key) => self.sets.is_unreadable(key),
+            Key::Deployment(key) => self.deployments.is_unreadable(key),
+        }
+    }
+
+    /// The uid of the object that is there.
+    pub(crate) fn uid(&self, key: &Key) -> Option<String> {
+        match key {
+            Key::Machine(key) => self.machines.get(key)?.metadata.uid.clone(),
+            Key::Class(key) => self.classes.get(key)?.metadata.uid.clone(),
+            Key::Secret(key) => self.secrets.get(key)?.metadata.uid.clone(),
+            Key::Set(key) => self.sets.get(key)?.metadata.uid.clone(),
+            Key::Deployment(key) => self.deployments.get(key)?.metadata.uid.clone(),
+        }
+    }
+
+    /// The class that a Machine names, by name in the Machine's namespace.
+    pub(crate) fn class_of(&self, machine: &Machine) -> Option<Arc<MachineClass>> {
+        let name = machine.spec.class.name.as_deref()?;
+        self.classes.get(&ObjectKey::new(machine.metadata.namespace.as_deref().unwrap_or_default(), name))
+    }
+}

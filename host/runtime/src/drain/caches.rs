@@ -1,0 +1,197 @@
+//! What all drains of a tenant share: copies of budgets and attachments, and what was learnt of volumes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use jiff::Timestamp;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use machinist_core::drain::Memory;
+use machinist_core::value::id::ObjectKey;
+use tokio::sync::mpsc;
+
+use crate::cache::{Change, Store, StoreReader};
+use crate::message::Message;
+
+use super::blocked::BlockedDrains;
+use super::budgets;
+use super::drain_slots::DrainQueue;
+use super::in_process::InProcessMemory;
+use super::request_limit::DrainRequestLimit;
+use super::volumes::VolumeCache;
+
+/// The reading side.
+pub(crate) struct DrainCaches {
+    /// PodDisruptionBudgets of the target cluster.
+    pub(super) budgets: StoreReader<PodDisruptionBudget>,
+    pub(super) budget_index: budgets::BudgetIndex,
+    pub(super) attachments: Attachments,
+    pub(super) volumes: VolumeCache,
+    pub(super) blocked: BlockedDrains,
+    pub(super) request_limit: DrainRequestLimit,
+    pub(super) queue: Arc<DrainQueue>,
+    in_process: InProcessMemory,
+}
+
+impl DrainCaches {
+    /// What a drain of this Machine has to remember, where its status has not kept it.
+    pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> Memory {
+        self.in_process.get(machine)
+    }
+
+    /// A drain of this Machine has to remember this.
+    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &Memory) {
+        self.in_process.store(machine, memory);
+    }
+
+    /// A pass of the Machine had nothing to ask for a drain: it stands in no line any more.
+    pub(crate) fn leave_queue(&self, machine: &ObjectKey) {
+        self.queue.leave(machine);
+    }
+
+    /// The Machine is gone.
+    pub(crate) fn forget(&self, machine: &ObjectKey) {
+        self.in_process.forget(machine);
+        self.queue.leave(machine);
+    }
+}
+
+/// The writing side; belongs to the feeds.
+#[derive(Default)]
+pub(crate) struct DrainCachesFeed {
+    pub(crate) budgets: Store<PodDisruptionBudget>,
+    pub(crate) budget_index: budgets::BudgetIndex,
+    pub(crate) attachments: Store<VolumeAttachment>,
+    pub(crate) blocked: BlockedDrains,
+    index: Arc<RwLock<AttachmentIndex>>,
+}
+
+impl DrainCachesFeed {
+    /// The reading side. `engine` hears whose turn it is.
+    pub(crate) fn reader(&self, engine: mpsc::UnboundedSender<Message>) -> Arc<DrainCaches> {
+        Arc::new(DrainCaches {
+            budgets: self.budgets.reader(),
+            budget_index: self.budget_index.clone(),
+            attachments: Attachments {
+                objects: self.attachments.reader(),
+                index: self.index.clone(),
+                missed_since: Mutex::default(),
+            },
+            volumes: VolumeCache::default(),
+            blocked: self.blocked.clone(),
+            request_limit: DrainRequestLimit::default(),
+            queue: DrainQueue::new(engine),
+            in_process: InProcessMemory::default(),
+        })
+    }
+
+    /// What keeps the places of attachments up to date. To be told of each change after the store has it.
+    pub(crate) fn indexer(&self) -> impl Fn(&Change<VolumeAttachment>) + Send + Sync + 'static {
+        let index = self.index.clone();
+        move |change| {
+            let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(old) = &change.old {
+                index.remove(&change.key, old);
+            }
+            if let Some(new) = &change.new {
+                index.insert(&change.key, new);
+            }
+        }
+    }
+}
+
+/// Attachments by where they are and by what is attached.
+pub(super) struct Attachments {
+    objects: StoreReader<VolumeAttachment>,
+    index: Arc<RwLock<AttachmentIndex>>,
+    /// When a pass first found them not listed.
+    missed_since: Mutex<Option<Timestamp>>,
+}
+
+#[derive(Default)]
+struct AttachmentIndex {
+    by_node: BTreeMap<String, BTreeSet<ObjectKey>>,
+    by_volume: BTreeMap<String, BTreeSet<ObjectKey>>,
+}
+
+impl Attachments {
+    pub(super) fn is_synced(&self) -> bool {
+        self.objects.is_synced()
+    }
+
+    /// Since when passes do without the list. To be asked while it is not there.
+    pub(super) fn missed_since(&self, now: Timestamp) -> Timestamp {
+        *self.missed_since.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(now)
+    }
+
+    /// Those of a Node.
+    pub(super) fn of_node(&self, node: &str) -> Vec<Arc<VolumeAttachment>> {
+        self.selected(|index| index.by_node.get(node))
+    }
+
+    /// Those of a PersistentVolume.
+    pub(super) fn of_volume(&self, volume: &str) -> Vec<Arc<VolumeAttachment>> {
+        self.selected(|index| index.by_volume.get(volume))
+    }
+
+    fn selected(
+        &self,
+        choose: impl Fn(&AttachmentIndex) -> Option<&BTreeSet<ObjectKey>>,
+    ) -> Vec<Arc<VolumeAttachment>> {
+        let keys = choose(&self.index.read().unwrap_or_else(PoisonError::into_inner)).cloned();
+        keys.into_iter().flatten().filter_map(|key| self.objects.get(&key)).collect()
+    }
+}
+
+impl AttachmentIndex {
+    fn insert(&mut self, key: &ObjectKey, attachment: &VolumeAttachment) {
+        self.by_node.entry(attachment.spec.node_name.clone()).or_default().insert(key.clone());
+        if let Some(volume) = volume_of(attachment) {
+            self.by_volume.entry(volume.to_owned()).or_default().insert(key.clone());
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectKey, attachment: &VolumeAttachment) {
+        remove(&mut self.by_node, &attachment.spec.node_name, key);
+        if let Some(volume) = volume_of(attachment) {
+            remove(&mut self.by_volume, volume, key);
+        }
+    }
+}
+
+/// `None` for a volume that is described inline.
+pub(super) fn volume_of(attachment: &VolumeAttachment) -> Option<&str> {
+    attachment.spec.source.persistent_volume_name.as_deref().filter(|name| !name.is_empty())
+}
+
+fn remove(map: &mut BTreeMap<String, BTreeSet<ObjectKey>>, from: &str, key: &ObjectKey) {
+    if let Some(keys) = map.get_mut(from) {
+        keys.remove(key);
+        if keys.is_empty() {
+            map.remove(from);
+        }
+    }
+}
+
+/// Takes away what no drain reads.
+pub(crate) fn trim_attachment(attachment: &mut VolumeAttachment) {
+    attachment.metadata.annotations = None;
+    attachment.metadata.labels = None;
+    attachment.metadata.finalizers = None;
+    attachment.spec.source.inline_volume_spec = None;
+    if let Some(status) = &mut attachment.status {
+        status.attach_error = None;
+        status.detach_error = None;
+        status.attachment_metadata = None;
+    }
+}
+
+/// Takes away what no drain reads.
+pub(crate) fn trim_budget(budget: &mut PodDisruptionBudget) {
+    budget.metadata.annotations = None;
+    budget.metadata.labels = None;
+    budget.metadata.owner_references = None;
+    if let Some(status) = &mut budget.status {
+        status.conditions = None;
+    }
+}

@@ -1,0 +1,172 @@
+//! Drivers whose calls are written into a book and counted, and for which passes wait without their places.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use machinist_core::driver::error::Refusal;
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Operation, Page, Vm,
+};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{ObjectKey, ProviderId, ProviderName};
+
+use crate::context::clock::Clock;
+use crate::driver_calls::slots;
+use crate::machine_query::history::{Call, CallHistory, Success};
+use crate::metrics::Metrics;
+use crate::ports::Drivers;
+
+/// Drivers whose calls are written into a book and counted.
+pub(crate) struct CallRecorder {
+    drivers: Arc<dyn Drivers>,
+    history: Arc<CallHistory>,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+}
+
+impl CallRecorder {
+    /// Puts book and metrics around drivers.
+    pub(crate) fn new(
+        drivers: Arc<dyn Drivers>,
+        history: Arc<CallHistory>,
+        metrics: Arc<Metrics>,
+        clock: Clock,
+    ) -> Self {
+        Self { drivers, history, metrics, clock }
+    }
+
+    fn about_machine<'a, T: Send + 'a>(
+        &'a self,
+        operation: Operation,
+        request: MachineRequest,
+        success: fn(&T) -> Success,
+        call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
+    ) -> BoxFuture<'a, Answer<T>> {
+        let machine =
+            ObjectKey { namespace: request.machine.namespace.clone(), name: request.machine.name.clone() };
+        let provider = request.class.provider.clone();
+        let started = self.clock.now();
+        let number = self.history.begin(
+            machine.clone(),
+            Call {
+                operation: operation.name().to_owned(),
+                provider: provider.to_string(),
+                machine_uid: request.machine.uid.to_string(),
+                started,
+                took_ms: None,
+                outcome: "running".to_owned(),
+                code: None,
+                cloud_code: None,
+            },
+        );
+        let answer = call(request);
+        Box::pin(slots::without_slot(async move {
+            let answer = answer.await;
+            let now = self.clock.now();
+            self.metrics.driver_called(
+                &provider,
+                operation,
+                now.duration_since(started),
+                answer.as_ref().err(),
+            );
+            self.history.end(&machine, number, now, answer.as_ref().map(success));
+            answer
+        }))
+    }
+}
+
+impl CallRecorder {
+    /// A call that is about no Machine is counted, and in no book.
+    fn about_none<'a, T: Send + 'a>(
+        &'a self,
+        operation: Operation,
+        provider: ProviderName,
+        answer: BoxFuture<'a, Answer<T>>,
+    ) -> BoxFuture<'a, Answer<T>> {
+        let started = self.clock.now();
+        Box::pin(slots::without_slot(async move {
+            let answer = answer.await;
+            let took = self.clock.now().duration_since(started);
+            self.metrics.driver_called(&provider, operation, took, answer.as_ref().err());
+            answer
+        }))
+    }
+}
+
+impl Drivers for CallRecorder {
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        self.drivers.facts(provider, pin)
+    }
+
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        let success = |creation: &Creation| match creation {
+            Creation::Created(_) => Success::Done,
+            Creation::InProgress(_) => Success::InProgress,
+        };
+        self.about_machine(Operation::Create, request, success, |request| self.drivers.create(request))
+    }
+
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        self.about_machine(
+            Operation::Initialize,
+            request,
+            |_| Success::Done,
+            |request| self.drivers.initialize(request),
+        )
+    }
+
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        let success = |deletion: &Deletion| match deletion {
+            Deletion::Deleted { .. } => Success::Done,
+            Deletion::InProgress(_) => Success::InProgress,
+        };
+        self.about_machine(Operation::Delete, request, success, |request| self.drivers.delete(request))
+    }
+
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        self.about_machine(
+            Operation::GetStatus,
+            request,
+            |_| Success::Done,
+            |request| self.drivers.get_status(request),
+        )
+    }
+
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.about_machine(
+            Operation::Reboot,
+            request,
+            |()| Success::Done,
+            |request| self.drivers.reboot(request),
+        )
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        self.about_machine(
+            Operation::DeleteById,
+            request,
+            |()| Success::Done,
+            move |request| self.drivers.delete_by_id(request, vm),
+        )
+    }
+
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        let provider = request.class.provider.clone();
+        self.about_none(Operation::List, provider, self.drivers.list(request))
+    }
+
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        let answer = self.drivers.get_volume_ids(provider.clone(), pin, volume_specs);
+        self.about_none(Operation::GetVolumeIds, provider, answer)
+    }
+
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        let provider = class.provider.clone();
+        self.about_none(Operation::ValidateClass, provider, self.drivers.validate_class(class))
+    }
+}

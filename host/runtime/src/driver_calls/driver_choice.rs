@@ -1,0 +1,103 @@
+//! Which driver a class chooses, and which version of it.
+
+use machinist_api::{MachineClass, names};
+use machinist_core::driver::ClassSpec;
+use machinist_core::driver::error::Refusal;
+use machinist_core::machine::DriverFact;
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{ClassName, ProviderName};
+
+use crate::ports::Drivers;
+
+/// What a class says about its driver.
+pub(crate) struct DriverChoice {
+    pub(crate) provider: ProviderName,
+    pin: Pin,
+}
+
+enum Pin {
+    /// Whatever serves.
+    None,
+    To(DriverDigest),
+    /// Something is meant, and cannot be understood.
+    Malformed {
+        message: String,
+    },
+}
+
+impl DriverChoice {
+    pub(crate) fn of(class: Option<&MachineClass>) -> Self {
+        let provider = class.and_then(|class| class.provider.as_deref()).unwrap_or_default();
+        let pin = match class.and_then(MachineClass::driver_digest).map(str::parse) {
+            None => Pin::None,
+            Some(Ok(digest)) => Pin::To(digest),
+            Some(Err(error)) => Pin::Malformed { message: malformed(&error) },
+        };
+        Self { provider: ProviderName::folded(provider), pin }
+    }
+
+    /// What is wrong with the class.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        match &self.pin {
+            Pin::Malformed { message } => Some(message),
+            Pin::None | Pin::To(_) => None,
+        }
+    }
+
+    /// The driver, as it is there.
+    pub(crate) fn fact(&self, drivers: &dyn Drivers) -> DriverFact {
+        let pin = match &self.pin {
+            Pin::None => None,
+            Pin::To(digest) => Some(*digest),
+            Pin::Malformed { message } => return self.substitute(drivers, message.clone()),
+        };
+        match drivers.facts(&self.provider, pin) {
+            Ok(facts) => DriverFact::Ready(facts),
+            Err(refusal @ Refusal::NotLoaded { .. }) => self.substitute(drivers, refusal.to_string()),
+            // It may be that the pinned version is being loaded: it is awaited.
+            Err(refusal) => DriverFact::Refused(refusal),
+        }
+    }
+
+    fn substitute(&self, drivers: &dyn Drivers, why: String) -> DriverFact {
+        match drivers.facts(&self.provider, None) {
+            Ok(serving) => DriverFact::Substitute { serving, why },
+            Err(refusal) => DriverFact::Refused(refusal),
+        }
+    }
+
+    /// The version that may answer a call of a pass that saw this driver. A substitute is called as what it is.
+    pub(crate) fn pin_for(&self, driver: &DriverFact) -> Option<DriverDigest> {
+        match (driver, &self.pin) {
+            (DriverFact::Substitute { .. }, _) | (_, Pin::None | Pin::Malformed { .. }) => None,
+            (DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Ready(_), Pin::To(digest)) => {
+                Some(*digest)
+            }
+        }
+    }
+}
+
+fn malformed(error: &dyn std::error::Error) -> String {
+    let annotation = names::annotations::DRIVER_DIGEST;
+    format!("annotation {annotation}: {error}; `machinist plugin list -o json` shows the digests")
+}
+
+/// What a driver is told about a class, when the driver is there like this.
+pub(crate) fn class_spec(
+    class: Option<&MachineClass>,
+    choice: &DriverChoice,
+    driver: &DriverFact,
+) -> ClassSpec {
+    ClassSpec {
+        name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
+        provider: choice.provider.clone(),
+        spec: class
+            .and_then(|class| class.provider_spec.as_ref())
+            .map_or_else(|| "null".to_owned(), ToString::to_string),
+        node_template: class
+            .and_then(|class| class.node_template.as_ref())
+            .and_then(|template| serde_json::to_string(template).ok()),
+        zones: Vec::new(),
+        driver_digest: choice.pin_for(driver),
+    }
+}

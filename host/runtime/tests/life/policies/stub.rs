@@ -1,0 +1,91 @@
+//! Policies that answer as a test wants, and record their questions.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::health_policy::{
+    Action, Mode, PolicyFact, Question, RawAnswer, Scope, Standing, Verdict,
+};
+use machinist_core::value::id::PluginName;
+use machinist_runtime::ports::HealthPolicies;
+
+/// What a policy says: its verdict, its action, and how long that holds.
+pub(crate) type Says = fn(&Question, Timestamp) -> (Verdict, Action, SignedDuration);
+
+#[derive(Default)]
+struct State {
+    facts: Vec<PolicyFact>,
+    says: BTreeMap<PluginName, Option<Says>>,
+    asked: Vec<(PluginName, Question)>,
+}
+
+/// All policies of a stage.
+#[derive(Clone, Default)]
+pub(crate) struct Panel(Arc<Mutex<State>>);
+
+impl Panel {
+    /// There is such a policy from here on; `None`: it breaks whenever it is asked.
+    pub(crate) fn seat(&self, name: &str, mode: Mode, says: Option<Says>) {
+        let mut state = self.0.lock().unwrap();
+        state.facts.retain(|fact| fact.policy.as_str() != name);
+        let generation = state.says.len() as u64 + state.asked.len() as u64 + 1;
+        let standing = Standing::Serving { generation };
+        state.facts.push(PolicyFact { policy: name.into(), mode, scope: Scope::default(), standing });
+        state.says.insert(name.into(), says);
+    }
+
+    /// It is being loaded, and decides.
+    pub(crate) fn seat_later(&self, name: &str) {
+        let standing = Standing::NotServing { reason: format!("plugin {name} is being loaded") };
+        let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), standing };
+        self.0.lock().unwrap().facts.push(fact);
+    }
+
+    pub(crate) fn dismiss(&self, name: &str) {
+        self.0.lock().unwrap().facts.retain(|fact| fact.policy.as_str() != name);
+    }
+
+    /// What this policy was asked.
+    pub(crate) fn asked(&self, name: &str) -> Vec<Question> {
+        let state = self.0.lock().unwrap();
+        state
+            .asked
+            .iter()
+            .filter(|(policy, _)| policy.as_str() == name)
+            .map(|(_, question)| question.clone())
+            .collect()
+    }
+}
+
+impl HealthPolicies for Panel {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        self.0.lock().unwrap().facts.clone().into()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        let mut state = self.0.lock().unwrap();
+        state.asked.push((policy.clone(), question.clone()));
+        let answer = match state.says.get(policy).copied().flatten() {
+            None => Err(Breakage::Trap { detail: "out of cheese".to_owned() }.into()),
+            Some(says) => {
+                let (verdict, action, holds) = says(&question, now);
+                Ok(RawAnswer {
+                    verdict,
+                    reason: format!("{policy} says so"),
+                    action,
+                    holds_until: now + holds,
+                })
+            }
+        };
+        async move { answer }.boxed()
+    }
+}

@@ -1,0 +1,101 @@
+/**
+ * The class that the author of a driver extends.
+ */
+
+/** @import { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js' */
+/** @import { Host, QuietHost } from '../host.js' */
+
+import { DriverError } from '../error.js';
+
+/** @template T @typedef {T | Promise<T>} Awaitable */
+
+/** The answer of a `create` or `delete` that takes longer than the call may: the host calls again with the token. */
+export class InProgress {
+  /** @param {ProgressFacts} facts */
+  constructor({ resumeToken, askAgainMs, message }) {
+    this.resumeToken = resumeToken;
+    this.askAgainMs = askAgainMs;
+    this.message = message;
+  }
+}
+
+/**
+ * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
+ * `internal`. Each call runs in an instance of its own: fields do not survive a call.
+ *
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well.
+ * @abstract
+ */
+export class Driver {
+  /**
+   * Describes the driver. No secrets, no network; must not fail.
+   * @param {QuietHost} host @returns {Awaitable<About>}
+   */
+  describe(host) {
+    throw missing('describe');
+  }
+
+  /**
+   * Checks a class and returns warnings. No secrets, no network. Must accept every class that `create` accepts.
+   * @param {Class} machineClass @param {QuietHost} host @returns {Awaitable<string[]>}
+   */
+  validateClass(machineClass, host) {
+    throw missing('validateClass');
+  }
+
+  /**
+   * Creates the machine, or finds the one that an earlier call with this idempotency key created.
+   * @param {Request} request @param {Host} host @returns {Awaitable<Vm | InProgress>}
+   */
+  create(request, host) {
+    throw missing('create');
+  }
+
+  /**
+   * Does the missing steps after creation. Idempotent.
+   * @param {Request} request @param {Host} host @returns {Awaitable<Vm>}
+   */
+  initialize(request, host) {
+    throw missing('initialize');
+  }
+
+  /**
+   * Removes the machine and everything created with it. If nothing exists, that is success.
+   * @param {Request} request @param {Host} host @returns {Awaitable<void | Deleted | InProgress>}
+   */
+  delete(request, host) {
+    throw missing('delete');
+  }
+
+  /**
+   * Returns the state of the machine. Changes nothing.
+   * @param {Request} request @param {Host} host @returns {Awaitable<Vm>}
+   */
+  getStatus(request, host) {
+    throw missing('getStatus');
+  }
+
+  /**
+   * Returns one page of the cluster's machines.
+   * @param {ListRequest} request @param {Host} host @returns {Awaitable<Page>}
+   */
+  list(request, host) {
+    throw missing('list');
+  }
+
+  /**
+   * Returns the cloud's ids of PersistentVolume specs (JSON each), in the same order; undefined for a volume of another
+   * kind.
+   * @param {string[]} volumeSpecs @param {QuietHost} host @returns {Awaitable<(string | undefined)[]>}
+   */
+  getVolumeIds(volumeSpecs, host) {
+    throw missing('getVolumeIds');
+  }
+}
+
+/** @typedef {Driver & { reboot(request: Request, host: Host): Awaitable<void> }} RebootingDriver */
+
+/** @param {string} call */
+function missing(call) {
+  return new DriverError('unimplemented', `this driver does not offer ${call}`);
+}

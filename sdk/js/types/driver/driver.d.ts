@@ -1,0 +1,69 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
+/**
+ * The class that the author of a driver extends.
+ */
+import type { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from '../contract.js';
+import type { Host, QuietHost } from '../host.js';
+export type Awaitable<T> = T | Promise<T>;
+/** @template T @typedef {T | Promise<T>} Awaitable */
+/** The answer of a `create` or `delete` that takes longer than the call may: the host calls again with the token. */
+export declare class InProgress {
+    resumeToken: string;
+    askAgainMs: number;
+    message: string;
+    /** @param {ProgressFacts} facts */
+    constructor({ resumeToken, askAgainMs, message }: ProgressFacts);
+}
+/**
+ * A driver. Each method may be `async`. Throw a `DriverError` for a failure; any other exception reaches the host as
+ * `internal`. Each call runs in an instance of its own: fields do not survive a call.
+ *
+ * Optional: a driver that can restart machines has `reboot(request, host)` as well.
+ * @abstract
+ */
+export declare class Driver {
+    /**
+     * Describes the driver. No secrets, no network; must not fail.
+     * @param {QuietHost} host @returns {Awaitable<About>}
+     */
+    describe(host: QuietHost): Awaitable<About>;
+    /**
+     * Checks a class and returns warnings. No secrets, no network. Must accept every class that `create` accepts.
+     * @param {Class} machineClass @param {QuietHost} host @returns {Awaitable<string[]>}
+     */
+    validateClass(machineClass: Class, host: QuietHost): Awaitable<string[]>;
+    /**
+     * Creates the machine, or finds the one that an earlier call with this idempotency key created.
+     * @param {Request} request @param {Host} host @returns {Awaitable<Vm | InProgress>}
+     */
+    create(request: Request, host: Host): Awaitable<Vm | InProgress>;
+    /**
+     * Does the missing steps after creation. Idempotent.
+     * @param {Request} request @param {Host} host @returns {Awaitable<Vm>}
+     */
+    initialize(request: Request, host: Host): Awaitable<Vm>;
+    /**
+     * Removes the machine and everything created with it. If nothing exists, that is success.
+     * @param {Request} request @param {Host} host @returns {Awaitable<void | Deleted | InProgress>}
+     */
+    delete(request: Request, host: Host): Awaitable<void | Deleted | InProgress>;
+    /**
+     * Returns the state of the machine. Changes nothing.
+     * @param {Request} request @param {Host} host @returns {Awaitable<Vm>}
+     */
+    getStatus(request: Request, host: Host): Awaitable<Vm>;
+    /**
+     * Returns one page of the cluster's machines.
+     * @param {ListRequest} request @param {Host} host @returns {Awaitable<Page>}
+     */
+    list(request: ListRequest, host: Host): Awaitable<Page>;
+    /**
+     * Returns the cloud's ids of PersistentVolume specs (JSON each), in the same order; undefined for a volume of another
+     * kind.
+     * @param {string[]} volumeSpecs @param {QuietHost} host @returns {Awaitable<(string | undefined)[]>}
+     */
+    getVolumeIds(volumeSpecs: string[], host: QuietHost): Awaitable<(string | undefined)[]>;
+}
+export type RebootingDriver = Driver & {
+    reboot(request: Request, host: Host): Awaitable<void>;
+};
