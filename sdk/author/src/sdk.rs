@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// The path has characters that a manifest cannot hold.
     #[error("the path {} has characters that a project cannot name: move the checkout", at.display())]
-    OddPath {
+    UnusablePath {
         /// The path of the checkout.
         at: PathBuf,
     },
@@ -55,7 +55,7 @@ impl Sdk {
         let is_plain = |text: &str| !text.contains(['"', '\\', '\'']) && !text.contains(char::is_control);
         match root.to_str() {
             Some(text) if is_plain(text) => Ok(Self::Checkout(root)),
-            Some(_) | None => Err(Error::OddPath { at: root }),
+            Some(_) | None => Err(Error::UnusablePath { at: root }),
         }
     }
 

@@ -8,7 +8,7 @@ use jiff::Zoned;
 /// The kernel reports CPU time to user space in this unit.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What a reader must know to compare.
+/// The facts that a reader needs to compare figures.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditions {
     pub(crate) date: String,

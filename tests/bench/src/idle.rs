@@ -12,23 +12,23 @@ use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(60);
-/// Until Nodes have settled. 45 s after a Machine is Running one write notes how long the join took: it is over by then.
+/// Until Nodes no longer change. 45 s after a Machine is Running, one write notes how long the join took: it is over by
+/// then.
 const JOINED: Duration = Duration::from_secs(100);
 const PREFIX: &str = "idle";
 
-/// What is measured about a host that has nothing to do.
+/// The figures of a host that has nothing to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct IdleFigures {
     pub(crate) machines: usize,
     pub(crate) time: Duration,
     /// Beside those of Leases.
     pub(crate) requests_a_second: f64,
-    /// Of one core.
     pub(crate) cpu_share: f64,
     pub(crate) rss_bytes: u64,
 }
 
-pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+pub(crate) async fn measure(machines: usize) -> Result<IdleFigures> {
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("idle: starting control plane, cloud and kubelets");
     let mut options = LabOptions::default();
@@ -42,10 +42,10 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     follow.all().await?;
     eprintln!("until what follows a join is over: {JOINED:?}");
     tokio::time::sleep(JOINED).await;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     eprintln!("nothing, for {STILL:?}");
     let (requests_a_second, cpu_share) = still(&host, STILL).await?;
     let rss_bytes = process_usage(host.pid())?.rss_bytes;
     stop(host).await?;
-    Ok(Figures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
+    Ok(IdleFigures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
 }

@@ -1,12 +1,11 @@
 //! Figures, as ratios against a baseline in the same run.
 //!
-//! Seconds depend on the machine and on who else uses it. So each figure stands beside what plain Rust, or a plain
-//! client, needed for the same work in the same run. Nothing here passes or fails by time.
+//! Seconds depend on the machine and on its other users. So each figure is beside the time of plain Rust, or of a plain
+//! client, for the same work in the same run. Nothing here passes or fails by time.
 
 mod attacks;
 mod calls;
 mod conditions;
-mod deletions;
 mod deployments;
 mod drains;
 mod faults;
@@ -15,7 +14,6 @@ mod languages;
 mod machines;
 mod progress;
 mod report;
-mod signing;
 mod swaps;
 mod times;
 mod week;
@@ -26,6 +24,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
 use conditions::Conditions;
+use report::Report;
 
 /// Measures driver calls against plain Rust, and lives of Machines against a plain client.
 #[derive(Clone, Debug, Parser)]
@@ -93,27 +92,6 @@ enum Part {
     Week,
 }
 
-/// What was measured.
-#[derive(Clone, Debug, Default)]
-struct Figures {
-    calls: Option<calls::Figures>,
-    swaps: Option<swaps::Figures>,
-    languages: Option<Vec<languages::Outcome>>,
-    attacks: Option<attacks::Figures>,
-    signing: Option<signing::Figures>,
-    machines: Option<machines::Figures>,
-    deletions: Option<deletions::Figures>,
-    drains: Option<drains::Figures>,
-    faults: Option<faults::Figures>,
-    idle: Option<idle::Figures>,
-    deployment: Option<deployments::Growth>,
-    rolling: Vec<deployments::Rolling>,
-    scale_down: Option<deployments::ScaleDown>,
-    many: Option<deployments::Many>,
-    ec2: Option<machines::ec2::Figures>,
-    week: Option<week::Week>,
-}
-
 fn main() -> Result<()> {
     let options = Options::parse();
     rustls::crypto::ring::default_provider().install_default().ok();
@@ -131,59 +109,58 @@ fn main() -> Result<()> {
 }
 
 async fn measure(options: &Options) -> Result<String> {
-    let conditions = Conditions::now()?;
+    let mut page = report::start(&Conditions::now()?);
     let machines = usize::try_from(options.machines)?;
     let wants = |part| options.only.is_empty() || options.only.contains(&part);
-    let mut figures = Figures::default();
     if wants(Part::Calls) {
-        figures.calls = Some(calls::measure().await?);
+        calls::measure().await?.write(&mut page);
     }
     if wants(Part::Swaps) {
-        figures.swaps = Some(swaps::measure().await?);
+        swaps::measure().await?.write(&mut page);
     }
     if wants(Part::Languages) {
-        figures.languages = Some(languages::measure().await?);
+        languages::measure().await?.write(&mut page);
     }
     if wants(Part::Attacks) {
-        figures.attacks = Some(attacks::measure(&options.attack).await?);
+        attacks::measure(&options.attack).await?.write(&mut page);
     }
     if wants(Part::Signing) {
-        figures.signing = Some(signing::measure().await?);
+        calls::signing::measure().await?.write(&mut page);
     }
     if wants(Part::Machines) {
-        figures.machines = Some(machines::measure(machines).await?);
+        machines::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Deletions) {
-        figures.deletions = Some(deletions::measure(machines).await?);
+        machines::deletions::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Drains) {
-        figures.drains = Some(drains::measure(machines).await?);
+        drains::measure(machines).await?.write(&mut page);
     }
     if wants(Part::Faults) {
-        figures.faults = Some(faults::measure().await?);
+        faults::measure().await?.write(&mut page);
     }
     if wants(Part::Idle) {
-        figures.idle = Some(idle::measure(2 * machines).await?);
+        idle::measure(2 * machines).await?.write(&mut page);
     }
     if wants(Part::Deployment) {
-        figures.deployment = Some(deployments::growth(&options.sizes).await?);
+        deployments::growth(&options.sizes).await?.write(&mut page);
     }
     if wants(Part::Rolling) {
         for machines in &options.rolled {
-            figures.rolling.push(deployments::rolling(*machines).await?);
+            deployments::rolling(*machines).await?.write(&mut page);
         }
     }
     if wants(Part::ScaleDown) {
-        figures.scale_down = Some(deployments::scale_down(options.scaled).await?);
+        deployments::scale_down(options.scaled).await?.write(&mut page);
     }
     if wants(Part::Many) {
-        figures.many = Some(deployments::many(options.deployments).await?);
+        deployments::many(options.deployments).await?.write(&mut page);
     }
     if wants(Part::Ec2) {
-        figures.ec2 = Some(machines::ec2::measure().await?);
+        machines::ec2::measure().await?.write(&mut page);
     }
     if wants(Part::Week) {
-        figures.week = Some(tokio::task::spawn_blocking(week::measure).await??);
+        tokio::task::spawn_blocking(week::measure).await??.write(&mut page);
     }
-    Ok(report::render(&conditions, &figures))
+    Ok(page.into_text())
 }

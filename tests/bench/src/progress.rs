@@ -1,4 +1,4 @@
-//! What a long part is at, for whoever waits: on stderr, since stdout is for the report.
+//! Prints the progress of a long part on stderr, since stdout is for the report.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::machines::Requests;
 /// A part that takes longer than this says how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// Whose processor time and requests are told.
+/// Prints the processor time and the requests of the participants.
 pub(crate) struct Progress<'a> {
     lab: &'a Lab,
     host: Option<&'a Host>,

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-/// Times, sorted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times(Vec<Duration>);
 
 impl Times {
-    /// In any order.
     pub(crate) fn of(mut times: Vec<Duration>) -> Self {
         times.sort();
         Self(times)

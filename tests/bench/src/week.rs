@@ -1,7 +1,8 @@
 //! A week of ten thousand Machines in the simulator: how long it takes to compute.
 //!
-//! The simulator is a program of its own, built as `cargo xtask sim` builds it. Two short runs are measured, one some hours longer than
-//! the other: what both have in common is the beginning and the calm at the end, and the difference is what these hours cost.
+//! The simulator is a program of its own, built as `cargo xtask sim` builds it. Two short runs are measured, one some
+//! hours longer than the other: what both have in common is the beginning and the calm at the end, and the difference
+//! is what these hours cost.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -14,10 +15,10 @@ const SHORT_HOURS: f64 = 1.0;
 /// One hour more is not enough: whether a class is broken in it, or a host dies, is most of what it costs.
 const LONG_HOURS: f64 = 4.0;
 
-/// What the simulator says of itself.
+/// The simulator's own figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Figures {
+pub(crate) struct SimRun {
     pub(crate) machines: u64,
     pub(crate) simulated_hours: f64,
     pub(crate) machine_hours: f64,
@@ -32,8 +33,8 @@ pub(crate) struct Figures {
 /// The same cluster under the same seed, for an hour and for some more.
 #[derive(Clone, Debug)]
 pub(crate) struct Week {
-    pub(crate) short: Figures,
-    pub(crate) long: Figures,
+    pub(crate) short: SimRun,
+    pub(crate) long: SimRun,
 }
 
 impl Week {
@@ -52,7 +53,7 @@ pub(crate) fn measure() -> Result<Week> {
     Ok(Week { short: hours(SHORT_HOURS)?, long: hours(LONG_HOURS)? })
 }
 
-fn hours(hours: f64) -> Result<Figures> {
+fn hours(hours: f64) -> Result<SimRun> {
     eprintln!("week: 10000 Machines for {hours} h, after building the simulator");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -68,7 +69,7 @@ fn hours(hours: f64) -> Result<Figures> {
 }
 
 /// The last line is for programs.
-fn parse(said: &str) -> Result<Figures> {
+fn parse(said: &str) -> Result<SimRun> {
     let line = said.lines().last().unwrap_or_default();
     serde_json::from_str(line).with_context(|| format!("these are no figures of the simulator: {line:?}"))
 }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_week_is_what_it_begins_with_and_as_many_hours_as_are_left() {
-        let figures = |processor_seconds| Figures {
+        let figures = |processor_seconds| SimRun {
             machines: 10,
             simulated_hours: 1.0,
             machine_hours: 10.0,

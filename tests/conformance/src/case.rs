@@ -33,10 +33,10 @@ pub enum Stop {
     /// It cannot be looked at: why.
     Skipped(String),
     /// The kit or its cloud is in trouble.
-    Trouble(String),
+    Broken(String),
 }
 
-/// What a check ends with.
+/// The result of a check.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 /// The driver broke the contract.
@@ -54,7 +54,7 @@ pub(crate) fn must(holds: bool, what: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { failed(what()) }
 }
 
-/// What all checks of a run share.
+/// The values that all checks of a run share.
 pub(crate) struct Bench {
     pub(crate) profile: Profile,
     pub(crate) about: About,
@@ -170,7 +170,7 @@ impl Case {
 
     pub(crate) async fn initialize(&self, machine: &mut Machine) -> Answer<Vm> {
         let answer = self.stage.host.initialize(self.request(machine, true)).await;
-        machine.heard(&answer);
+        machine.note_answer(&answer);
         answer
     }
 
@@ -249,7 +249,7 @@ impl Case {
         Err(endless())
     }
 
-    /// A machine that has its VM. What fails here is nothing that the check is about.
+    /// A machine that has its VM. A failure here is not the subject of the check.
     pub(crate) async fn made(&self, name: &str) -> Outcome<Machine> {
         let mut machine = self.machine(name);
         match self.create_to_end(&mut machine).await {
@@ -268,7 +268,7 @@ impl Case {
             return skipped("the profile does not say how VMs are seen (look)");
         };
         let whose = Whose { cluster, uid: &machine.uid, name: &machine.name };
-        cloud.vms(look, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))
+        cloud.vms(look, &whose).await.map_err(|error| Stop::Broken(chain(&error)))
     }
 
     /// Fails unless the cloud has so many VMs of the machine.
@@ -301,7 +301,7 @@ impl Case {
         let Some((cloud, plant)) = self.bench.cloud.as_ref().zip(plant) else {
             return skipped(without);
         };
-        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))?;
+        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Broken(chain(&error)))?;
         Ok(ProviderId::new(id))
     }
 
@@ -319,7 +319,7 @@ impl Machine {
         }
     }
 
-    fn heard(&mut self, answer: &Answer<Vm>) {
+    fn note_answer(&mut self, answer: &Answer<Vm>) {
         match answer {
             Ok(vm) => self.learn(vm),
             Err(error) => self.suffer(error),
@@ -380,7 +380,6 @@ pub(crate) fn guest<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
     }
 }
 
-/// A success.
 pub(crate) fn fine<T>(answer: Answer<T>, call: &str) -> Outcome<T> {
     answer.map_err(|error| Stop::Failed(format!("{call} failed: {}", said(&error))))
 }

@@ -22,18 +22,14 @@ pub enum Error {
     /// No answer to a look.
     #[error("failed to ask {url}")]
     Ask {
-        /// What was asked.
         url: String,
-        /// Why.
         #[source]
         source: reqwest::Error,
     },
     /// A look was refused.
     #[error("{url} answered {status}: {body}")]
     Refused {
-        /// What was asked.
         url: String,
-        /// The status.
         status: u16,
         /// The beginning of the answer.
         body: String,
@@ -41,7 +37,6 @@ pub enum Error {
     /// The answer has no id where the profile says.
     #[error("the answer of {url} has no id between {from:?} and {to:?}: {body}")]
     NoId {
-        /// What was asked.
         url: String,
         /// As in the profile.
         from: String,
@@ -64,7 +59,7 @@ pub(crate) struct Cloud {
     _simulated: Option<simcloud::Server>,
 }
 
-/// Whose VM is looked at or planted.
+/// The owner of the VM that is queried or planted.
 pub(crate) struct Whose<'a> {
     pub(crate) cluster: &'a str,
     pub(crate) uid: &'a str,

@@ -1,5 +1,5 @@
-//! Conformance kit: runs any driver, from its `.wasm` alone, on the real plugin host against a cloud behind a proxy that injects
-//! faults.
+//! Conformance kit: runs any driver, from its `.wasm` alone, on the real plugin host against a cloud behind a proxy
+//! that injects faults.
 //!
 //! | question | module |
 //! | --- | --- |
@@ -32,4 +32,4 @@ pub use case::Stop;
 pub use profile::Profile;
 pub use report::Report;
 pub use run::{Listing, Options, Selection, list, run};
-pub use stage::Workshop;
+pub use stage::CompileSettings;

@@ -1,4 +1,4 @@
-//! What the kit has to know of a driver: `conformance.yaml` beside it.
+//! The profile of a driver for the kit: `conformance.yaml` beside it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,9 +16,8 @@ pub enum Error {
     /// A value that does not fit.
     #[error("{field} of the profile {problem}")]
     Value {
-        /// Where it stands.
         field: String,
-        /// What is wrong, and what to write.
+        /// The problem, and the text to write instead.
         problem: String,
     },
 }
@@ -30,19 +29,17 @@ pub struct Profile {
     /// Which cloud; absent: checks that need one are skipped.
     #[serde(default)]
     pub cloud: Option<CloudChoice>,
-    /// What host names lead to, for the address classes of the grants. Nothing is dialled there.
+    /// The addresses of host names, for the address classes of the grants. Nothing is dialled there.
     #[serde(default = "public_address")]
     pub resolves_to: IpAddr,
-    /// The plugin's settings.
     #[serde(default)]
     pub settings: Map<String, Value>,
     /// The plugin's grants, as in `grants.yaml`.
     #[serde(default)]
     pub grants: Map<String, Value>,
-    /// The MachineClass's Secret.
     #[serde(default)]
     pub secrets: BTreeMap<String, String>,
-    /// What VMs get at boot.
+    /// The user data of VMs.
     #[serde(default = "user_data")]
     pub user_data: String,
     /// Classes, good and bad.
@@ -60,7 +57,7 @@ pub struct Profile {
     /// program leaves it, or a stranger.
     #[serde(default)]
     pub unmarked: Option<Plant>,
-    /// What reads answer while they do not show a VM yet: the first that fits.
+    /// The answers of reads that do not show a VM yet: the first that fits.
     #[serde(default)]
     pub invisible: Vec<Scripted>,
     /// How listings are made to have several pages.
@@ -74,7 +71,6 @@ pub struct Profile {
     pub volumes: Vec<Volume>,
 }
 
-/// A cloud.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CloudChoice {
@@ -84,11 +80,9 @@ pub enum CloudChoice {
     Url(String),
 }
 
-/// Values of `providerSpec`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classes {
-    /// One that works.
     pub valid: Value,
     /// Another that works: with it the same create is another request.
     #[serde(default)]
@@ -96,8 +90,8 @@ pub struct Classes {
     /// Some that cannot work.
     #[serde(default)]
     pub invalid: Vec<Invalid>,
-    /// The field of `valid` with the cloud's URL, as a JSON pointer, where users write it into their classes. `describe` knows no
-    /// class and cannot name that host.
+    /// The field of `valid` with the cloud's URL, as a JSON pointer, where users write it into their classes.
+    /// `describe` knows no class and cannot name that host.
     #[serde(default)]
     pub endpoint: Option<String>,
     /// All that a deletion needs; absent: nothing.
@@ -109,20 +103,17 @@ pub struct Classes {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
-    /// It.
     pub spec: Value,
     /// The field that the message must name.
     pub field: String,
 }
 
-/// Which requests change something. What fits neither is a read, or at least makes and removes no VM.
+/// The requests that change something. A request that matches neither is a read, or at least creates and deletes no VM.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Makes a VM.
     #[serde(default)]
     pub create: Option<Pattern>,
-    /// Removes a VM.
     #[serde(default)]
     pub delete: Option<Pattern>,
 }
@@ -131,54 +122,47 @@ pub struct Requests {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// In capitals.
     #[serde(default)]
     pub method: Option<String>,
-    /// Without query; `*` stands for one segment.
+    /// Without query; `*` matches one segment.
     #[serde(default)]
     pub path: Option<String>,
-    /// A text that stands in the query or in the body.
+    /// A text in the query or in the body.
     #[serde(default)]
     pub contains: Option<String>,
 }
 
-/// An answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canned {
-    /// The status.
     pub status: u16,
     /// Headers beside the length.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// All of it.
     #[serde(default)]
     pub body: String,
 }
 
-/// What is answered to requests that fit.
+/// The answer to requests that fit.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripted {
-    /// Which.
     #[serde(default)]
     pub on: Pattern,
-    /// The answer.
     pub answer: Canned,
 }
 
-/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and `{name}` are filled in.
+/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and
+/// `{name}` are filled in.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
-    /// A `GET`.
     pub url: String,
-    /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What stands before each id in the answer.
+    /// The text before each id in the answer.
     pub from: String,
-    /// What stands behind it.
+    /// The text after it.
     pub to: String,
 }
 
@@ -186,25 +170,20 @@ pub struct Look {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plant {
-    /// In capitals.
     pub method: String,
-    /// Where.
     pub url: String,
-    /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Its body.
     #[serde(default)]
     pub body: String,
-    /// What stands before the id in the answer.
+    /// The text before the id in the answer.
     pub from: String,
-    /// What stands behind it.
+    /// The text after it.
     pub to: String,
     /// The provider id of such a VM, with `{id}`.
     pub provider_id: String,
 }
 
-/// Several pages.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paging {
@@ -231,13 +210,11 @@ pub struct Refused {
     pub terminal: Option<bool>,
 }
 
-/// A PersistentVolume.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// Its spec.
     pub spec: Value,
-    /// What the driver answers; absent for a volume of another kind.
+    /// The driver's answer; absent for a volume of another kind.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -285,7 +262,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What nobody may read in messages and logs: secrets and user data.
+    /// Values that must not be in messages and logs: secrets and user data.
     pub fn hidden(&self) -> Vec<&str> {
         self.secrets.values().map(String::as_str).chain([self.user_data.as_str()]).collect()
     }
@@ -326,7 +303,7 @@ fn is_path(pattern: &str, path: &str) -> bool {
         && wanted.iter().zip(given).all(|(wanted, given)| *wanted == "*" || *wanted == given)
 }
 
-/// Whether `text` stands somewhere in `bytes`.
+/// Returns true if `text` is somewhere in `bytes`.
 pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
     text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
@@ -374,12 +351,12 @@ mod tests {
 
         /// Neither nonsense nor a good profile with a piece cut out and another put in.
         #[test]
-        fn no_text_makes_the_parser_panic(nonsense in ".{0,200}", place in 0..900_usize, length in 0..60_usize, odd in "[\\{\\[&*!~\\-: \"0-9]{0,8}") {
+        fn no_text_makes_the_parser_panic(nonsense in ".{0,200}", place in 0..900_usize, length in 0..60_usize, insertion in "[\\{\\[&*!~\\-: \"0-9]{0,8}") {
             const GOOD: &str = include_str!("../../../plugins/sim/conformance.yaml");
             let _read = Profile::parse(&nonsense);
             let from = GOOD.floor_char_boundary(place);
             let to = GOOD.floor_char_boundary(from + length).max(from);
-            let _changed = Profile::parse(&format!("{}{odd}{}", &GOOD[..from], &GOOD[to..]));
+            let _changed = Profile::parse(&format!("{}{insertion}{}", &GOOD[..from], &GOOD[to..]));
         }
     }
 }

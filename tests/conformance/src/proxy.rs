@@ -1,4 +1,4 @@
-//! Stands between the plugin host and the cloud: writes requests down, and injects faults by rule.
+//! A proxy between the plugin host and the cloud: it records requests, and injects faults by rule.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,12 +24,11 @@ use crate::profile::{Canned, Paging, Requests, Scripted};
 /// How long a connection is held: longer than any call of the kit may take.
 const HELD: Duration = Duration::from_secs(20);
 
-/// What a request does in the cloud.
+/// The kind of a request to the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Create,
     Delete,
-    /// Neither.
     Other,
 }
 
@@ -37,10 +36,9 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Any,
-    Only(Kind),
+    Only(RequestKind),
 }
 
-/// How often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     Once,
@@ -49,7 +47,7 @@ pub(crate) enum Times {
     From(usize),
 }
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
     /// This answer; the cloud sees nothing.
@@ -68,13 +66,12 @@ pub(crate) enum Effect {
     HalveBody,
     /// The work is done; what comes is larger than anybody reads.
     Flood,
-    /// What the profile says of reads that do not show a VM yet; where it says nothing, the cloud's answer.
+    /// The answer of the profile for reads that do not show a VM yet; without one, the cloud's answer.
     Invisible,
     /// The answer that the first request got is the answer to all that follow.
     Repeat,
 }
 
-/// A fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) on: On,
@@ -85,14 +82,14 @@ pub(crate) struct Rule {
 /// A request that came.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
     /// As the driver named it, without port.
     pub(crate) host: String,
     pub(crate) target: String,
     pub(crate) body: Bytes,
 }
 
-/// What holds while checks run.
+/// The setup of the proxy while checks run.
 pub(crate) struct Wiring {
     /// Where requests go on to; absent: nowhere.
     pub(crate) upstream: Option<String>,
@@ -180,7 +177,7 @@ impl Proxy {
     }
 
     /// How many of these there were.
-    pub(crate) fn count(&self, kind: Kind) -> usize {
+    pub(crate) fn count(&self, kind: RequestKind) -> usize {
         self.shared.state().journal.iter().filter(|entry| entry.kind == kind).count()
     }
 }
@@ -266,21 +263,21 @@ impl Shared {
         }
     }
 
-    fn kind(&self, method: &str, target: &str, body: &[u8]) -> Kind {
+    fn kind(&self, method: &str, target: &str, body: &[u8]) -> RequestKind {
         let Requests { create, delete } = &self.wiring.requests;
         let is = |pattern: &Option<crate::profile::Pattern>| {
             pattern.as_ref().is_some_and(|pattern| pattern.fits(method, target, body))
         };
         if is(create) {
-            Kind::Create
+            RequestKind::Create
         } else if is(delete) {
-            Kind::Delete
+            RequestKind::Delete
         } else {
-            Kind::Other
+            RequestKind::Other
         }
     }
 
-    /// Writes the request down. What befalls it, and where it goes on to.
+    /// Records the request. Returns its fault and its destination.
     fn note(&self, entry: Entry) -> (Option<Effect>, String) {
         let mut state = self.state();
         let target = match &state.paging {

@@ -1,4 +1,4 @@
-//! What is said about a driver: a text, a score, JUnit XML.
+//! The report about a driver: a text, a score, JUnit XML.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,13 +9,11 @@ use crate::case::Stop;
 /// One check that is over.
 #[derive(Clone, Debug)]
 pub struct Result {
-    /// Its group.
     pub group: &'static str,
     /// Its name in the group.
     pub name: &'static str,
-    /// What it looks for.
+    /// The subject of the check.
     pub promise: &'static str,
-    /// What it found.
     pub verdict: std::result::Result<(), Stop>,
     /// How long it took.
     pub took: Duration,
@@ -26,22 +24,18 @@ pub struct Result {
 pub struct Report {
     /// The driver's own name.
     pub driver: String,
-    /// Its own version.
     pub version: String,
     /// In the order of groups.
     pub results: Vec<Result>,
-    /// The whole run.
     pub took: Duration,
 }
 
 /// How many checks there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Passed.
     pub passed: usize,
     /// Not passed, or not brought to an end.
     pub failed: usize,
-    /// Not applicable.
     pub skipped: usize,
 }
 
@@ -53,12 +47,10 @@ impl Score {
 }
 
 impl Result {
-    /// `GROUP/CHECK`
     pub fn id(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }
 
-    /// One line.
     pub fn line(&self) -> String {
         match &self.verdict {
             Ok(()) => format!("  ok       {:<18} {}", self.name, self.promise),
@@ -66,7 +58,7 @@ impl Result {
             Err(Stop::Failed(why)) => {
                 format!("  FAILED   {:<18} {}\n           {:<18} {why}", self.name, self.promise, "")
             }
-            Err(Stop::Trouble(why)) => {
+            Err(Stop::Broken(why)) => {
                 format!("  TROUBLE  {:<18} {}\n           {:<18} {why}", self.name, self.promise, "")
             }
         }
@@ -74,13 +66,12 @@ impl Result {
 }
 
 impl Report {
-    /// The count.
     pub fn score(&self) -> Score {
         let mut score = Score::default();
         for result in &self.results {
             match result.verdict {
                 Ok(()) => score.passed += 1,
-                Err(Stop::Failed(_) | Stop::Trouble(_)) => score.failed += 1,
+                Err(Stop::Failed(_) | Stop::Broken(_)) => score.failed += 1,
                 Err(Stop::Skipped(_)) => score.skipped += 1,
             }
         }
@@ -89,11 +80,10 @@ impl Report {
 
     /// The checks that did not pass.
     pub fn failures(&self) -> Vec<String> {
-        let is_failure = |result: &&Result| matches!(result.verdict, Err(Stop::Failed(_) | Stop::Trouble(_)));
+        let is_failure = |result: &&Result| matches!(result.verdict, Err(Stop::Failed(_) | Stop::Broken(_)));
         self.results.iter().filter(is_failure).map(Result::id).collect()
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut group = "";
@@ -110,7 +100,6 @@ impl Report {
         text
     }
 
-    /// One sentence.
     pub fn summary(&self) -> String {
         let score = self.score();
         let Score { passed, failed, skipped } = score;
@@ -162,7 +151,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
     for result in results {
         match result.verdict {
             Ok(()) => score.passed += 1,
-            Err(Stop::Failed(_) | Stop::Trouble(_)) => score.failed += 1,
+            Err(Stop::Failed(_) | Stop::Broken(_)) => score.failed += 1,
             Err(Stop::Skipped(_)) => score.skipped += 1,
         }
     }
@@ -181,7 +170,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
             Err(Stop::Skipped(why)) => {
                 writeln!(xml, "><skipped message=\"{}\"/></testcase>", escaped(why))
             }
-            Err(Stop::Failed(why) | Stop::Trouble(why)) => writeln!(
+            Err(Stop::Failed(why) | Stop::Broken(why)) => writeln!(
                 xml,
                 "><failure message=\"{}\">{}</failure></testcase>",
                 escaped(why),
@@ -192,7 +181,7 @@ fn suite(xml: &mut String, group: &str, results: &[&Result]) {
     xml.push_str("  </testsuite>\n");
 }
 
-/// For an attribute or a text. What XML cannot hold at all becomes a question mark.
+/// Escapes an attribute or a text. A character that XML cannot hold becomes a question mark.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

@@ -15,27 +15,25 @@ use crate::checks::{self, Check};
 use crate::cloud::{self, Cloud};
 use crate::profile::Profile;
 use crate::report::{Report, Result as Checked};
-use crate::stage::{self, Kind, Stage, Workshop};
+use crate::stage::{self, CompileSettings, Stage, StageKind};
 
 /// Checks at a time: most of them wait for the cloud, and each has a host.
 const AT_ONCE: usize = 6;
 /// A check that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What a run is given.
+/// The input of a run.
 pub struct Options {
-    /// The driver, unpacked.
     pub component: Bytes,
-    /// What has to be known of it.
+    /// The profile of the driver.
     pub profile: Profile,
     /// The cloud's URL, instead of what the profile says.
     pub cloud: Option<String>,
     /// Where `{admin}` of the profile leads to; absent: to the cloud.
     pub admin: Option<String>,
-    /// Which checks.
     pub selection: Selection,
-    /// What compiles the driver.
-    pub workshop: Workshop,
+    /// The settings of the compiler.
+    pub compiling: CompileSettings,
     /// A text of letters and digits that no other run against the same cloud has: clusters are named by it.
     pub nonce: String,
 }
@@ -47,7 +45,6 @@ pub struct Selection(Vec<String>);
 /// A check as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// `GROUP/CHECK`
     pub id: String,
     /// A sentence that is true of every driver that passes.
     pub promise: &'static str,
@@ -59,10 +56,8 @@ pub enum Error {
     /// A name that no group and no check has.
     #[error("there is no check {0:?}: --list shows all of them")]
     NoSuchCheck(String),
-    /// The cloud.
     #[error("failed to prepare the cloud")]
     Cloud(#[source] cloud::Error),
-    /// The host.
     #[error("failed to start a plugin host")]
     Host(#[source] machinist_plugin_host::StartError),
     /// It would not be loaded.
@@ -102,21 +97,21 @@ pub fn list() -> Vec<Listing> {
     checks::all().iter().map(|check| Listing { id: check.id(), promise: check.promise }).collect()
 }
 
-/// Runs the checks. `progress` is told of each that is over, and how many there are.
+/// Runs the checks. `progress` gets each finished check and the number of all.
 pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) -> Result<Report, Error> {
-    let Options { component, profile, cloud, admin, selection, workshop, nonce } = options;
+    let Options { component, profile, cloud, admin, selection, compiling, nonce } = options;
     let started = Instant::now();
-    let about = describe(&component, &profile, &workshop).await?;
+    let about = describe(&component, &profile, &compiling).await?;
     let cloud = Cloud::start(&profile, cloud.as_deref(), admin.as_deref()).map_err(Error::Cloud)?;
     let provider = about.providers.first().cloned().unwrap_or_else(|| ProviderName::from("none"));
     let client = cloud::client().map_err(Error::Client)?;
     let bench = Arc::new(Bench { profile, about: about.clone(), cloud, provider });
-    let stages = Stages { bench: Arc::clone(&bench), component, client, workshop, idle: Mutex::default() };
+    let stages = Stages { bench: Arc::clone(&bench), component, client, compiling, idle: Mutex::default() };
     let chosen: Vec<Check> = checks::all().into_iter().filter(|check| selection.has(check)).collect();
     let count = chosen.len();
     let mut order: Vec<(usize, Check)> = chosen.into_iter().enumerate().collect();
-    // What waits goes first, so that the others run meanwhile.
-    order.sort_by_key(|(index, check)| (check.kind == Kind::Shared, *index));
+    // Checks that wait start first, so that the others run meanwhile.
+    order.sort_by_key(|(index, check)| (check.kind == StageKind::Shared, *index));
     let mut results: Vec<(usize, Checked)> = futures::stream::iter(order)
         .map(|(index, check)| {
             let (stages, progress, cluster) =
@@ -135,11 +130,11 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
     Ok(Report { driver: about.name, version: about.version.to_string(), results, took: started.elapsed() })
 }
 
-/// Loads the driver by itself, as `machinist plugin inspect` does.
-async fn describe(component: &Bytes, profile: &Profile, workshop: &Workshop) -> Result<About, Error> {
-    let key = CacheKey::Bytes(workshop.cache_key);
-    let args = workshop.compiler_args.clone();
-    let settings = HostSettings::new(&workshop.cache_dir, key, &workshop.compiler, args);
+/// Loads the driver alone, as `machinist plugin inspect` does.
+async fn describe(component: &Bytes, profile: &Profile, compiling: &CompileSettings) -> Result<About, Error> {
+    let key = CacheKey::Bytes(compiling.cache_key);
+    let args = compiling.compiler_args.clone();
+    let settings = HostSettings::new(&compiling.cache_dir, key, &compiling.compiler, args);
     let host = PluginHost::start(settings).map_err(Error::Host)?;
     let map = RawConfigMap {
         name: "driver".to_owned(),
@@ -167,7 +162,7 @@ struct Stages {
     bench: Arc<Bench>,
     component: Bytes,
     client: reqwest::Client,
-    workshop: Workshop,
+    compiling: CompileSettings,
     idle: Mutex<Vec<Arc<Stage>>>,
 }
 
@@ -189,17 +184,17 @@ impl Stages {
     }
 
     async fn perform(&self, check: &Check, cluster: String) -> Result<(), Stop> {
-        let trouble = |error: stage::Error| Stop::Trouble(chain(&error));
-        let idle = if check.kind == Kind::Shared { self.idle().pop() } else { None };
+        let broken = |error: stage::Error| Stop::Broken(chain(&error));
+        let idle = if check.kind == StageKind::Shared { self.idle().pop() } else { None };
         let stage = match idle {
             Some(stage) => stage,
-            None => Arc::new(self.stage(check.kind).await.map_err(trouble)?),
+            None => Arc::new(self.stage(check.kind).await.map_err(broken)?),
         };
         stage.reset();
         let case = Case { bench: Arc::clone(&self.bench), stage: Arc::clone(&stage), cluster };
         match tokio::time::timeout(LONGEST, (check.run)(case)).await {
             Ok(verdict) => {
-                if check.kind == Kind::Shared {
+                if check.kind == StageKind::Shared {
                     self.idle().push(stage);
                 }
                 verdict
@@ -208,9 +203,9 @@ impl Stages {
         }
     }
 
-    async fn stage(&self, kind: Kind) -> Result<Stage, stage::Error> {
-        let Self { bench, component, client, workshop, .. } = self;
-        Stage::start(kind, &bench.profile, component, bench.cloud.as_ref(), client, workshop).await
+    async fn stage(&self, kind: StageKind) -> Result<Stage, stage::Error> {
+        let Self { bench, component, client, compiling, .. } = self;
+        Stage::start(kind, &bench.profile, component, bench.cloud.as_ref(), client, compiling).await
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Stage>>> {

@@ -26,20 +26,21 @@ use crate::proxy::{Proxy, Wiring};
 
 /// A component that needs longer to be loaded is not going to be.
 const LOADING: Duration = Duration::from_secs(300);
-/// What calls of [`Kind::Hasty`] have: enough for a slow language on a busy machine, and short enough to wait for.
+/// The deadline of calls of [`StageKind::ShortDeadline`]: enough for a slow language on a busy machine, and short
+/// enough to wait for.
 const HASTE_MS: u64 = 2_000;
 /// Instances at a time; each holds a place of the pool.
 const CALLS: usize = 8;
 
 /// How the host is set up for a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StageKind {
     /// As checks leave it for the next one.
     Shared,
     /// For this check alone: it leaves the host slower than it was.
     Own,
     /// Calls have little time.
-    Hasty,
+    ShortDeadline,
     /// Nobody listens where the cloud should be.
     Unreachable,
 }
@@ -47,10 +48,8 @@ pub(crate) enum Kind {
 /// Why there is no host with the driver.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The host.
     #[error("failed to start the plugin host")]
     Host(#[source] StartError),
-    /// The proxy.
     #[error("failed to start the proxy")]
     Proxy(#[source] io::Error),
     /// The host does not load the driver.
@@ -61,22 +60,21 @@ pub(crate) enum Error {
     Slow,
 }
 
-/// What compiles components, and where compiled code lies.
+/// The compiler of components, and the folder of compiled code.
 #[derive(Clone, Debug)]
-pub struct Workshop {
+pub struct CompileSettings {
     /// The executable that compiles.
     pub compiler: PathBuf,
-    /// Its arguments.
     pub compiler_args: Vec<OsString>,
     /// The folder of compiled code.
     pub cache_dir: PathBuf,
-    /// What it is authenticated with.
+    /// The key that authenticates compiled code.
     pub cache_key: [u8; 32],
 }
 
-/// What the driver was heard to do beside its answers.
+/// The driver's log lines and refused requests.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct Observed {
     pub(crate) lines: Vec<String>,
     pub(crate) refusals: Vec<String>,
 }
@@ -85,19 +83,19 @@ pub(crate) struct Heard {
 pub(crate) struct Stage {
     pub(crate) host: PluginHost,
     pub(crate) proxy: Proxy,
-    heard: Arc<Mutex<Heard>>,
+    observed: Arc<Mutex<Observed>>,
     clock: Arc<AtomicI64>,
     refused_at_load: Vec<String>,
 }
 
 impl Stage {
     pub(crate) async fn start(
-        kind: Kind,
+        kind: StageKind,
         profile: &Profile,
         component: &Bytes,
         cloud: Option<&Cloud>,
         client: &reqwest::Client,
-        workshop: &Workshop,
+        compiling: &CompileSettings,
     ) -> Result<Self, Error> {
         let wiring = Wiring {
             upstream: cloud.map(|cloud| cloud.url().to_owned()),
@@ -107,26 +105,26 @@ impl Stage {
         };
         let proxy = Proxy::start(wiring).await.map_err(Error::Proxy)?;
         let detour = match kind {
-            Kind::Unreachable => closed_port().map_err(Error::Proxy)?,
-            Kind::Shared | Kind::Own | Kind::Hasty => proxy.address(),
+            StageKind::Unreachable => closed_port().map_err(Error::Proxy)?,
+            StageKind::Shared | StageKind::Own | StageKind::ShortDeadline => proxy.address(),
         };
-        let (heard, clock) = (Arc::new(Mutex::<Heard>::default()), Arc::new(AtomicI64::new(0)));
-        let settings = settings(profile, workshop, detour, &heard, &clock);
+        let (observed, clock) = (Arc::new(Mutex::<Observed>::default()), Arc::new(AtomicI64::new(0)));
+        let settings = settings(profile, compiling, detour, &observed, &clock);
         let host = PluginHost::start(settings).map_err(Error::Host)?;
         load(&host, kind, profile, component).await?;
-        let refused_at_load = std::mem::take(&mut lock(&heard).refusals);
-        Ok(Self { host, proxy, heard, clock, refused_at_load })
+        let refused_at_load = std::mem::take(&mut lock(&observed).refusals);
+        Ok(Self { host, proxy, observed, clock, refused_at_load })
     }
 
     /// As if nothing had been done here.
     pub(crate) fn reset(&self) {
         self.proxy.reset();
-        *self.heard() = Heard::default();
+        *self.observed() = Observed::default();
         self.set_clock_ahead(SignedDuration::ZERO);
     }
 
-    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
-        lock(&self.heard)
+    pub(crate) fn observed(&self) -> MutexGuard<'_, Observed> {
+        lock(&self.observed)
     }
 
     /// Requests that were refused while the driver was loaded and described itself.
@@ -142,18 +140,18 @@ impl Stage {
 
 fn settings(
     profile: &Profile,
-    workshop: &Workshop,
+    compiling: &CompileSettings,
     detour: SocketAddr,
-    heard: &Arc<Mutex<Heard>>,
+    observed: &Arc<Mutex<Observed>>,
     clock: &Arc<AtomicI64>,
 ) -> HostSettings {
     let mut settings = HostSettings::new(
-        &workshop.cache_dir,
-        CacheKey::Bytes(workshop.cache_key),
-        &workshop.compiler,
-        workshop.compiler_args.clone(),
+        &compiling.cache_dir,
+        CacheKey::Bytes(compiling.cache_key),
+        &compiling.compiler,
+        compiling.compiler_args.clone(),
     );
-    let (lines, refusals, clock) = (Arc::clone(heard), Arc::clone(heard), Arc::clone(clock));
+    let (lines, refusals, clock) = (Arc::clone(observed), Arc::clone(observed), Arc::clone(clock));
     settings.log_listener =
         Some(Arc::new(move |line| lock(&lines).lines.push(format!("{} {}", line.message, line.fields))));
     settings.max_calls_in_flight = CALLS;
@@ -173,7 +171,7 @@ fn settings(
     settings
 }
 
-async fn load(host: &PluginHost, kind: Kind, profile: &Profile, component: &Bytes) -> Result<(), Error> {
+async fn load(host: &PluginHost, kind: StageKind, profile: &Profile, component: &Bytes) -> Result<(), Error> {
     let map = RawConfigMap {
         namespace: "conformance".to_owned(),
         name: "driver".to_owned(),
@@ -209,9 +207,9 @@ async fn load(host: &PluginHost, kind: Kind, profile: &Profile, component: &Byte
     tokio::time::timeout(LOADING, loaded).await.unwrap_or(Err(Error::Slow))
 }
 
-fn grants(kind: Kind, profile: &Profile) -> String {
+fn grants(kind: StageKind, profile: &Profile) -> String {
     let mut grants = profile.grants.clone();
-    if kind == Kind::Hasty {
+    if kind == StageKind::ShortDeadline {
         let limits = grants.entry("limits").or_insert_with(|| json!({}));
         if let Some(limits) = limits.as_object_mut() {
             limits.insert("deadline_ms".to_owned(), HASTE_MS.into());
@@ -235,6 +233,6 @@ fn closed_port() -> io::Result<SocketAddr> {
     std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(observed: &Mutex<Observed>) -> MutexGuard<'_, Observed> {
+    observed.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,7 @@ use crate::options::Options;
 pub(crate) const ETCD_SOCKET: &str = "etcd.sock:1";
 const ETCD_PEER_SOCKET: &str = "peer.sock:1";
 
-/// What demo and tests rely on.
+/// Flags that demo and tests rely on.
 const CONTROLLERS: [&str; 5] = [
     "disruption-controller",
     "garbage-collector-controller",
@@ -17,7 +17,7 @@ const CONTROLLERS: [&str; 5] = [
 ];
 const NODE_LIFECYCLE: [&str; 2] = ["node-lifecycle-controller", "taint-eviction-controller"];
 const TOKEN_CLEANER: &str = "token-cleaner-controller";
-/// What makes pods out of workloads, cleans up behind Nodes that are gone, and moves volumes.
+/// The controllers that create pods of workloads, clean up behind deleted Nodes, and move volumes.
 const WORKLOADS: [&str; 7] = [
     "daemonset-controller",
     "deployment-controller",

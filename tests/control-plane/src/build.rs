@@ -72,7 +72,7 @@ fn build(flags: &str, partial: &Path, binary: &Path) -> anyhow::Result<()> {
     fs::rename(partial, binary).with_context(|| format!("failed to rename {}", partial.display()))
 }
 
-/// What builds left behind that were killed.
+/// Deletes the leftovers of builds that were killed.
 fn remove_partial(folder: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("failed to list {}", folder.display()))? {
         let entry = entry?;

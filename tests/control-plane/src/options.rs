@@ -1,8 +1,8 @@
-//! What a caller may choose about its control plane.
+//! The options of a control plane.
 
 use std::collections::BTreeMap;
 
-/// What to start, and how. `Options::default()` is what demo and e2e tests want; benchmarks turn the
+/// The programs to start, and their flags. `Options::default()` is for demo and e2e tests; benchmarks turn the
 /// kube-controller-manager off.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -15,8 +15,8 @@ pub struct Options {
     pub node_lifecycle: bool,
     /// Adds the controller that deletes expired bootstrap tokens.
     pub token_cleaner: bool,
-    /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and volumes, and the one
-    /// that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
+    /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and
+    /// volumes, and the one that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
     pub workloads: bool,
     /// Further controllers of kube-controller-manager by name, such as `replicaset-controller`.
     pub controllers: Vec<String>,

@@ -28,10 +28,10 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 /// The rules of `rbac.yaml` beside this file.
 const RBAC: &str = include_str!("rbac.yaml");
-/// The namespaces that kube-apiserver makes by itself, a moment after it is ready.
+/// The namespaces that kube-apiserver creates, a moment after it is ready.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-/// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of these takes
-/// the port before its server listens, or while that is stopped.
+/// Ports below those that the kernel gives to outgoing connections and to listeners without a wish, so that none of
+/// these takes the port before its server listens, or while that is stopped.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 /// Ready after 3 s on an idle machine; this is for a busy one.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -62,7 +62,6 @@ struct Processes {
 /// The process ids of a control plane; `None` for what does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pids {
-    /// Of etcd.
     pub etcd: u32,
     /// Of kube-apiserver; `None` between [`ControlPlane::stop_api_server`] and [`ControlPlane::start_api_server`].
     pub api_server: Option<u32>,
@@ -140,7 +139,7 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// What a server that has just become ready still lacks.
+    /// Adds the parts that a server lacks when it has just become ready.
     async fn prepare(&self) -> anyhow::Result<()> {
         let client = self.client()?;
         if self.options.controller_manager {

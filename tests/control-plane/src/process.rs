@@ -9,9 +9,9 @@ use anyhow::Context;
 
 use crate::files;
 
-/// Tells the program to exit when its standard input ends. The same name stands in `main.go`.
+/// Makes the program exit when its standard input ends. `main.go` has the same name.
 const EXIT_ON_STDIN_EOF: &str = "CONTROL_PLANE_EXIT_ON_STDIN_EOF";
-/// The folder that the program removes when it exits for that reason. The same name stands in `main.go`.
+/// The folder that the program removes when it exits for that reason. `main.go` has the same name.
 const REMOVE_ON_STDIN_EOF: &str = "CONTROL_PLANE_REMOVE_ON_STDIN_EOF";
 /// How much of its log the error of a dead process shows.
 const LINES_OF_LOG: usize = 20;
@@ -24,7 +24,7 @@ pub(crate) struct Process {
     log: PathBuf,
 }
 
-/// What is the same for all programs of one control plane.
+/// The arguments that all programs of one control plane share.
 pub(crate) struct Launcher {
     /// The binary that [`crate::build`] made.
     pub(crate) binary: PathBuf,
@@ -95,8 +95,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Killed first and only then waited for (which closes its input), so that it does not begin to exit by itself.
-        // A failure means that it is gone already.
+        // Killed first and only then waited for (which closes its input), so that it does not begin its own exit. A
+        // failure means that it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What a process has used so far, read from `/proc`.
+//! The use of a process so far, read from `/proc`.
 
 use std::fs;
 use std::time::Duration;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_found_behind_an_odd_name() {
+    fn cpu_time_is_found_behind_an_unusual_name() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 9 0 100 0 0";
         assert_eq!(cpu_of(stat), Some(Duration::from_secs(4)));
     }

@@ -12,12 +12,16 @@ async fn a_real_api_server_answers_the_script_as_the_one_in_memory_does() {
     // Without controllers nobody makes the account that pods need.
     let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: conformance}\n";
     plane.apply(account).await.unwrap();
-    let told = transcript(&plane.client_that_asks_once().unwrap()).await.unwrap();
-    let differs: Vec<String> = told
+    let transcript_of_server = transcript(&plane.client_that_asks_once().unwrap()).await.unwrap();
+    let differs: Vec<String> = transcript_of_server
         .lines()
         .zip(EXPECTED.lines())
         .filter(|(real, expected)| real != expected)
         .map(|(real, expected)| format!("real:     {real}\nexpected: {expected}"))
         .collect();
-    assert!(differs.is_empty() && told == EXPECTED, "{}\n\nall of it:\n{told}", differs.join("\n"));
+    assert!(
+        differs.is_empty() && transcript_of_server == EXPECTED,
+        "{}\n\nall of it:\n{transcript_of_server}",
+        differs.join("\n")
+    );
 }

@@ -8,7 +8,8 @@ use wasm_encoder::{
 /// Steps of each function. Each needs two registers and one constant, so that the compiler has something to decide.
 const STEPS: i64 = 250;
 
-/// The same component with a module of this many functions beside it, which nobody calls. A compiler has to take them all.
+/// The same component with a module of this many functions beside it, which nobody calls. A compiler has to take them
+/// all.
 #[must_use]
 pub fn heavy(component: &[u8], functions: u32) -> Vec<u8> {
     let mut types = TypeSection::new();
@@ -42,7 +43,7 @@ fn function(number: i64) -> Function {
     function
 }
 
-/// Now and then one that does not compress: what shrinks to a hundredth is taken for a bomb.
+/// Some of them do not compress: data that shrinks to a hundredth is taken for a bomb.
 fn constant(number: i64, step: i64) -> i64 {
     if step % 25 == 0 { (number * STEPS + step).wrapping_mul(0x5851_f42d_4c95_7f2d) } else { number + step }
 }

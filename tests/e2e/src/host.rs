@@ -24,7 +24,6 @@ pub struct HostOptions {
     pub cache: PathBuf,
     /// Its log goes here.
     pub log: PathBuf,
-    /// Further flags.
     pub flags: Vec<String>,
 }
 
@@ -89,8 +88,8 @@ impl Host {
         Self::spawn(command, options)
     }
 
-    /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but those of the
-    /// options and where to listen.
+    /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but
+    /// those of the options and where to listen.
     ///
     /// # Errors
     /// When the executable is missing or does not start.
@@ -120,13 +119,11 @@ impl Host {
         Ok(Self { child, port, log: options.log.clone() })
     }
 
-    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its HTTP server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -172,7 +169,6 @@ impl Host {
         Ok(http()?.get(format!("{}{path}", self.url())).send().await?.error_for_status()?.text().await?)
     }
 
-    /// `kill -9`.
     pub fn kill(mut self) {
         self.end();
     }
@@ -222,12 +218,13 @@ impl Drop for Host {
     }
 }
 
-/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the host.
+/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the
+/// host.
 fn end_with_this_thread(command: &mut Command) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
-        // Who was killed before that line is never heard of.
+        // A parent that was killed before that line sends no signal.
         if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
     };
     #[expect(unsafe_code, reason = "between fork and exec: system calls only, nothing allocates or locks")]

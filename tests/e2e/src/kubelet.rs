@@ -59,14 +59,13 @@ impl PortForwards {
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
-                // Whoever has asked sees that the connection ends.
+                // The client sees that the connection ends.
                 tokio::spawn(async move { connection(stream, acceptor).await.ok() });
             }
         });
         Ok(Self { port, serving })
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

@@ -1,7 +1,7 @@
 //! The whole of Machinist on a real control plane: the lab that demo, tests and benchmarks share.
 //!
-//! A [`Lab`] is a real etcd and kube-apiserver, a [`Cloud`], the kubelets of its VMs, and the host as a process of its own
-//! under its least-privilege account. Everything listens on loopback and ends with the lab.
+//! A [`Lab`] is a real etcd and kube-apiserver, a [`Cloud`], the kubelets of its VMs, and the host as a process of its
+//! own under its least-privilege account. Everything listens on loopback and ends with the lab.
 
 pub mod autoscaler;
 mod cloud;

@@ -1,4 +1,4 @@
-//! What a host counts, read from its `/metrics`.
+//! The counters of a host, read from its `/metrics`.
 
 /// The samples of one scrape.
 #[derive(Clone, Debug, Default)]

@@ -90,7 +90,7 @@ pub fn class(class: &MachineClass) -> ClassSpec {
     }
 }
 
-/// A Secret's values, with user data as it stands there.
+/// A Secret's values, with user data as it is.
 #[must_use]
 pub fn secrets(secret: &Secret) -> SecretValues {
     let data = secret.data.clone().unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));

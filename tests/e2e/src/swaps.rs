@@ -18,9 +18,9 @@ use crate::sandbox;
 /// How long the cloud takes for a create: calls are in flight, not in the processor.
 const CREATE: Duration = Duration::from_millis(50);
 
-/// What came of it.
+/// The result of the swaps.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SwapsUnderLoad {
     /// The driver was swapped so often.
     pub swaps: u64,
     /// Calls in flight all the time.
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub duplicates: u64,
 }
 
-impl Outcome {
+impl SwapsUnderLoad {
     /// Whether each call was answered, and each reached the cloud once.
     ///
     /// # Errors
@@ -62,12 +62,17 @@ impl Outcome {
 ///
 /// # Errors
 /// When the cloud or the plugin host does not start, or a version does not become ready.
-pub async fn measure(folder: &Path, component: &[u8], swaps: usize, callers: usize) -> Result<Outcome> {
+pub async fn measure(
+    folder: &Path,
+    component: &[u8],
+    swaps: usize,
+    callers: usize,
+) -> Result<SwapsUnderLoad> {
     let latency = Latency { create_ms: u64::try_from(CREATE.as_millis())?, ..Latency::ZERO };
     let config = simcloud::Config { latency, ..simcloud::Config::default() };
     let cloud = Arc::new(simcloud::Server::start(config).context("failed to start the cloud")?);
     let host = host(folder, callers)?;
-    // Two contents in turn, compiled before: what is told apart here are versions, not compilations.
+    // Two contents in turn, compiled before: the versions count here, not the compilations.
     let versions = [sandbox::marked(component, "one"), sandbox::marked(component, "two")];
     let versions = [cloud.plugin(&versions[0])?, cloud.plugin(&versions[1])?].map(sandbox::raw);
     for version in &versions {
@@ -100,7 +105,7 @@ pub async fn measure(folder: &Path, component: &[u8], swaps: usize, callers: usi
     }
     host.shutdown().await;
     let stats = cloud.stats();
-    Ok(Outcome {
+    Ok(SwapsUnderLoad {
         swaps: swapped,
         callers,
         took,

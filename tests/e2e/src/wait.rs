@@ -6,20 +6,20 @@ use anyhow::{Result, bail};
 use tokio::time::Instant;
 
 /// Long enough for a busy machine; what works takes far less.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Asks until the answer is there. `what` is the sentence that will be true.
 pub async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
-    within(PATIENCE, what, ask).await
+    within(TIMEOUT, what, ask).await
 }
 
-/// As [`eventually`], with another patience. An error of the last attempt is part of the complaint.
+/// As [`eventually`], with another timeout. An error of the last attempt is part of the complaint.
 pub async fn within<T>(
-    patience: Duration,
+    timeout: Duration,
     what: &str,
     mut ask: impl AsyncFnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     loop {
         let answer = ask().await;
         if let Ok(Some(answer)) = answer {
@@ -27,8 +27,8 @@ pub async fn within<T>(
         }
         if Instant::now() >= end {
             match answer {
-                Err(error) => return Err(error.context(format!("not within {patience:?}: {what}"))),
-                Ok(_) => bail!("not within {patience:?}: {what}"),
+                Err(error) => return Err(error.context(format!("not within {timeout:?}: {what}"))),
+                Ok(_) => bail!("not within {timeout:?}: {what}"),
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -51,15 +51,13 @@ pub(crate) fn status_of(code: &str) -> u16 {
 /// How an answer arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// As it is.
     Whole,
     /// The connection closes before a byte of it.
     Never,
-    /// Its length is told, but the connection closes in its middle.
+    /// Its length is announced, but the connection closes in its middle.
     Half,
 }
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -110,7 +108,7 @@ impl Answer {
         Self { retry_after_seconds: error.retry_after_seconds, ..answer }
     }
 
-    /// The error page of something that stands before the cloud.
+    /// The error page of a proxy before the cloud.
     pub(crate) fn html(status: u16) -> Self {
         let page = format!(
             "<html>\r\n<head><title>{status} Error</title></head>\r\n<body>\r\n<center><h1>{status} Error</h1></center>\r\n\

@@ -96,7 +96,7 @@ impl Ec2 {
         self.moto.region()
     }
 
-    /// What is there for instances.
+    /// The networks and images for instances.
     #[must_use]
     pub fn fixture(&self) -> &Fixture {
         &self.fixture
@@ -108,7 +108,6 @@ impl Ec2 {
         &self.credentials
     }
 
-    /// The fault rules.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.proxy.shared.faults
@@ -163,7 +162,6 @@ impl Ec2 {
         self.proxy.shared.books().journal.entries()
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let faults_fired = self.faults().fired();
@@ -173,7 +171,7 @@ impl Ec2 {
         stats
     }
 
-    /// Forgets the requests. What is known of instances stays.
+    /// Forgets the requests. The knowledge about instances stays.
     pub fn forget_requests(&self) {
         self.proxy.shared.books().journal.clear();
     }

@@ -1,4 +1,4 @@
-//! What a cluster needs to be there before its first instance.
+//! Objects that a cluster needs before its first instance.
 
 use anyhow::Context;
 use roxmltree::Document;
@@ -15,13 +15,10 @@ const IMAGE_OWNER: &str = "amazon";
 /// Things that exist in moto.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixture {
-    /// An image.
     pub image_id: String,
     /// The device of its root disk.
     pub root_device: String,
-    /// An instance type.
     pub instance_type: String,
-    /// The default network.
     pub vpc_id: String,
     /// Its subnets, one a zone, by the order of zones.
     pub subnets: Vec<Subnet>,
@@ -29,21 +26,16 @@ pub struct Fixture {
     pub security_group_id: String,
     /// The name of an instance profile.
     pub profile_name: String,
-    /// Its ARN.
     pub profile_arn: String,
 }
 
-/// A subnet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subnet {
-    /// Its zone.
     pub zone: String,
-    /// Its id.
     pub id: String,
 }
 
 impl Fixture {
-    /// The first subnet.
     #[must_use]
     pub fn subnet_id(&self) -> &str {
         self.subnets.first().map_or("", |subnet| &subnet.id)

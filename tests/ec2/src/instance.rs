@@ -7,10 +7,8 @@ use roxmltree::{Document, Node};
 
 use crate::moto::xml::{child, instances, items, text};
 
-/// An instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Its id.
     pub id: String,
     /// `pending`, `running`, `shutting-down`, `terminated`, `stopping` or `stopped`.
     pub state: String,
@@ -18,22 +16,17 @@ pub struct Instance {
     pub private_dns_name: String,
     /// The token that it was created with.
     pub client_token: String,
-    /// Its type.
     pub instance_type: String,
     /// The image that it was made from.
     pub image_id: String,
-    /// Its subnet.
     pub subnet_id: String,
-    /// Its zone.
     pub zone: String,
-    /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Its network interfaces, with whether source and destination are checked.
     pub interfaces: BTreeMap<String, bool>,
 }
 
 impl Instance {
-    /// The tag `Name`.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.tags.get("Name").map(String::as_str)

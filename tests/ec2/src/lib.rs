@@ -1,8 +1,8 @@
 //! EC2 for tests.
 //!
-//! The cloud itself is [moto](https://docs.getmoto.org), a program of others, as a child process. In front of it stands a
-//! proxy in this process that adds what moto lacks: signatures that are verified, ClientTokens, throttling, capacity
-//! errors, lost answers, reads that lag behind, STS. `API.md` beside this crate says which is whose.
+//! The cloud is [moto](https://docs.getmoto.org), a third-party program, as a child process. In front of it is a proxy
+//! in this process that adds what moto lacks: signatures that are verified, ClientTokens, throttling, capacity errors,
+//! lost answers, reads that lag behind, STS. `API.md` beside this crate says which part has which function.
 
 mod answer;
 mod cache;

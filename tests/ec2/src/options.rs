@@ -11,7 +11,7 @@ use crate::moto::accounts::Credentials;
 pub struct Options {
     /// The region of the fixture, and of all that is done by hand. Requests may be for others.
     pub region: String,
-    /// Whose requests are accepted.
+    /// The account whose requests are accepted.
     pub credentials: Vec<Credentials>,
     /// Roles that web-identity tokens may assume: accounts by role ARN.
     pub roles: BTreeMap<String, String>,

@@ -32,7 +32,7 @@ fn hook() {
         let usual = take_hook();
         set_hook(Box::new(move |info| {
             if IS_CHECKING.get() {
-                PANIC.set(Some(told(info)));
+                PANIC.set(Some(panic_text(info)));
             } else {
                 usual(info);
             }
@@ -40,7 +40,7 @@ fn hook() {
     });
 }
 
-fn told(info: &PanicHookInfo<'_>) -> String {
+fn panic_text(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     let message = info.payload_as_str().unwrap_or("a value");
     format!("it panics{}: {message}", place.unwrap_or_default())

@@ -16,8 +16,8 @@ const ALL_SHARES: u64 = 1_000;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
-/// Tries inputs that strangers could send on everything that parses them: good samples with changes, from a seed. Ends at
-/// the first broken promise of each target.
+/// Tries inputs that strangers could send on everything that parses them: good samples with changes, from a seed. Ends
+/// at the first broken promise of each target.
 struct Options {
     /// Only this target; may be given several times
     #[arg(long = "target", value_name = "NAME")]
@@ -75,7 +75,7 @@ fn run(options: &Options) -> Result<bool> {
         total += summary.inputs;
         for finding in &summary.findings {
             all_hold = false;
-            println!("{}", told(target, finding, options.seed)?);
+            println!("{}", finding_text(target, finding, options.seed)?);
         }
     }
     println!(
@@ -145,7 +145,7 @@ fn row(target: &Target, summary: &Summary) -> String {
 }
 
 /// Prints the broken promise and the command that repeats it. The input is kept in a file.
-fn told(target: &Target, finding: &Finding, seed: u64) -> Result<String> {
+fn finding_text(target: &Target, finding: &Finding, seed: u64) -> Result<String> {
     let file = std::env::temp_dir().join(format!("machinist-fuzz-{}-{seed}", target.name));
     std::fs::write(&file, &finding.input).with_context(|| format!("failed to write {}", file.display()))?;
     let text = String::from_utf8_lossy(&finding.input);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::caught;
-use crate::chance::Chance;
 use crate::mutate::mutated;
+use crate::rng::Rng;
 use crate::shrink::shrunk;
 use crate::target::{Shape, Target};
 
@@ -23,7 +23,6 @@ pub struct Plan {
     pub inputs: u64,
     /// Decides which: the same seed and jobs try the same inputs.
     pub seed: u64,
-    /// Threads.
     pub jobs: u32,
     /// Writes each input here before it is tried: the last one of an abort or an endless loop is left.
     pub trace: Option<PathBuf>,
@@ -41,7 +40,6 @@ pub struct Finding {
 /// The result of a run of one target.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// So many inputs.
     pub inputs: u64,
     /// They were taken in so many ways.
     pub shapes: usize,
@@ -104,22 +102,22 @@ struct Part {
 impl Worker<'_> {
     fn run(&self, inputs: u64, seed: u64) -> Part {
         let mut part = Part::default();
-        let mut chance = Chance::new(seed);
+        let mut rng = Rng::new(seed);
         let mut pool: Vec<Vec<u8>> = self.samples.to_vec();
         for sample in self.samples {
             self.attempt(sample, &mut part);
         }
         while part.inputs < inputs && part.finding.is_none() && !self.is_over.load(Ordering::Relaxed) {
             // Samples stay half of what is changed, however many inputs join them.
-            let choices = if chance.once_in(2) { self.samples } else { &pool };
-            let (Some(base), Some(other)) = (chance.pick(choices), chance.pick(&pool)) else { break };
-            let input = mutated(self.target.grammar, base, other, self.target.words, &mut chance);
+            let choices = if rng.once_in(2) { self.samples } else { &pool };
+            let (Some(base), Some(other)) = (rng.pick(choices), rng.pick(&pool)) else { break };
+            let input = mutated(self.target.grammar, base, other, self.target.words, &mut rng);
             part.inputs += 1;
             self.tried.fetch_add(1, Ordering::Relaxed);
             if self.attempt(&input, &mut part) {
                 if pool.len() < self.samples.len() + MOST_KEPT {
                     pool.push(input);
-                } else if let Some(old) = pool.get_mut(self.samples.len() + chance.below(MOST_KEPT)) {
+                } else if let Some(old) = pool.get_mut(self.samples.len() + rng.below(MOST_KEPT)) {
                     *old = input;
                 }
             }

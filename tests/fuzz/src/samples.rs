@@ -39,7 +39,6 @@ pub(crate) fn documents(path: &str) -> Vec<serde_json::Value> {
     documents.filter_map(|document| serde_json::Value::deserialize(document).ok()).collect()
 }
 
-/// Texts as samples.
 pub(crate) fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

@@ -22,7 +22,6 @@ pub struct Target {
     pub words: &'static [&'static str],
     /// How many of a thousand inputs of all targets are for this one.
     pub share: u32,
-    /// Reads the input.
     pub check: fn(&[u8]) -> Verdict,
 }
 
@@ -34,7 +33,7 @@ pub struct Shape(u64);
 const MOST_LETTERS: usize = 100;
 
 impl Shape {
-    /// Of a text that says how it was taken, such as an error. Digits and whatever stands in quotes do not count.
+    /// The shape of a text that describes a result, such as an error. Digits and quoted parts do not count.
     pub fn of(text: &str) -> Self {
         let mut is_quoted = false;
         let mut hasher = DefaultHasher::new();
@@ -54,7 +53,6 @@ impl Shape {
         }
     }
 
-    /// Of several together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let mut hasher = DefaultHasher::new();

@@ -1,6 +1,7 @@
 //! Components of Go programs of the SDK for Go.
 //!
-//! Compiling one takes half a minute on a machine that has never done it. So what was made is kept, by everything that goes into it.
+//! Compiling one takes half a minute on a machine that has never done it. So what was made is kept, by everything that
+//! goes into it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-/// One build at a time: the compiler uses all cores by itself.
+/// One build at a time: the compiler alone uses all cores.
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// The component of the program in `folder` below `sdk/go`.

@@ -100,7 +100,7 @@ fn build(package: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_BUILD_BUILD_DIR", &folder)
         .envs(variables.iter().copied())
-        // What the outer cargo was told (flags, wrappers of clippy) is not meant for a component.
+        // The flags of the outer cargo (and wrappers of clippy) are not meant for a component.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WRAPPER")

@@ -1,6 +1,6 @@
 //! Components of projects as `machinist driver new` makes them, made by `machinist driver build`.
 //!
-//! What was made is kept in the cache of the tests, by everything that goes into it.
+//! Built components are kept in the cache of the tests, by everything that goes into them.
 
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub fn new_project(language: Language) -> Result<(Vec<u8>, String)> {
     Ok((bytes, profile.text.clone()))
 }
 
-/// What `npm install` does with a package that is a folder.
+/// As `npm install` treats a package that is a folder.
 fn installed(project: &Path, root: &Path) -> Result<()> {
     let packages = project.join("node_modules");
     fs::create_dir(&packages).context("failed to make node_modules")?;

@@ -1,7 +1,7 @@
 //! Components of the SDKs for JavaScript and Python, made by the SDKs' own commands.
 //!
-//! The first one of a language fetches its tools, 75 MB for Python and 400 MB for JavaScript, into the cache of these commands, and
-//! takes minutes. What was made is kept in the cache of the tests, by everything that goes into it.
+//! The first build of a language fetches its tools, 75 MB for Python and 400 MB for JavaScript, into the cache of these
+//! commands, and takes minutes. Built components are kept in the cache of the tests, by everything that goes into them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,7 @@ static BUILDING: Mutex<()> = Mutex::new(());
 /// A language whose components are made by a command of its SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// `sdk/js`
     JavaScript,
-    /// `sdk/python`
     Python,
 }
 

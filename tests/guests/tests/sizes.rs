@@ -1,6 +1,5 @@
 //! Drivers in Rust stay small: each call gets a fresh instance, and the larger a component is, the longer that takes.
 
-/// Of one component.
 const MOST_BYTES: usize = 400 * 1024;
 
 #[test]

@@ -15,25 +15,23 @@ pub const ORPHAN: &str = "orphan";
 /// The finalizer of an owner that goes after its dependents.
 pub const FOREGROUND: &str = "foregroundDeletion";
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
-    /// Of pods.
     pub(crate) grace: Option<i64>,
-    /// What becomes of the object's dependents; `None` where nothing is said.
+    /// The propagation to the object's dependents; `None` if the request names none.
     pub(crate) propagation: Option<Propagation>,
 }
 
-/// What becomes of what an object owns.
+/// The treatment of an object's dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     /// It goes after the object.
     Background,
     /// It goes before the object.
     Foreground,
-    /// It stays.
     Orphan,
 }
 
@@ -97,7 +95,8 @@ impl Store {
     }
 }
 
-/// The finalizers that hold an object once its deletion was asked for so. Where nothing is said, those that it has decide.
+/// The finalizers that hold an object once its deletion was asked for so. Where nothing is said, those that it has
+/// decide.
 fn held_by(object: &Value, asked: Option<Propagation>) -> Vec<&str> {
     let is_of_the_collector = |name: &&str| matches!(*name, ORPHAN | FOREGROUND);
     let own = finalizers(object);

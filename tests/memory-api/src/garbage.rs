@@ -1,4 +1,4 @@
-//! What the garbage collector of kube-controller-manager does, one round at a time.
+//! The garbage collector of kube-controller-manager, one round at a time.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,14 @@ use crate::deletion::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::kinds;
 use crate::store::{Key, Part, Store, finalizers, is_deleting};
 
-/// Who does it.
 const ACTOR: &str = "garbage-collector";
 
 /// The kinds that own one another here, owners first.
 const KINDS: [&str; 3] = ["machinedeployments", "machinesets", "machines"];
 
 impl ApiServer {
-    /// Lets dependents go whose owners are gone, frees those that are to stay, and lets owners go that waited for either. True
-    /// when there was anything to do.
+    /// Lets dependents go whose owners are gone, frees those that are to stay, and lets owners go that waited for
+    /// either. True when there was anything to do.
     pub fn collect_garbage(&self) -> bool {
         let now = (self.clock)();
         let mut store = self.lock(ACTOR);
@@ -166,7 +165,7 @@ mod tests {
 
     fn there(server: &ApiServer) -> String {
         let all = [("machinedeployments", "n/d"), ("machinesets", "n/s"), ("machines", "n/m")];
-        let told = all.iter().filter_map(|(plural, path)| {
+        let paths = all.iter().filter_map(|(plural, path)| {
             let object = server.find(plural, path)?;
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let is_owned = !references(&object).is_empty();
@@ -176,7 +175,7 @@ mod tests {
                 if is_deleting(&object) { " going" } else { "" }
             ))
         });
-        told.collect::<Vec<_>>().join(", ")
+        paths.collect::<Vec<_>>().join(", ")
     }
 
     #[tokio::test(start_paused = true)]

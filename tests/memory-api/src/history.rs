@@ -1,4 +1,4 @@
-//! What changed, and who watches.
+//! The history of changes, and its watchers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::object::Shared;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
 
-struct Change {
+struct HistoryEntry {
     kind: &'static Kind,
     version: u64,
     old: Option<Shared>,
     new: Option<Shared>,
 }
 
-impl Change {
+impl HistoryEntry {
     /// The event that a watcher of this scope sees, as a line.
     fn event(&self, scope: &Scope) -> Option<String> {
         if scope.kind != self.kind {
@@ -44,7 +44,7 @@ fn line(kind: &str, object: &str) -> String {
     format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
 
-/// A bookmark: everything up to this version has been told.
+/// A bookmark: everything up to this version has been sent.
 pub(crate) fn bookmark(kind: &Kind, version: u64) -> String {
     let metadata = json!({ "resourceVersion": version.to_string() });
     let object = json!({ "apiVersion": kind.api_version(), "kind": kind.name, "metadata": metadata });
@@ -60,9 +60,9 @@ struct Watcher {
     outbox: mpsc::UnboundedSender<Delivery>,
 }
 
-/// All changes in order, and those who are told of them.
+/// All changes in order, and their watchers.
 pub(crate) struct History {
-    changes: VecDeque<Change>,
+    changes: VecDeque<HistoryEntry>,
     /// How many changes are remembered.
     pub(crate) limit: usize,
     watchers: Vec<Watcher>,
@@ -86,9 +86,9 @@ impl History {
         old: Option<Shared>,
         new: Option<Shared>,
     ) {
-        let change = Change { kind, version, old, new };
+        let change = HistoryEntry { kind, version, old, new };
         let due = Instant::now() + self.lag;
-        // Who is not there any more is forgotten.
+        // A watcher that has left is forgotten.
         self.watchers.retain(|watcher| match change.event(&watcher.scope) {
             Some(event) => watcher.outbox.send((due, event)).is_ok(),
             None => !watcher.outbox.is_closed(),
@@ -121,7 +121,8 @@ impl History {
         Ok(inbox)
     }
 
-    /// What changed of a kind after a version, latest first: what each object was before. Empty where that is forgotten.
+    /// The objects of a kind that changed after a version, latest first, as they were before. Empty where that is
+    /// forgotten.
     pub(crate) fn before(
         &self,
         kind: &'static Kind,
@@ -146,7 +147,7 @@ impl History {
         });
     }
 
-    /// Forgets what happened: who watches from before must list anew.
+    /// Forgets the past: watchers from before must list again.
     pub(crate) fn compact(&mut self, version: u64) {
         self.forgotten = version;
         self.changes.clear();

@@ -1,6 +1,6 @@
 //! The kinds that the server keeps.
 
-/// What the server must know of a kind.
+/// The facts about a kind that the server needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) group: &'static str,

@@ -1,8 +1,9 @@
 //! An API server in memory, behind `kube::Client`, without sockets.
 //!
 //! It follows the rules of a real one as far as controllers can tell: versions, generations, subresources, finalizers,
-//! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and expire, grace periods of
-//! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
+//! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and
+//! expire, grace periods of pods, evictions under disruption budgets. The same script of requests runs against it and
+//! against a real one.
 #![expect(clippy::result_large_err, reason = "a refusal is the answer to a request, made once and sent")]
 
 mod budgets;
@@ -40,25 +41,21 @@ pub type Answer = Result<Value, Refusal>;
 /// A change of one object, at the moment when it happens.
 #[derive(Debug)]
 pub struct Change<'a> {
-    /// Who did it.
     pub actor: &'a str,
-    /// By an eviction.
     pub is_eviction: bool,
-    /// Which resource.
     pub plural: &'static str,
-    /// What was there before.
+    /// The object before the change.
     pub old: Option<&'a Value>,
-    /// What is there; `None` when the object is gone.
+    /// The object after the change; `None` when the object is gone.
     pub new: Option<&'a Value>,
 }
 
-/// Is told of each change while the server is locked: it must not ask the server for anything.
+/// Gets each change while the server is locked: it must not send requests to the server.
 pub type Observer = dyn Fn(&Change<'_>) + Send + Sync;
 
-/// Who acts when nobody is named.
+/// The actor of requests without a name.
 pub const USER: &str = "user";
 
-/// One API server.
 #[derive(Clone)]
 pub struct ApiServer {
     store: Arc<Mutex<Store>>,
@@ -66,7 +63,7 @@ pub struct ApiServer {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
-/// What everyone but the hosts does. It does not go over the wire.
+/// Requests of everyone but the hosts. They are not sent over the wire.
 impl ApiServer {
     /// An empty server. `clock` says what time it is.
     pub fn new(wire: Wire, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
@@ -78,7 +75,7 @@ impl ApiServer {
         self.lock(USER).observer = Some(Arc::new(observer));
     }
 
-    /// Remembers so many changes; who watches from before them must list anew.
+    /// Remembers so many changes; watchers from before them must list again.
     pub fn remember(&self, changes: usize) {
         self.lock(USER).history.limit = changes;
     }
@@ -101,7 +98,7 @@ impl ApiServer {
         self.collect(plural, |object| Some(object.clone()))
     }
 
-    /// What `choose` makes of the objects of a resource.
+    /// Applies `choose` to the objects of a resource.
     pub fn collect<T>(&self, plural: &str, choose: impl Fn(&Value) -> Option<T>) -> Vec<T> {
         self.lock(USER).all(kinds::of(plural), "").filter_map(|object| choose(object)).collect()
     }
@@ -133,7 +130,7 @@ impl ApiServer {
         value(self.lock(USER).delete(kinds::of(plural), &key(plural, path), &options, now))
     }
 
-    /// As `delete`, and says what becomes of what the object owns. Whoever calls [`Self::collect_garbage`] does it.
+    /// As `delete`, with the propagation to the object's dependents. [`Self::collect_garbage`] carries it out.
     pub fn delete_with(&self, plural: &str, path: &str, propagation: Propagation) -> Answer {
         let options = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
         let now = (self.clock)();
@@ -161,7 +158,7 @@ impl ApiServer {
         self.lock(USER).history.drop_watches(actor, plural);
     }
 
-    /// Forgets the past: watches that begin before now must list anew.
+    /// Forgets the past: watches that begin before now must list again.
     pub fn compact(&self) {
         let mut store = self.lock(USER);
         let version = store.version();

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// Applies a patch.
 pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *target = patch.clone();
@@ -21,8 +20,8 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Applies a patch by which lists of finalizers and of conditions are added to: the first by value, the second by type. All
-/// other lists are replaced, as the API server does with a Node's taints.
+/// Applies a patch by which lists of finalizers and of conditions are added to: the first by value, the second by type.
+/// All other lists are replaced, as the API server does with a Node's taints.
 pub(crate) fn merge_strategically(target: &mut Value, patch: &Value) {
     let is_known = |old: &Value, new: &Value| match new.get("type") {
         Some(kind) => old.get("type") == Some(kind),

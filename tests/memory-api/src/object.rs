@@ -20,7 +20,6 @@ impl Object {
         Arc::new(Self { value, text: OnceLock::new() })
     }
 
-    /// As JSON.
     pub(crate) fn text(&self) -> &str {
         self.text.get_or_init(|| self.value.to_string())
     }

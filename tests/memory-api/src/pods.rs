@@ -1,4 +1,4 @@
-//! What is special about pods: they go after their grace period, and evictions ask the disruption budgets.
+//! The special rules of pods: they are deleted after their grace period, and evictions check the disruption budgets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

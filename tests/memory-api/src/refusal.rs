@@ -5,11 +5,9 @@ use serde_json::{Value, json};
 /// A `Status` that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// HTTP code.
     pub code: u16,
     /// CamelCase; empty where the server gives none.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
     /// Seconds until it may be asked again, where the server says.
     pub retry_after: Option<u64>,
@@ -17,12 +15,10 @@ pub struct Refusal {
     pub cause: Option<Cause>,
 }
 
-/// What a `Status` says beside its reason.
+/// The details of a `Status` beside its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// CamelCase.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
     /// The field that it is about.
     pub field: Option<String>,
@@ -89,8 +85,8 @@ impl Refusal {
         refusal
     }
 
-    /// What a server in trouble says.
-    pub(crate) fn trouble(code: u16) -> Self {
+    /// The answer of a server that fails.
+    pub(crate) fn server_failure(code: u16) -> Self {
         let reason = match code {
             409 => "Conflict",
             410 => "Expired",
@@ -112,11 +108,11 @@ impl Refusal {
             body["details"]["retryAfterSeconds"] = json!(seconds);
         }
         if let Some(cause) = &self.cause {
-            let mut told = json!({ "reason": cause.reason, "message": cause.message });
+            let mut detail = json!({ "reason": cause.reason, "message": cause.message });
             if let Some(field) = &cause.field {
-                told["field"] = json!(field);
+                detail["field"] = json!(field);
             }
-            body["details"]["causes"] = json!([told]);
+            body["details"]["causes"] = json!([detail]);
         }
         if self.reason.is_empty()
             && let Some(body) = body.as_object_mut()

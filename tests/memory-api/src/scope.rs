@@ -9,7 +9,6 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(crate) kind: &'static Kind,
-    /// Empty: all.
     pub(crate) namespace: String,
     labels: Vec<Term>,
     fields: Vec<Term>,

@@ -30,12 +30,11 @@ use crate::wire::{Manner, Trouble};
 /// How far back a stale listing may be.
 const STALE_CHANGES: usize = 50;
 
-/// Between two bookmarks.
 const BOOKMARK: Duration = Duration::from_mins(1);
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// What of an object a request is about.
+/// The subresource that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Object,
@@ -44,7 +43,6 @@ enum Target {
     Eviction,
 }
 
-/// A request, understood.
 struct Ask {
     kind: &'static Kind,
     namespace: String,
@@ -102,7 +100,7 @@ impl ApiServer {
             Target::Eviction => format!("{}/eviction", ask.kind.plural),
         };
         let name = match (verb, ask.name.is_empty()) {
-            // What is created is named in the body.
+            // The name of a created object is in the body.
             ("POST", true) => {
                 let object: Value = serde_json::from_slice(&body)?;
                 object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
@@ -199,7 +197,14 @@ impl ApiServer {
         match store.history.watch(actor, ask.scope.clone(), from) {
             Ok(inbox) => {
                 let bookmarks = (ask.query("allowWatchBookmarks") == "true").then(|| self.clone());
-                stream(Told { inbox, end, bookmarks, kind: ask.kind, on_its_way: None, is_over: false })
+                stream(WatchStream {
+                    inbox,
+                    end,
+                    bookmarks,
+                    kind: ask.kind,
+                    on_its_way: None,
+                    is_over: false,
+                })
             }
             Err(refusal) => {
                 let event = json!({ "type": "ERROR", "object": refusal.body() });
@@ -267,8 +272,8 @@ impl Ask {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// One page. The token says where the page before ended, and keeps the version of the first page, so that a watch from
-    /// there brings what changed between pages.
+    /// One page. The token says where the page before ended, and keeps the version of the first page, so that a watch
+    /// from there brings what changed between pages.
     fn page<'a>(&self, objects: impl Iterator<Item = &'a Shared>, version: u64) -> String {
         let place = |object: &Value| {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -331,7 +336,7 @@ fn respond(code: u16, body: String) -> Reply {
 }
 
 /// A watch as its client gets it.
-struct Told {
+struct WatchStream {
     inbox: mpsc::UnboundedReceiver<Delivery>,
     end: Instant,
     /// Where bookmarks get their version from, when they are wanted.
@@ -341,7 +346,7 @@ struct Told {
     is_over: bool,
 }
 
-impl Told {
+impl WatchStream {
     async fn next(&mut self) -> Option<String> {
         if self.is_over {
             return None;
@@ -364,7 +369,7 @@ impl Told {
                 self.is_over = pause == self.end;
                 let server = self.bookmarks.as_ref()?;
                 let store = server.lock(crate::USER);
-                // Only what was told to the end can be marked.
+                // Only a watch that was sent to the end can be marked.
                 let is_behind = !self.inbox.is_empty() || self.on_its_way.is_some();
                 Some(if is_behind { String::new() } else { bookmark(self.kind, store.version()) })
             }
@@ -373,17 +378,17 @@ impl Told {
 }
 
 /// Events as they come, one a line, until the server ends the watch.
-fn stream(told: Told) -> Reply {
-    let lines = futures::stream::unfold(told, |mut told| async move {
-        let line = told.next().await?;
-        Some((Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(line))), told))
+fn stream(watch: WatchStream) -> Reply {
+    let lines = futures::stream::unfold(watch, |mut watch| async move {
+        let line = watch.next().await?;
+        Some((Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(line))), watch))
     });
     Response::builder().status(200).body(StreamBody::new(lines.boxed()).boxed_unsync()).unwrap()
 }
 
-fn broken(trouble: Trouble) -> Result<Reply, BoxError> {
-    match trouble {
-        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::trouble(code)))),
+fn broken(failure: Trouble) -> Result<Reply, BoxError> {
+    match failure {
+        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::server_failure(code)))),
         Trouble::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
         Trouble::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
         Trouble::Answered(error) => Err(error.into()),

@@ -20,7 +20,7 @@ pub(crate) type Outcome = Result<Shared, Refusal>;
 /// Resource, namespace and name.
 pub(crate) type Key = (&'static str, String, String);
 
-/// What of an object a write changes.
+/// The part of an object that a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All but the status, where that is written apart.
@@ -41,9 +41,7 @@ pub(crate) struct Store {
     pub(crate) history: History,
     /// `status.machinist` is dropped, as under CRDs that do not have it.
     pub(crate) prunes_own_status: bool,
-    /// Who acts.
     pub(crate) actor: String,
-    /// It evicts.
     pub(crate) is_evicting: bool,
     pub(crate) observer: Option<Arc<Observer>>,
     events: VecDeque<(Timestamp, Key)>,
@@ -87,8 +85,8 @@ impl Store {
         self.as_it_was(self.all(kind, namespace), kind, namespace, version)
     }
 
-    /// As `pods_of`, as it was when the version was the last one. What changed since is there whatever its Node, for the scope of
-    /// the request to tell.
+    /// As `pods_of`, as it was when the version was the last one. Later changes are included whatever their Node; the
+    /// scope of the request filters them.
     pub(crate) fn pods_of_at(&self, node: &str, namespace: &str, version: u64) -> Vec<Shared> {
         self.as_it_was(self.pods_of(node), crate::kinds::of("pods"), namespace, version)
     }
@@ -167,7 +165,7 @@ impl Store {
         Ok(self.put(kind, key, None, object))
     }
 
-    /// What lives for a time only. Events go without a word: who watches them is told, as everywhere.
+    /// Objects with a limited lifetime. Events are deleted silently: their watchers get the deletion, as everywhere.
     fn forget_events(&mut self, now: Timestamp) {
         while let Some((made, _)) = self.events.front()
             && now.duration_since(*made) > EVENTS_LIVE_FOR
@@ -267,7 +265,7 @@ impl Store {
         }
     }
 
-    /// What a server does to every object that it takes.
+    /// The changes of a server to every object that it accepts.
     fn tidy(&self, kind: &Kind, object: &mut Value) {
         let meta = fields(&mut object["metadata"]);
         for field in ["finalizers", "labels", "annotations", "ownerReferences"] {

@@ -1,4 +1,4 @@
-//! What goes between hosts and the outside: written down, counted, and disturbed where a test wants it.
+//! The wire between hosts and the outside: calls are recorded, counted, and disturbed where a test wants it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -18,7 +18,6 @@ const TRAVEL: Duration = Duration::from_millis(1);
 pub struct Call {
     /// The position among all calls of all hosts, from 1.
     pub number: usize,
-    /// Who asks.
     pub actor: String,
     /// LIST, WATCH, GET, POST, PUT, PATCH, DELETE, or CALL for a driver.
     pub verb: &'static str,
@@ -58,7 +57,6 @@ impl Call {
 pub struct Record {
     /// When it was sent, since the beginning.
     pub at: Duration,
-    /// What was asked.
     pub call: Call,
     /// The answer's code; `None` while there is none. Drivers answer 200 or the number of their code.
     pub code: Option<u16>,
@@ -73,7 +71,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// What becomes of a call.
+/// The treatment of a call.
 #[derive(Clone, Debug)]
 pub enum Fate {
     /// It is carried out and answered.
@@ -116,11 +114,9 @@ pub enum Manner {
 pub enum Trouble {
     /// Refused with this code.
     Refused(u16),
-    /// It never arrived.
     NotSent,
     /// It may have been carried out.
     NoAnswer,
-    /// A driver's error.
     Answered(CallError),
 }
 
@@ -171,7 +167,7 @@ impl Wire {
         self.lock().limit = records;
     }
 
-    /// Stands for all calls so far, with their times and answers, and for everything noted beside them.
+    /// A hash of all calls so far, with their times and answers, and of everything noted beside them.
     pub fn hash(&self) -> u64 {
         self.lock().hash.finish()
     }
@@ -215,7 +211,6 @@ impl Wire {
         }
     }
 
-    /// Since the beginning.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
@@ -263,7 +258,7 @@ impl Wire {
         self.carry_in_a_manner(actor, (verb, what, name), |_| act, broken).await
     }
 
-    /// As `carry`, and `act` is told how.
+    /// As `carry`, and `act` gets the manner.
     pub async fn carry_in_a_manner<T, A: Future<Output = (u16, T)>>(
         &self,
         actor: &str,

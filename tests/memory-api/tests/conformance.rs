@@ -11,6 +11,9 @@ async fn the_server_in_memory_answers_the_script_as_a_real_one_does() {
     let start = Instant::now();
     let clock = move || Timestamp::UNIX_EPOCH.checked_add(start.elapsed()).unwrap();
     let server = ApiServer::new(Wire::new(), clock);
-    let told = transcript(&server.client("user")).await.unwrap();
-    assert!(told == EXPECTED, "conformance.txt says otherwise; in memory it is:\n{told}");
+    let transcript_in_memory = transcript(&server.client("user")).await.unwrap();
+    assert!(
+        transcript_in_memory == EXPECTED,
+        "conformance.txt says otherwise; in memory it is:\n{transcript_in_memory}"
+    );
 }

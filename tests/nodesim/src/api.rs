@@ -31,7 +31,6 @@ pub(crate) struct ApiServer {
     anonymous: reqwest::Client,
     own: reqwest::Client,
     own_token: Option<String>,
-    /// For watches.
     client: kube::Client,
     labels: BTreeMap<String, String>,
 }
@@ -57,7 +56,7 @@ struct Spec {
 
 impl ApiServer {
     pub(crate) async fn new(target: Target, labels: BTreeMap<String, String>) -> Result<Self, StartError> {
-        // Whoever links several providers must have chosen; a choice that was made already stands.
+        // A process with several providers must choose; an earlier choice stays.
         rustls::crypto::ring::default_provider().install_default().ok();
         let config = match target {
             Target::Config(config) => *config,

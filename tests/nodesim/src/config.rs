@@ -62,17 +62,15 @@ pub struct Timing {
     pub join_retry: Duration,
     /// The longest pause after a join that failed.
     pub join_retry_limit: Duration,
-    /// Stands in for the node lifecycle controller: after so long a silence the Node's conditions become Unknown. A
-    /// silent kubelet cannot report this by itself. Without it, a silent Node stays as it was.
+    /// Takes the place of the node lifecycle controller: after so long a silence the Node's conditions become Unknown.
+    /// A silent kubelet cannot report this. Without it, a silent Node stays as it was.
     pub unknown_after: Option<Duration>,
 }
 
 /// How long what concerns pods takes.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
-    /// Of pods.
     pub pods: PodTiming,
-    /// Of volumes.
     pub volumes: VolumeTiming,
 }
 
@@ -114,9 +112,7 @@ pub enum StartError {
     /// The kubeconfig cannot be used.
     #[error("failed to read the kubeconfig {path}")]
     Kubeconfig {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
@@ -126,9 +122,7 @@ pub enum StartError {
     /// The file with the account's token cannot be read.
     #[error("failed to read the token {path}")]
     Token {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },

@@ -8,8 +8,8 @@
 //! one request, and goes on under an account of its own: a Lease at each heartbeat, a status write when something
 //! changed and at each fifth heartbeat. When its VM dies it falls silent and removes nothing.
 //!
-//! With [`Workloads`], kubelets run the pods that are bound to their Nodes ([`pods`]), and CSI attachers attach and detach
-//! volumes ([`volumes`]). Who binds pods and asks for attachments are the real kube-scheduler and kube-controller-manager.
+//! With [`Workloads`], kubelets run the pods that are bound to their Nodes ([`pods`]), and CSI attachers attach and
+//! detach volumes ([`volumes`]). The real kube-scheduler and kube-controller-manager bind pods and request attachments.
 
 mod api;
 mod config;

@@ -36,7 +36,8 @@ struct Arguments {
     /// Up to so many milliseconds are added to these
     #[arg(long, default_value_t = 0)]
     spread_ms: u64,
-    /// Seconds of silence after which a Node's conditions are set to Unknown; needed where no node lifecycle controller runs
+    /// Seconds of silence after which a Node's conditions are set to Unknown; needed where no node lifecycle controller
+    /// runs
     #[arg(long)]
     unknown_after_seconds: Option<u64>,
     /// Requests in flight

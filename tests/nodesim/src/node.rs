@@ -109,8 +109,8 @@ fn conditions(write: &StatusWrite, now: Timestamp) -> Vec<Value> {
         StatusWrite::Unknown { last_heartbeat } => ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"]
             .iter()
             .map(|kind| {
-                let told = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
-                condition(kind, told, now, *last_heartbeat)
+                let unknown = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+                condition(kind, unknown, now, *last_heartbeat)
             })
             .collect(),
     }

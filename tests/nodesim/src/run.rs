@@ -88,8 +88,8 @@ impl NodeSim {
         self.shared.order(|fleet, now| fleet.set_ready(node_name, is_ready, now))
     }
 
-    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
-    /// such kubelet.
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there
+    /// is no such kubelet.
     pub fn set_condition(&self, node_name: &str, kind: &str, is_true: bool) -> bool {
         self.shared.order(|fleet, now| fleet.set_condition(node_name, kind, is_true, now))
     }
@@ -104,7 +104,8 @@ impl NodeSim {
         self.shared.order(|fleet, now| fleet.resume(node_name, now))
     }
 
-    /// Silences all kubelets, also those that are yet to start, as when the network between nodes and API server is cut.
+    /// Silences all kubelets, also those that are yet to start, as when the network between nodes and API server is
+    /// cut.
     pub fn pause_all(&self) {
         self.shared.order(Fleet::pause_all);
     }
@@ -133,7 +134,6 @@ impl NodeSim {
         workloads.map(|models| models.attacher(|attacher| attacher.stats())).unwrap_or_default()
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.with(|fleet, _| fleet.stats())
@@ -194,15 +194,15 @@ struct Performer {
 impl Performer {
     /// Performs actions, at most so many at a time, until it is dropped.
     async fn run(self: Arc<Self>, concurrency: usize) {
-        let (events, mut told) = mpsc::channel(EVENTS_AHEAD);
+        let (events, mut received) = mpsc::channel(EVENTS_AHEAD);
         let mut following = JoinSet::new();
         following.spawn(Arc::clone(&self.source).follow(events));
         let mut busy: JoinSet<(KubeletId, Action, Done)> = JoinSet::new();
-        let mut heard: Vec<VmEvent> = Vec::new();
+        let mut batch: Vec<VmEvent> = Vec::new();
         loop {
             let free = concurrency.saturating_sub(busy.len());
             let (actions, wait) = self.shared.with(|fleet, now| {
-                for event in heard.drain(..) {
+                for event in batch.drain(..) {
                     fleet.hear(event, now);
                 }
                 let actions = fleet.take_due(now, free);
@@ -221,7 +221,7 @@ impl Performer {
             let has_room = busy.len() < concurrency;
             tokio::select! {
                 Some(finished) = busy.join_next() => self.finish(finished),
-                _ = told.recv_many(&mut heard, EVENTS_AHEAD) => {}
+                _ = received.recv_many(&mut batch, EVENTS_AHEAD) => {}
                 () = tokio::time::sleep(wait.unwrap_or(Duration::MAX)), if has_room && wait.is_some() => {}
                 () = self.shared.changed.notified() => {}
             }

@@ -8,8 +8,8 @@ const SECRET_LENGTH: usize = 16;
 /// Shorter runs of base64 letters hold no token.
 const SHORTEST_NESTED: usize = 32;
 
-/// The first bootstrap token (`[a-z0-9]{6}.[a-z0-9]{16}`, standing alone) in the text, be it a script or a cloud-config;
-/// failing that, in a file that the text carries as base64.
+/// The first bootstrap token (`[a-z0-9]{6}.[a-z0-9]{16}`, standing alone) in the text, be it a script or a
+/// cloud-config; failing that, in a file that the text carries as base64.
 #[must_use]
 pub fn bootstrap_token(user_data: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(user_data);
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_found_wherever_it_stands_alone() {
+    fn a_token_is_found_wherever_it_is_a_word_of_its_own() {
         check(&format!("#!/bin/sh\nkubelet --token={TOKEN}\n"), Some(TOKEN));
         check(&format!("#cloud-config\nwrite_files:\n- content: |\n    token: \"{TOKEN}\"\n"), Some(TOKEN));
         check(&format!("The token is {TOKEN}."), Some(TOKEN));

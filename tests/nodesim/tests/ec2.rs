@@ -80,7 +80,7 @@ async fn an_instance_becomes_the_node_of_its_private_name_until_it_is_terminated
 }
 
 #[tokio::test]
-async fn many_instances_are_told_once_each_and_their_end_too() {
+async fn many_instances_are_reported_once_each_and_their_end_too() {
     let cloud = Ec2::start(Options::default()).await.unwrap();
     let mut made = BTreeSet::new();
     for _ in 0..MANY {

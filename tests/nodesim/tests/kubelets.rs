@@ -12,13 +12,13 @@ use support::{FakeApi, until};
 
 const TOKEN: &str = "abc123.0123456789abcdef";
 
-struct World {
+struct Harness {
     cloud: Server,
     api: FakeApi,
     nodesim: NodeSim,
 }
 
-impl World {
+impl Harness {
     async fn new(timing: Timing) -> Self {
         let config = simcloud::Config { latency: Latency::ZERO, ..simcloud::Config::default() };
         let cloud = Server::start(config).unwrap();
@@ -79,10 +79,10 @@ fn user_data(token: &str) -> String {
 
 #[tokio::test]
 async fn a_running_vm_becomes_a_node_that_says_who_it_is() {
-    let world = World::new(timing()).await;
-    let id = world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().joined == 1).await;
-    let node = world.api.with(|store| store.nodes["a"].clone());
+    let harness = Harness::new(timing()).await;
+    let id = harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().joined == 1).await;
+    let node = harness.api.with(|store| store.nodes["a"].clone());
     assert_eq!(node["spec"]["providerID"], format!("sim:///sim-1a/{id}"));
     let labels = &node["metadata"]["labels"];
     assert_eq!(labels["kubernetes.io/hostname"], "a");
@@ -91,123 +91,123 @@ async fn a_running_vm_becomes_a_node_that_says_who_it_is() {
     assert_eq!(labels["worker.example/pool"], "p1");
     assert_eq!(node["status"]["capacity"]["nvidia.com/gpu"], "1");
     assert_eq!(node["status"]["addresses"][0]["type"], "InternalIP");
-    assert_eq!(world.api.condition("a", "Ready").as_deref(), Some("True"));
-    assert_eq!(world.api.condition("a", "MemoryPressure").as_deref(), Some("False"));
-    until("its Lease is renewed", || world.api.with(|store| store.renewals >= 3)).await;
-    let lease = world.api.with(|store| store.leases["a"].clone());
+    assert_eq!(harness.api.condition("a", "Ready").as_deref(), Some("True"));
+    assert_eq!(harness.api.condition("a", "MemoryPressure").as_deref(), Some("False"));
+    until("its Lease is renewed", || harness.api.with(|store| store.renewals >= 3)).await;
+    let lease = harness.api.with(|store| store.leases["a"].clone());
     assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"]);
 }
 
 #[tokio::test]
 async fn a_kubelet_whose_token_is_not_valid_yet_keeps_trying() {
-    let world = World::new(timing()).await;
+    let harness = Harness::new(timing()).await;
     let late = "zzzzzz.zzzzzzzzzzzzzzzz";
-    world.vm("a", &user_data(late));
-    until("joins were refused", || world.nodesim.stats().joins_refused >= 3).await;
-    assert_eq!(world.nodesim.stats().joined, 0);
-    world.api.with(|store| store.bootstrap_tokens.insert(late.to_owned()));
-    until("the Node is there", || world.nodesim.stats().joined == 1).await;
-    world.vm("b", "#!/bin/sh\necho no token here\n");
-    until("the other VM is given up", || world.nodesim.stats().without_token == 1).await;
-    assert_eq!(world.nodesim.registered(), ["a"]);
+    harness.vm("a", &user_data(late));
+    until("joins were refused", || harness.nodesim.stats().joins_refused >= 3).await;
+    assert_eq!(harness.nodesim.stats().joined, 0);
+    harness.api.with(|store| store.bootstrap_tokens.insert(late.to_owned()));
+    until("the Node is there", || harness.nodesim.stats().joined == 1).await;
+    harness.vm("b", "#!/bin/sh\necho no token here\n");
+    until("the other VM is given up", || harness.nodesim.stats().without_token == 1).await;
+    assert_eq!(harness.nodesim.registered(), ["a"]);
 }
 
 #[tokio::test]
 async fn a_kubelet_goes_on_when_its_token_is_deleted() {
-    let world = World::new(timing()).await;
-    world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().joined == 1).await;
-    world.api.with(|store| store.bootstrap_tokens.clear());
-    let before = world.nodesim.stats().lease_writes;
-    until("heartbeats go on", || world.nodesim.stats().lease_writes > before + 3).await;
-    assert!(world.nodesim.set_ready("a", false));
-    until("the Node is not ready", || world.api.condition("a", "Ready").as_deref() == Some("False")).await;
-    assert_eq!(world.nodesim.stats().failures, 0);
+    let harness = Harness::new(timing()).await;
+    harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().joined == 1).await;
+    harness.api.with(|store| store.bootstrap_tokens.clear());
+    let before = harness.nodesim.stats().lease_writes;
+    until("heartbeats go on", || harness.nodesim.stats().lease_writes > before + 3).await;
+    assert!(harness.nodesim.set_ready("a", false));
+    until("the Node is not ready", || harness.api.condition("a", "Ready").as_deref() == Some("False")).await;
+    assert_eq!(harness.nodesim.stats().failures, 0);
 }
 
 #[tokio::test]
 async fn a_dead_vm_leaves_its_node_which_turns_unknown() {
     let grace = Timing { unknown_after: Some(Duration::from_millis(100)), ..timing() };
-    let world = World::new(grace).await;
-    let id = world.vm("a", &user_data(TOKEN));
-    until("the Lease is there", || world.api.with(|store| store.leases.contains_key("a"))).await;
-    world.call(Method::Delete, &format!("/v1/vms/{id}"), &json!({}));
-    until("the Node is unknown", || world.api.condition("a", "Ready").as_deref() == Some("Unknown")).await;
-    let renewals = world.api.with(|store| store.renewals);
-    until("the kubelet is gone", || world.nodesim.stats().alive == 0).await;
-    assert!(world.api.with(|store| store.nodes.contains_key("a") && store.leases.contains_key("a")));
-    assert_eq!(world.api.with(|store| store.renewals), renewals);
+    let harness = Harness::new(grace).await;
+    let id = harness.vm("a", &user_data(TOKEN));
+    until("the Lease is there", || harness.api.with(|store| store.leases.contains_key("a"))).await;
+    harness.call(Method::Delete, &format!("/v1/vms/{id}"), &json!({}));
+    until("the Node is unknown", || harness.api.condition("a", "Ready").as_deref() == Some("Unknown")).await;
+    let renewals = harness.api.with(|store| store.renewals);
+    until("the kubelet is gone", || harness.nodesim.stats().alive == 0).await;
+    assert!(harness.api.with(|store| store.nodes.contains_key("a") && store.leases.contains_key("a")));
+    assert_eq!(harness.api.with(|store| store.renewals), renewals);
 }
 
 #[tokio::test]
 async fn a_silent_kubelet_turns_unknown_and_comes_back() {
     let grace = Timing { unknown_after: Some(Duration::from_millis(100)), ..timing() };
-    let world = World::new(grace).await;
-    world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().registered == 1).await;
-    assert!(world.nodesim.silence("a"));
-    until("the Node is unknown", || world.api.condition("a", "Ready").as_deref() == Some("Unknown")).await;
-    assert!(world.nodesim.resume("a"));
-    until("the Node is ready", || world.api.condition("a", "Ready").as_deref() == Some("True")).await;
-    assert!(!world.nodesim.silence("unheard-of"));
+    let harness = Harness::new(grace).await;
+    harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().registered == 1).await;
+    assert!(harness.nodesim.silence("a"));
+    until("the Node is unknown", || harness.api.condition("a", "Ready").as_deref() == Some("Unknown")).await;
+    assert!(harness.nodesim.resume("a"));
+    until("the Node is ready", || harness.api.condition("a", "Ready").as_deref() == Some("True")).await;
+    assert!(!harness.nodesim.silence("unheard-of"));
 }
 
 #[tokio::test]
 async fn a_restarted_simulator_adopts_its_nodes_and_leaves_those_of_others() {
-    let world = World::new(timing()).await;
-    world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().joined == 1).await;
-    drop(world.nodesim);
-    world.api.with(|store| {
+    let harness = Harness::new(timing()).await;
+    harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().joined == 1).await;
+    drop(harness.nodesim);
+    harness.api.with(|store| {
         let mut foreign = store.nodes["a"].clone();
         foreign["metadata"]["name"] = json!("b");
         store.nodes.insert("b".to_owned(), foreign);
     });
-    let world = World { nodesim: start(&world.cloud, &world.api, timing()).await, ..world };
-    world.vm("b", &user_data(TOKEN));
+    let harness = Harness { nodesim: start(&harness.cloud, &harness.api, timing()).await, ..harness };
+    harness.vm("b", &user_data(TOKEN));
     until("one is adopted and one in conflict", || {
-        let stats = world.nodesim.stats();
+        let stats = harness.nodesim.stats();
         (stats.adopted, stats.conflicts, stats.joined) == (1, 1, 0)
     })
     .await;
-    assert_eq!(world.nodesim.registered(), ["a"]);
+    assert_eq!(harness.nodesim.registered(), ["a"]);
 }
 
 #[tokio::test]
 async fn a_reboot_shows_as_another_boot_of_the_same_node() {
-    let world = World::new(timing()).await;
-    let id = world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().registered == 1).await;
-    assert_eq!(world.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &json!({})).0, 202);
+    let harness = Harness::new(timing()).await;
+    let id = harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().registered == 1).await;
+    assert_eq!(harness.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &json!({})).0, 202);
     let boot = |store: &mut support::Store| store.nodes["a"]["status"]["nodeInfo"]["bootID"].clone();
-    until("the boot id changes", || world.api.with(boot) == format!("{id}-2")).await;
-    assert_eq!(world.nodesim.stats().joined, 1);
+    until("the boot id changes", || harness.api.with(boot) == format!("{id}-2")).await;
+    assert_eq!(harness.nodesim.stats().joined, 1);
 }
 
 #[tokio::test]
 async fn only_vms_with_the_tag_belong_to_the_cluster() {
-    let world = World::new(timing()).await;
-    let source = SimcloudSource::new(&world.cloud.url(), world.cloud.admin_token()).unwrap();
+    let harness = Harness::new(timing()).await;
+    let source = SimcloudSource::new(&harness.cloud.url(), harness.cloud.admin_token()).unwrap();
     let source = source.only_tagged("cluster", "other");
     let config =
-        Config { timing: timing(), ..Config::new(Target::Config(Box::new(world.api.config().await))) };
+        Config { timing: timing(), ..Config::new(Target::Config(Box::new(harness.api.config().await))) };
     let other = NodeSim::start(config, Arc::new(source)).unwrap();
-    world.vm("a", &user_data(TOKEN));
-    until("the Node is there", || world.nodesim.stats().joined == 1).await;
-    let id = world.vm("b", "none");
-    world.call(Method::Patch, &format!("/v1/vms/{id}/tags"), &json!({"set": {"cluster": "other"}}));
-    world.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &json!({}));
+    harness.vm("a", &user_data(TOKEN));
+    until("the Node is there", || harness.nodesim.stats().joined == 1).await;
+    let id = harness.vm("b", "none");
+    harness.call(Method::Patch, &format!("/v1/vms/{id}/tags"), &json!({"set": {"cluster": "other"}}));
+    harness.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &json!({}));
     until("the other simulator has its own VM", || other.stats().without_token == 1).await;
     assert_eq!(other.stats().alive, 1);
 }
 
 #[tokio::test]
 async fn a_thousand_vms_join_with_few_requests_in_flight() {
-    let world = World::new(Timing { heartbeat: Duration::from_secs(300), ..timing() }).await;
+    let harness = Harness::new(Timing { heartbeat: Duration::from_secs(300), ..timing() }).await;
     for number in 0..1000 {
-        world.vm(&format!("vm-{number}"), &user_data(TOKEN));
+        harness.vm(&format!("vm-{number}"), &user_data(TOKEN));
     }
-    until("all have joined", || world.nodesim.stats().joined == 1000).await;
-    let stats = world.nodesim.stats();
+    until("all have joined", || harness.nodesim.stats().joined == 1000).await;
+    let stats = harness.nodesim.stats();
     assert_eq!((stats.joins_refused, stats.failures, stats.registered), (0, 0, 1000));
 }

@@ -15,7 +15,7 @@ use simcloud::{Latency, Method, Request, Server};
 const MANIFESTS: &str = include_str!("manifests/workloads.yaml");
 const VOLUME: &str = "kubernetes.io/csi/disks.example.com^vol-1";
 
-struct World {
+struct Harness {
     plane: ControlPlane,
     cloud: Server,
     nodesim: NodeSim,
@@ -24,8 +24,7 @@ struct World {
     attachments: Api<VolumeAttachment>,
 }
 
-impl World {
-    /// Two Nodes.
+impl Harness {
     async fn start() -> Self {
         let plane = ControlPlane::start(Options::with_workloads()).await.unwrap();
         let config = simcloud::Config { latency: Latency::ZERO, ..simcloud::Config::default() };
@@ -43,11 +42,11 @@ impl World {
         let client = plane.client().unwrap();
         let pods = Api::namespaced(client.clone(), "default");
         let (nodes, attachments) = (Api::all(client.clone()), Api::all(client));
-        let world = Self { plane, cloud, nodesim, pods, nodes, attachments };
+        let harness = Self { plane, cloud, nodesim, pods, nodes, attachments };
         for name in ["n1", "n2"] {
-            world.vm(name);
+            harness.vm(name);
         }
-        world
+        harness
     }
 
     fn vm(&self, name: &str) {
@@ -87,55 +86,55 @@ fn node_of(pod: &Pod) -> String {
 
 #[tokio::test]
 async fn a_pod_moves_with_its_volume_and_stays_where_the_kubelet_is_dead() {
-    let world = World::start().await;
-    let first = world.ready("db-0").await;
+    let harness = Harness::start().await;
+    let first = harness.ready("db-0").await;
     let (from, to) = if node_of(&first) == "n1" { ("n1", "n2") } else { ("n2", "n1") };
-    assert_eq!(world.attached(from).await, [VOLUME]);
-    let status = world.nodes.get(from).await.unwrap().status.unwrap();
+    assert_eq!(harness.attached(from).await, [VOLUME]);
+    let status = harness.nodes.get(from).await.unwrap().status.unwrap();
     assert_eq!(status.volumes_in_use.unwrap(), [VOLUME]);
     assert!(first.status.unwrap().container_statuses.unwrap()[0].ready);
 
     // It goes where db-0 is, and must be there before that moves.
-    assert_eq!(node_of(&world.ready("other").await), from);
-    world.cordon(from).await;
-    world.pods.evict("db-0", &EvictParams::default()).await.unwrap();
-    let second = world.ready("db-0").await;
+    assert_eq!(node_of(&harness.ready("other").await), from);
+    harness.cordon(from).await;
+    harness.pods.evict("db-0", &EvictParams::default()).await.unwrap();
+    let second = harness.ready("db-0").await;
     assert_eq!(node_of(&second), to);
     assert_ne!(second.metadata.uid, first.metadata.uid);
-    assert_eq!(world.attached(to).await, [VOLUME]);
-    assert_eq!(world.attached(from).await, [""; 0]);
-    let all = world.attachments.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(harness.attached(to).await, [VOLUME]);
+    assert_eq!(harness.attached(from).await, [""; 0]);
+    let all = harness.attachments.list(&ListParams::default()).await.unwrap().items;
     assert!(all.iter().all(|one| one.spec.node_name == to), "{all:?}");
 
     // Nobody ends the pods of a dead machine; a hanging cloud holds what is attached there.
-    let id = world.cloud.live_vms().into_iter().find(|vm| vm.name == to).unwrap().id;
-    world.nodesim.set_detaching_stuck(to, true);
-    world.cloud.kill_vm(&id).unwrap();
-    until("the kubelet is dead", async || (world.nodesim.stats().alive == 1).then_some(())).await;
-    let removed = world.nodesim.pod_stats().removed;
-    world.pods.delete("db-0", &DeleteParams::default().grace_period(1)).await.unwrap();
+    let id = harness.cloud.live_vms().into_iter().find(|vm| vm.name == to).unwrap().id;
+    harness.nodesim.set_detaching_stuck(to, true);
+    harness.cloud.kill_vm(&id).unwrap();
+    until("the kubelet is dead", async || (harness.nodesim.stats().alive == 1).then_some(())).await;
+    let removed = harness.nodesim.pod_stats().removed;
+    harness.pods.delete("db-0", &DeleteParams::default().grace_period(1)).await.unwrap();
     let name = all[0].metadata.name.clone().unwrap();
-    world.attachments.delete(&name, &DeleteParams::default()).await.unwrap();
+    harness.attachments.delete(&name, &DeleteParams::default()).await.unwrap();
     // A pod of the other Node goes meanwhile: time has passed.
-    world.pods.delete("other", &DeleteParams::default()).await.unwrap();
+    harness.pods.delete("other", &DeleteParams::default()).await.unwrap();
     until("the other pod is gone", async || {
-        world.pods.get_opt("other").await.unwrap().is_none().then_some(())
+        harness.pods.get_opt("other").await.unwrap().is_none().then_some(())
     })
     .await;
-    until("it is counted", async || (world.nodesim.pod_stats().removed > removed).then_some(())).await;
-    assert_eq!(world.nodesim.pod_stats().removed, removed + 1);
-    let stays = world.pods.get("db-0").await.unwrap();
+    until("it is counted", async || (harness.nodesim.pod_stats().removed > removed).then_some(())).await;
+    assert_eq!(harness.nodesim.pod_stats().removed, removed + 1);
+    let stays = harness.pods.get("db-0").await.unwrap();
     assert!(stays.metadata.deletion_timestamp.is_some());
-    let held = world.attachments.get(&name).await.unwrap();
+    let held = harness.attachments.get(&name).await.unwrap();
     assert!(held.metadata.deletion_timestamp.is_some());
-    world.nodesim.set_detaching_stuck(to, false);
+    harness.nodesim.set_detaching_stuck(to, false);
     until("the volume comes off", async || {
-        let now = world.attachments.get_opt(&name).await.unwrap();
+        let now = harness.attachments.get_opt(&name).await.unwrap();
         now.is_none_or(|now| now.metadata.uid != held.metadata.uid).then_some(())
     })
     .await;
-    assert_eq!(world.nodesim.pod_stats().failures, 0);
-    drop(world.plane);
+    assert_eq!(harness.nodesim.pod_stats().failures, 0);
+    drop(harness.plane);
 }
 
 async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {

@@ -10,8 +10,8 @@ const PROGRAM: &str = "docker-registry";
 const STEP: &str = "install it with the system's package manager (Debian: apt-get install docker-registry), or refresh \
                     its lists (apt-get update) and run this again";
 
-/// The registry's program. Nothing is installed into the system: without it on the PATH Debian's package is downloaded and
-/// unpacked into the cache, once, by one of any number of processes. Blocks.
+/// The registry's program. Nothing is installed into the system: without it on the PATH Debian's package is downloaded
+/// and unpacked into the cache, once, by one of any number of processes. Blocks.
 ///
 /// # Errors
 /// When there is neither the program nor its package. The message says what to do.

@@ -18,19 +18,15 @@ pub enum Lie {
     Bytes,
     /// The first half of the bytes, and the end of the connection.
     Half,
-    /// A byte now and then, and no end.
+    /// A byte once in a while, and no end.
     Drip,
     /// No answer at all.
     Silence,
     /// More and more bytes, for ever.
     Flood,
-    /// This answer.
     Instead {
-        /// Its status.
         status: u16,
-        /// Its headers.
         headers: Vec<(&'static str, String)>,
-        /// Its body.
         body: String,
     },
 }
@@ -60,7 +56,7 @@ struct Shared {
 const MOST_BODY_BYTES: usize = 256 << 20;
 
 impl Liar {
-    /// Stands in front of the registry at `upstream`, and tells the truth.
+    /// A proxy in front of the registry at `upstream` that passes everything on unchanged.
     ///
     /// # Errors
     /// When no port is free.
@@ -79,7 +75,6 @@ impl Liar {
         Ok(Self { address, lies, task })
     }
 
-    /// Host and port.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
@@ -89,7 +84,6 @@ impl Liar {
         self.lock().by_path.push((path.to_owned(), lie));
     }
 
-    /// The truth again.
     pub fn repent(&self) {
         self.lock().by_path.clear();
     }

@@ -1,5 +1,5 @@
-//! A real OCI registry for tests: Debian's `docker-registry`, on a free port of loopback, and a proxy that lies in front
-//! of one.
+//! A real OCI registry for tests: Debian's `docker-registry`, on a free port of loopback, and a proxy that lies in
+//! front of one.
 
 mod install;
 mod liar;

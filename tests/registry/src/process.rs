@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::install::prepare;
 
-/// Who may enter a registry with a door.
+/// The user of a registry with authentication.
 pub const USER: &str = "tester";
 /// The password that goes with it.
 pub const PASSWORD: &str = "correct horse";
@@ -20,17 +20,17 @@ const HTPASSWD: &str = "tester:$2b$04$LOYJ4P6.pOXPmGz27xYBEe/wu1uHEUuzOJvG1dCr03
 /// It listens after a tenth of a second on an idle machine; this is for a busy one.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Who may read and write.
+/// The users who may read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// Everybody.
     Open,
     /// Only [`USER`] with [`PASSWORD`].
     Locked,
 }
 
-/// A running registry, with its blobs in a temporary folder. A shell stands between us and it, whose standard input stays
-/// open as long as this process lives: when it ends, however that happens, the shell ends the registry.
+/// A running registry, with its blobs in a temporary folder. A shell is between this process and the registry, and its
+/// standard input stays open as long as this process lives: when this process ends, however that happens, the shell
+/// ends the registry.
 #[derive(Debug)]
 pub struct Registry {
     shell: Child,
@@ -75,23 +75,22 @@ impl Registry {
         let log = shell.stderr.take().context("the registry has no standard error")?;
         // From here on dropping it ends it.
         let mut registry = Self { shell, address: String::new(), _folder: folder };
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            // To its end: a registry whose log nobody reads stands still.
+            // To its end: a registry whose log nobody reads blocks.
             for line in BufReader::new(log).lines().map_while(Result::ok) {
                 let address = line.split_once("listening on ").map(|(_, rest)| rest);
                 if let Some(address) = address.and_then(|rest| rest.split(['"', ',', ' ']).next()) {
-                    tell.send(address.to_owned()).ok();
+                    sender.send(address.to_owned()).ok();
                 }
             }
         });
-        let address = told.recv_timeout(READY_WITHIN);
+        let address = lines.recv_timeout(READY_WITHIN);
         registry.address =
             address.with_context(|| format!("the registry did not listen within {READY_WITHIN:?}"))?;
         Ok(registry)
     }
 
-    /// Host and port.
     pub fn address(&self) -> &str {
         &self.address
     }

@@ -1,4 +1,4 @@
-//! What goes wrong on the way: the fate of each request and call, drawn from the seed.
+//! Injected faults: the treatment of each request and call, drawn from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Sent};
 use memory_api::wire::{Call, Fate, Wire};
 
-use crate::chance::Chance;
 use crate::check::{HOST, Watchman};
 use crate::plan::CallFaults;
+use crate::rng::Rng;
 
-struct Inner {
-    chance: Chance,
+struct FaultState {
+    rng: Rng,
     calls: CallFaults,
     /// Hosts that reach no API server.
     cut_off: BTreeSet<String>,
@@ -26,15 +26,14 @@ struct Inner {
     is_calm: bool,
 }
 
-/// All faults.
 #[derive(Clone)]
-pub(crate) struct Faults(Arc<Mutex<Inner>>);
+pub(crate) struct Faults(Arc<Mutex<FaultState>>);
 
 impl Faults {
     /// Decides the fate of everything that goes over this wire.
     pub(crate) fn rule(seed: u64, calls: CallFaults, wire: &Wire, watchman: &Watchman) -> Self {
-        let inner = Inner {
-            chance: Chance::new(seed, "faults"),
+        let inner = FaultState {
+            rng: Rng::new(seed, "faults"),
             calls,
             cut_off: BTreeSet::new(),
             cloud_code: None,
@@ -102,12 +101,12 @@ impl Faults {
         self.lock().doomed.insert(host.to_owned(), (calls, is_carried_out));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, FaultState> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl FaultState {
     fn fate(&mut self, call: &Call) -> Fate {
         if self.is_calm || !call.actor.starts_with(HOST) {
             return Fate::Pass;
@@ -132,36 +131,36 @@ impl Inner {
         let rates = self.calls;
         let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE");
         let is_stream = matches!(call.verb, "LIST" | "WATCH");
-        if is_write && self.chance.happens(rates.conflict) {
+        if is_write && self.rng.happens(rates.conflict) {
             return self.counted("409", Fate::Refuse(409));
         }
         let is_token = call.what == "secrets" && call.name.starts_with("bootstrap-token-");
         if self.keeps_tokens && call.verb == "DELETE" && is_token {
             return self.counted("token kept", Fate::Refuse(403));
         }
-        if self.chance.happens(rates.throttled) {
+        if self.rng.happens(rates.throttled) {
             return self.counted("429", Fate::Refuse(429));
         }
-        if self.chance.happens(rates.broken) {
+        if self.rng.happens(rates.broken) {
             return self.counted("500", Fate::Refuse(500));
         }
-        if self.chance.happens(rates.lost) {
+        if self.rng.happens(rates.lost) {
             return self.counted("lost", Fate::Lose);
         }
-        if is_write && self.chance.happens(rates.answer_lost) {
+        if is_write && self.rng.happens(rates.answer_lost) {
             return self.counted("answer lost", Fate::LoseAnswer);
         }
-        if self.chance.happens(rates.slow) {
-            let delay = self.chance.between(Duration::from_millis(50), Duration::from_secs(4));
-            let fate = if self.chance.happens(0.5) { Fate::Delay(delay) } else { Fate::DelayAnswer(delay) };
+        if self.rng.happens(rates.slow) {
+            let delay = self.rng.between(Duration::from_millis(50), Duration::from_secs(4));
+            let fate = if self.rng.happens(0.5) { Fate::Delay(delay) } else { Fate::DelayAnswer(delay) };
             return self.counted("slow", fate);
         }
         // A listing or watch that nobody answers ends with its connection, which is not simulated.
-        if !is_stream && self.chance.happens(rates.hangs) {
-            let fate = if self.chance.happens(0.5) { Fate::Hang } else { Fate::HangAfter };
+        if !is_stream && self.rng.happens(rates.hangs) {
+            let fate = if self.rng.happens(0.5) { Fate::Hang } else { Fate::HangAfter };
             return self.counted("hangs", fate);
         }
-        if call.verb == "LIST" && self.chance.happens(rates.stale) {
+        if call.verb == "LIST" && self.rng.happens(rates.stale) {
             return self.counted("stale", Fate::Stale);
         }
         Fate::Pass
@@ -171,7 +170,7 @@ impl Inner {
         if let Some(code) = self.cloud_code {
             return self.counted("cloud outage", Fate::Refuse(u16::from(code.number())));
         }
-        if !self.chance.happens(self.calls.cloud) {
+        if !self.rng.happens(self.calls.cloud) {
             return Fate::Pass;
         }
         let unclear = |code: Code| -> CallError {
@@ -192,11 +191,11 @@ impl Inner {
             (1, 10),
             (1, 11),
         ];
-        let fate = match self.chance.weighed(&fates).unwrap_or_default() {
+        let fate = match self.rng.weighed(&fates).unwrap_or_default() {
             0 => Fate::Refuse(u16::from(Code::Unavailable.number())),
             1 => Fate::Answer(unclear(Code::Internal)),
             2 => Fate::LoseAnswer,
-            3 => Fate::Delay(self.chance.between(Duration::from_secs(1), Duration::from_secs(90))),
+            3 => Fate::Delay(self.rng.between(Duration::from_secs(1), Duration::from_secs(90))),
             4 => Fate::Answer(trap()),
             5 => Fate::Hang,
             6 => Fate::Refuse(u16::from(Code::ResourceExhausted.number())),

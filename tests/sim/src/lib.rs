@@ -1,5 +1,5 @@
-//! The deterministic simulator: the real runtime and core on one thread with paused time. API server, cloud, kubelets, pods
-//! and everyone else are in memory, and everything that chance decides comes from one seed.
+//! The deterministic simulator: the real runtime and core on one thread with paused time. API server, cloud, kubelets,
+//! pods and everyone else are in memory, and everything that chance decides comes from one seed.
 //!
 //! | question | module |
 //! | --- | --- |
@@ -12,7 +12,6 @@
 //! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
-mod chance;
 mod check;
 mod cloud;
 mod cluster;
@@ -20,6 +19,7 @@ mod faults;
 mod plan;
 mod planted;
 mod progress;
+mod rng;
 mod run;
 mod story;
 

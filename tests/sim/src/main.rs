@@ -5,7 +5,7 @@ mod cli;
 use std::process::ExitCode;
 
 use clap::Parser;
-use cli::{Cost, Options, Summary, run_all, told, violation};
+use cli::{Cost, Options, Summary, failure_text, run_all, violation};
 use sim::Report;
 
 fn main() -> ExitCode {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         println!("also failed: seed {}{}", report.seed, violation(report));
     }
     if let Some(first) = failed.first() {
-        println!("\n{}", told(&options, first));
+        println!("\n{}", failure_text(&options, first));
     } else {
         println!("\n{}", summary.sentence());
     }

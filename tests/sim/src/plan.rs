@@ -1,22 +1,22 @@
-//! What a run is made of, drawn from its seed.
+//! The parts of a run, drawn from its seed.
 //!
-//! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind a
-//! frequent one.
+//! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind
+//! a frequent one.
 
 use std::time::Duration;
 
 use machinist_core::health_policy::Mode;
 
 use crate::actors::{Action, PoolAction};
-use crate::chance::Chance;
 use crate::cluster::policies::PolicyPlan;
 use crate::cluster::pools::Owners;
 use crate::planted::Planted;
+use crate::rng::Rng;
 
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;
 
-/// What users do in an hour, however few Machines there are.
+/// The actions of users in an hour, however few Machines there are.
 const FEW_ACTIONS: f64 = 40.0;
 
 /// How the cloud of a run is.
@@ -43,11 +43,8 @@ pub(crate) struct CloudHabits {
 /// How often a call fares badly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallFaults {
-    /// Refused with 409.
     pub(crate) conflict: f64,
-    /// Refused with 429.
     pub(crate) throttled: f64,
-    /// Refused with 500.
     pub(crate) broken: f64,
     /// Lost on the way.
     pub(crate) lost: f64,
@@ -55,7 +52,6 @@ pub(crate) struct CallFaults {
     pub(crate) answer_lost: f64,
     /// Carried out after seconds.
     pub(crate) slow: f64,
-    /// Never answered.
     pub(crate) hangs: f64,
     /// A listing from a moment ago.
     pub(crate) stale: f64,
@@ -63,10 +59,9 @@ pub(crate) struct CallFaults {
     pub(crate) cloud: f64,
 }
 
-/// What happens so often an hour.
+/// The events that happen so often an hour.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hourly {
-    /// Users do something.
     pub(crate) actions: f64,
     /// Of what they would do to classes and Secrets, the share that they do.
     pub(crate) shared: f64,
@@ -90,7 +85,7 @@ pub(crate) struct Hourly {
     pub(crate) zone_outages: f64,
     /// The cloud's listings are not true for a while.
     pub(crate) lies: f64,
-    /// A policy is loaded anew, or is gone for a while.
+    /// A policy is reloaded, or is absent for a while.
     pub(crate) policy_swaps: f64,
     /// The control plane is moved, and its hosts start with another mark until somebody notices.
     pub(crate) moves: f64,
@@ -100,7 +95,6 @@ pub(crate) struct Hourly {
     pub(crate) pools: f64,
 }
 
-/// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) seed: u64,
@@ -118,16 +112,16 @@ pub struct Plan {
     /// Where Machines are: in so many zones.
     pub(crate) zones: usize,
     pub(crate) policies: Vec<PolicyPlan>,
-    /// What users do half of the time.
+    /// The action that users take half of the time.
     pub(crate) favourite: Option<Action>,
-    /// Whose the Machines are.
+    /// The kind of owner of the Machines.
     pub(crate) owners: Owners,
     /// Classes carry the cluster's mark from the beginning. Otherwise hosts store it once a listing has shown a VM.
     pub(crate) marks_classes: bool,
     /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they
     /// are.
     pub(crate) releases_strangers: bool,
-    /// What is done half of the time to sets and deployments.
+    /// The action on sets and deployments half of the time.
     pub(crate) favourite_of_pools: Option<PoolAction>,
     /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
     pub(crate) budget: Option<&'static str>,
@@ -137,17 +131,18 @@ pub struct Plan {
 impl Plan {
     /// The run of a seed: `machines` Machines, `chaos` of simulated time with faults. Then comes the calm.
     pub fn new(seed: u64, machines: usize, chaos: Duration) -> Self {
-        let mut chance = Chance::new(seed, "plan");
+        let mut rng = Rng::new(seed, "plan");
         // Of many small clusters each lacks some kinds of faults; a large one is mostly run alone, and has them all.
         let is_large = machines >= LARGE;
         let mut some = |most: f64| {
-            if chance.happens(0.4) && !is_large {
+            if rng.happens(0.4) && !is_large {
                 return 0.0;
             }
-            let share = chance.below(100) as f64 / 100.0;
+            let share = rng.below(100) as f64 / 100.0;
             most * if is_large { 0.25 + 0.75 * share } else { share }
         };
-        // What concerns every Machine at once is rarer where there are many, as the time that a run may take is limited.
+        // Events that concern every Machine at once are rarer where there are many, as the time that a run may take is
+        // limited.
         let rare = (200.0 / machines.max(1) as f64).clamp(0.02, 1.0);
         let calls = CallFaults {
             conflict: some(0.03),
@@ -163,7 +158,8 @@ impl Plan {
         let actions = FEW_ACTIONS + machines as f64 / 50.0;
         let hourly = Hourly {
             actions,
-            // A class is that of thousands where there are many: if it were broken the more often, all would always be broken.
+            // A class is that of thousands where there are many: if it were broken the more often, all would always be
+            // broken.
             shared: if is_large { FEW_ACTIONS / actions } else { 1.0 },
             watch_drops: some(30.0) * rare,
             compactions: some(10.0) * rare,
@@ -177,47 +173,45 @@ impl Plan {
             lies: some(2.0) * rare,
             policy_swaps: some(12.0) * rare,
             moves: {
-                let mut chance = Chance::new(seed, "moves");
-                if chance.happens(0.3) { chance.below(100) as f64 / 100.0 * rare } else { 0.0 }
+                let mut rng = Rng::new(seed, "moves");
+                if rng.happens(0.3) { rng.below(100) as f64 / 100.0 * rare } else { 0.0 }
             },
             kept_tokens: {
-                let mut chance = Chance::new(seed, "kept tokens");
-                if chance.happens(0.5) { 2.0 * chance.below(100) as f64 / 100.0 * rare } else { 0.0 }
+                let mut rng = Rng::new(seed, "kept tokens");
+                if rng.happens(0.5) { 2.0 * rng.below(100) as f64 / 100.0 * rare } else { 0.0 }
             },
-            pools: 10.0 + 50.0 * Chance::new(seed, "pool rate").below(100) as f64 / 100.0,
+            pools: 10.0 + 50.0 * Rng::new(seed, "pool rate").below(100) as f64 / 100.0,
         };
-        let keeps_keys = chance.happens(0.7);
+        let keeps_keys = rng.happens(0.7);
         let lags: &[u64] = if keeps_keys { &[0, 0, 2_000, 8_000, 30_000] } else { &[0, 2_000, 8_000] };
         let cloud = CloudHabits {
             keeps_keys,
             // Where there are many, they are listed all the time, and three times as many would be most of the work.
-            lists_by_zone: is_large || Chance::new(seed, "listing").happens(0.5),
-            deletes_by_id: is_large || Chance::new(seed, "delete by id").happens(0.5),
-            reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
-            initializes: chance.happens(0.3),
-            boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
-            stops_for: chance.between(Duration::from_millis(200), Duration::from_secs(60)),
-            stillborn: if chance.happens(0.3) { 0.1 } else { 0.0 },
+            lists_by_zone: is_large || Rng::new(seed, "listing").happens(0.5),
+            deletes_by_id: is_large || Rng::new(seed, "delete by id").happens(0.5),
+            reads_lag: Duration::from_millis(rng.pick(lags).copied().unwrap_or_default()),
+            initializes: rng.happens(0.3),
+            boots_for: rng.between(Duration::from_secs(1), Duration::from_secs(90)),
+            stops_for: rng.between(Duration::from_millis(200), Duration::from_secs(60)),
+            stillborn: if rng.happens(0.3) { 0.1 } else { 0.0 },
         };
         Self {
             seed,
             machines,
             chaos,
-            replicas: if chance.happens(0.5) { 2 } else { 1 },
+            replicas: if rng.happens(0.5) { 2 } else { 1 },
             cloud,
             calls,
             hourly,
             apps: machines.div_ceil(3),
-            watch_lag: Duration::from_millis(
-                chance.pick(&[0, 0, 50, 500, 3_000]).copied().unwrap_or_default(),
-            ),
-            zones: 1 + Chance::new(seed, "zones").below(3),
+            watch_lag: Duration::from_millis(rng.pick(&[0, 0, 50, 500, 3_000]).copied().unwrap_or_default()),
+            zones: 1 + Rng::new(seed, "zones").below(3),
             policies: policies(seed, machines),
             favourite: None,
             // A week of many Machines is compared with earlier ones.
             owners: if is_large { Owners::Nobody } else { Owners::drawn(seed) },
-            marks_classes: is_large || Chance::new(seed, "class marks").happens(0.5),
-            releases_strangers: is_large || Chance::new(seed, "strangers").happens(0.5),
+            marks_classes: is_large || Rng::new(seed, "class marks").happens(0.5),
+            releases_strangers: is_large || Rng::new(seed, "strangers").happens(0.5),
             favourite_of_pools: None,
             budget: None,
             planted: None,
@@ -313,7 +307,7 @@ impl Plan {
             }
             Planted::ChoosesOthers => self.pools_do(PoolAction::ScaleDown),
             Planted::ForgetsOrdinals => self.pools_do(PoolAction::Scale),
-            Planted::HandsDownTexts => self.pools_do(PoolAction::Slip),
+            Planted::HandsDownTexts => self.pools_do(PoolAction::Mistype),
             Planted::ReleasesSets => self.pools_do(PoolAction::Delete),
             Planted::OverlooksFreeze | Planted::StaysFrozen => self.pools_do(PoolAction::EditSet),
             Planted::CreatesTwice
@@ -339,17 +333,17 @@ impl Plan {
 
 /// Half of the runs have some, and few of those one that decides.
 fn policies(seed: u64, machines: usize) -> Vec<PolicyPlan> {
-    let mut chance = Chance::new(seed, "policies");
+    let mut rng = Rng::new(seed, "policies");
     // A pass looks at all of them, and a week of many Machines has many passes.
-    if machines >= 1_000 || chance.happens(0.5) {
+    if machines >= 1_000 || rng.happens(0.5) {
         return Vec::new();
     }
-    let count = 1 + chance.below(3);
-    let decides = chance.happens(0.3);
+    let count = 1 + rng.below(3);
+    let decides = rng.happens(0.3);
     let plan = |number: usize| PolicyPlan {
         name: format!("policy-{number}"),
         mode: if decides && number == 0 { Mode::Enforce } else { Mode::Observe },
-        is_grim: chance.happens(0.3),
+        is_grim: rng.happens(0.3),
     };
     (0..count).map(plan).collect()
 }

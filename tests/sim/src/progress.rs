@@ -20,7 +20,6 @@ impl Progress {
         self.faults.store(faults, Ordering::Relaxed);
     }
 
-    /// Simulated time.
     pub fn simulated(&self) -> Duration {
         Duration::from_millis(self.simulated_ms.load(Ordering::Relaxed))
     }

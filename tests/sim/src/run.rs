@@ -26,8 +26,8 @@ use crate::story::Story;
 /// When every run begins.
 const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes to
-/// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
+/// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes
+/// to fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
 /// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are
@@ -41,7 +41,7 @@ const MAKES_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 const ROLLS_WITHIN: Duration = Duration::from_hours(3);
 
 /// From then on, until all that is due soon has been done.
-const SETTLES_WITHIN: Duration = Duration::from_mins(20);
+const CALM_WITHIN: Duration = Duration::from_mins(20);
 
 /// Then nothing is written for so long.
 const QUIET: Duration = Duration::from_mins(40);
@@ -49,7 +49,6 @@ const QUIET: Duration = Duration::from_mins(40);
 /// How long the last Node took to join is noted by then, and the hourly look at each VM has noted how it is.
 const NOTED: Duration = Duration::from_mins(130);
 
-/// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
 
 /// How far it is, of simulated time.
@@ -58,12 +57,11 @@ const SHOWS_EVERY: Duration = Duration::from_mins(1);
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The seed.
     pub seed: u64,
-    /// Stands for all requests, calls and events, with their times.
+    /// A hash of all requests, calls and events, with their times.
     pub hash: u64,
     /// The first rule that was broken.
     pub violation: Option<Violation>,
@@ -73,28 +71,25 @@ pub struct Report {
     pub calls: usize,
     /// VMs that were made.
     pub vms: u64,
-    /// Simulated time.
     pub simulated: Duration,
     /// Machines that were wished for.
     pub machines: usize,
-    /// What happened last. Only of a run that failed.
+    /// The last events. Only of a run that failed.
     pub story: String,
 }
 
 impl Report {
-    /// Machine-hours.
     pub fn machine_hours(&self) -> f64 {
         self.simulated.as_secs_f64() / 3600.0 * self.machines as f64
     }
 
-    /// All faults together.
     pub fn faults_injected(&self) -> u64 {
         self.faults.values().sum()
     }
 }
 
 thread_local! {
-    /// What was said in a panic on this thread.
+    /// The message of a panic on this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -174,7 +169,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     actors.api.observe(|_| {});
     wire.heal();
     let violation = watchman.found().into_iter().next();
-    let told = if violation.is_some() { told(&story, &wire) } else { String::new() };
+    let failure_story = if violation.is_some() { failure_story(&story, &wire) } else { String::new() };
     Report {
         seed: plan.seed,
         hash: wire.hash(),
@@ -184,11 +179,11 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
         vms: cloud.created(),
         simulated: wire.elapsed(),
         machines: plan.machines,
-        story: told,
+        story: failure_story,
     }
 }
 
-fn told(story: &Story, wire: &Wire) -> String {
+fn failure_story(story: &Story, wire: &Wire) -> String {
     format!("{}\n\nthe last requests:\n{}", story.lines().join("\n"), wire.trace())
 }
 
@@ -225,7 +220,7 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
     fleet.abort();
-    tokio::time::sleep(SETTLES_WITHIN).await;
+    tokio::time::sleep(CALM_WITHIN).await;
     silence(actors).await;
     leaks(actors);
 }
@@ -248,24 +243,24 @@ async fn show(progress: &Progress, wire: &Wire, faults: &Faults) {
     }
 }
 
-/// No faults from here on, and everything that was broken is mended.
+/// No faults from here on, and everything that was broken is repaired.
 fn calm(actors: &Actors) {
     actors.watchman.note(("calm", ""));
     actors.faults.calm();
     actors.watchman.facts().calm(actors.clock.now());
     actors.cloud.calm();
     actors.policies.calm();
-    actors.hosts.mend_clocks();
+    actors.hosts.repair_clocks();
     actors.hosts.start_with_mark(CLUSTER);
     actors.api.delay_watches(Duration::ZERO);
-    actors.fleet.mend();
+    actors.fleet.repair();
     actors.fleet.pools().calm();
-    actors.cluster.mend_all();
+    actors.cluster.repair_all();
     actors.remove_left_nodes();
     actors.correct_all();
 }
 
-/// What is not as it is wished.
+/// Returns the difference from the wish.
 fn unfinished(actors: &Actors) -> Option<String> {
     let short = actors.fleet.is_short_of().or_else(|| left_over(actors)).or_else(|| seconds(actors));
     short.or_else(|| actors.cluster.unfinished_update())

@@ -1,4 +1,4 @@
-//! What happened last, for whoever has to understand a failure.
+//! The last events, for the reader of a failure.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,12 +8,11 @@ use jiff::Timestamp;
 /// Lines that are kept.
 const LINES: usize = 200;
 
-/// What users, kubelets and faults did. The requests of hosts are the wire's to tell.
+/// The actions of users, kubelets and faults. The wire has the requests of hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story(Arc<Mutex<VecDeque<String>>>);
 
 impl Story {
-    /// Adds a line.
     pub(crate) fn tell(&self, at: Timestamp, (what, whom): (&str, &str)) {
         let mut lines = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         lines.push_back(format!("{at} {what} {whom}"));

@@ -10,7 +10,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What is said of the failure of the first seed.
+/// Returns the output about the failure of the first seed.
 fn failure(said: &str) -> &str {
     said.lines().find(|line| line.starts_with("seed ") && line.contains(" failed: ")).unwrap()
 }

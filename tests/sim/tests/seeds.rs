@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sim::{Plan, Report, run};
 
-/// What each test runs besides one another: as many as there are processors.
+/// The number of runs of each test at the same time: as many as there are processors.
 fn each(seeds: std::ops::Range<u64>, plan: impl Fn(u64) -> Plan + Sync) {
     let next = AtomicU64::new(seeds.start);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -18,14 +18,14 @@ fn each(seeds: std::ops::Range<u64>, plan: impl Fn(u64) -> Plan + Sync) {
                         return;
                     }
                     let report = run(&plan(seed)).unwrap();
-                    assert!(report.violation.is_none(), "{}", told(&report));
+                    assert!(report.violation.is_none(), "{}", describe(&report));
                 }
             });
         }
     });
 }
 
-fn told(report: &Report) -> String {
+fn describe(report: &Report) -> String {
     let violation = report.violation.as_ref().map(ToString::to_string).unwrap_or_default();
     format!("{}\nseed {} failed: {violation}", report.story, report.seed)
 }

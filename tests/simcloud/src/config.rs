@@ -1,4 +1,4 @@
-//! What the cloud consists of: accounts, regions, types, images, latencies.
+//! The parts of the cloud: accounts, regions, types, images, latencies.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -73,10 +73,8 @@ impl Default for Config {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Account {
-    /// The account's name.
     #[serde(default)]
     pub name: String,
-    /// Its tokens.
     pub tokens: Vec<Token>,
     /// The most VMs that it may have at a time.
     #[serde(default)]
@@ -87,13 +85,12 @@ pub struct Account {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Token {
-    /// The token itself.
     pub token: String,
-    /// What it may do.
+    /// The permissions of the token.
     pub role: Role,
 }
 
-/// What a token may do.
+/// A permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -107,11 +104,8 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstanceType {
-    /// Processor cores.
     pub cpus: u32,
-    /// Memory.
     pub memory_gib: u32,
-    /// Graphics processors.
     pub gpus: u32,
 }
 

@@ -5,15 +5,10 @@ use serde::Serialize;
 /// The methods that the cloud knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Read.
     Get,
-    /// Create or act.
     Post,
-    /// Replace.
     Put,
-    /// Change in part.
     Patch,
-    /// Remove.
     Delete,
 }
 
@@ -31,7 +26,6 @@ impl Method {
         }
     }
 
-    /// The HTTP name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,18 +38,14 @@ impl Method {
     }
 }
 
-/// One call.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The method.
     pub method: Method,
     /// The path, without query.
     pub path: String,
     /// The query's pairs in their order, percent-decoded.
     pub query: Vec<(String, String)>,
-    /// The bearer token.
     pub token: Option<String>,
-    /// The `Idempotency-Key` header.
     pub idempotency_key: Option<String>,
     /// The body as it came.
     pub body: Vec<u8>,

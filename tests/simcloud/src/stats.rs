@@ -13,13 +13,11 @@ use crate::wire::VmState;
 pub struct Stats {
     /// Calls by operation and outcome: `ok`, an error code, or what a fault made of it.
     pub calls: BTreeMap<String, BTreeMap<String, u64>>,
-    /// VMs by state.
     pub vms: VmCounts,
     /// Live VMs beyond the first of each machine.
     pub duplicates: u64,
     /// How often a VM became live while its machine had one.
     pub duplicates_ever: u64,
-    /// VMs created.
     pub created: u64,
     /// VMs that reached `terminated`.
     pub terminated: u64,
@@ -41,14 +39,10 @@ impl Stats {
     }
 }
 
-/// VMs by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VmCounts {
-    /// Booting.
     pub pending: u64,
-    /// Running.
     pub running: u64,
-    /// Shutting down.
     pub stopping: u64,
     /// Gone, but still to be read.
     pub terminated: u64,

@@ -137,7 +137,7 @@ async fn the_stream_needs_the_admin_token() {
 }
 
 #[tokio::test]
-async fn odd_requests_do_no_harm() {
+async fn invalid_requests_do_no_harm() {
     let (server, client) = (server(Latency::ZERO), client());
     let vms = format!("{}/v1/vms", server.url());
     let head = client.head(&vms).bearer_auth(server.token()).send().await.unwrap();
@@ -168,7 +168,6 @@ async fn a_dropped_server_is_gone_and_paused_time_does_not_stop_a_running_one() 
     assert!(std::net::TcpStream::connect(addr).is_err());
 }
 
-/// The stream's events.
 struct Lines {
     answer: reqwest::Response,
     buffer: Vec<u8>,

@@ -1,6 +1,6 @@
 //! How much a test does: little on each change, much at night.
 //!
-//! `cargo xtask test --nightly` sets the factor. Tests that are long by themselves carry `#[ignore = "nightly: …"]`
+//! `cargo xtask test --nightly` sets the factor. Tests that are long at any factor carry `#[ignore = "nightly: …"]`
 //! instead, and run only there.
 
 /// The variable that `cargo xtask test --nightly` sets.

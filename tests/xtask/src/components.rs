@@ -1,4 +1,4 @@
-//! The components of this workspace: drivers, and the odd ones of the tests.
+//! The components of this workspace: drivers, and the components that misbehave in tests.
 
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::shell::Line;
 
-/// What is made, and by which binary.
+/// The generated files, and the binary of each.
 struct Generated {
     files: &'static str,
     package: &'static str,
@@ -22,7 +22,7 @@ const ALL: [Generated; 2] = [
     },
 ];
 
-/// Makes all of them anew.
+/// Generates all of them again.
 pub(crate) fn run() -> Result<()> {
     for Generated { files, package, binary, arguments } in ALL {
         let run = ["run", "--quiet", "--package", package, "--bin", binary, "--"];

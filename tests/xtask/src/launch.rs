@@ -15,7 +15,8 @@ const EC2_DRIVER: &str = "aws-driver";
 
 /// The demo, as fast to build as can be.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
-    // The driver is built with the others because of its dependencies: with it they have the features that the tests need.
+    // The driver is built with the others because of its dependencies: with it they have the features that the tests
+    // need.
     let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2", "--package", DRIVER])?;
     if asks_for_ec2(arguments) {
         components::build(EC2_DRIVER)?;
@@ -41,7 +42,8 @@ fn prepared_bench() -> Result<Line> {
     Ok(Line::new(binaries.join("bench")))
 }
 
-/// The simulator. Dependencies are optimised in the profile of tests too, so that only our own crates are compiled anew for it.
+/// The simulator. Dependencies are optimised in the profile of tests too, so that only our own crates are compiled
+/// again for it.
 pub(crate) fn sim(arguments: &[OsString]) -> Result<()> {
     built_simulator()?.with(arguments).become_it()
 }
@@ -95,8 +97,8 @@ const FUZZED: [&str; 10] = [
     "native-sim-driver",
 ];
 
-/// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given back in between.
-/// A fifth of its time.
+/// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given
+/// back in between. A fifth of its time.
 const ALLOCATION: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.tcache_max=4096:glibc.malloc.top_pad=16777216:\
     glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=268435456";
 
@@ -104,12 +106,12 @@ const ALLOCATION: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.tcache_max
 const SIMULATED: [&str; 6] =
     ["machinist-api", "machinist-core", "machinist-runtime", "memory-api", "sim", "simcloud"];
 
-/// The control plane, by the binary that cargo has built into this folder. What is in the cache is not built again.
+/// The control plane, by the binary that cargo has built into this folder. Programs in the cache are not built again.
 pub(crate) fn build_control_plane(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("control-plane")).with(&["build"]).run()
 }
 
-/// moto, by the binary that cargo has built into this folder. What is in the cache is not installed again.
+/// moto, by the binary that cargo has built into this folder. An installation in the cache is not repeated.
 pub(crate) fn prepare_emulators(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("ec2")).with(&["prepare"]).run()?;
     let registry = binaries.join("registry");

@@ -68,8 +68,8 @@ enum Command {
     },
     /// Simulates clusters with faults, each from its seed
     ///
-    /// Built with optimisation, without what the simulator does not need. For a failure it says which seed repeats it. `cargo
-    /// xtask sim --seeds N [--seed S] [--machines M] [--hours H]`; `cargo xtask sim --help` shows the rest.
+    /// Built with optimisation, without what the simulator does not need. For a failure it says which seed repeats it.
+    /// `cargo xtask sim --seeds N [--seed S] [--machines M] [--hours H]`; `cargo xtask sim --help` shows the rest.
     #[command(disable_help_flag = true)]
     Sim {
         /// Handed to the simulator
@@ -78,8 +78,8 @@ enum Command {
     },
     /// Tries inputs that strangers could send on everything that parses them
     ///
-    /// Built with optimisation. For a broken promise it says how to repeat it. `cargo xtask fuzz --inputs N [--target NAME]
-    /// [--seed S]`; `cargo xtask fuzz --help` shows the rest.
+    /// Built with optimisation. For a broken promise it says how to repeat it. `cargo xtask fuzz --inputs N [--target
+    /// NAME] [--seed S]`; `cargo xtask fuzz --help` shows the rest.
     #[command(disable_help_flag = true)]
     Fuzz {
         /// Handed to the fuzzer

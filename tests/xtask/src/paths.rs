@@ -16,7 +16,7 @@ pub(crate) fn root() -> Result<PathBuf> {
         .with_context(|| format!("failed to find the repository from {}", manifest_folder.display()))
 }
 
-/// What outlives a clone.
+/// Paths that outlive a clone.
 pub(crate) fn cache() -> Result<PathBuf> {
     cache_from(&|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
         .context("failed to find a cache folder: set MACHINIST_CACHE or HOME")

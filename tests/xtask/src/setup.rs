@@ -1,4 +1,4 @@
-//! What a machine must have before anything else works, and how one gets it.
+//! The prerequisites of a machine, and their installation.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
-/// What only tests of drivers in JavaScript need.
+/// The tools that only tests of drivers in JavaScript need.
 const NEEDS_OF_JAVASCRIPT: [Need; 2] = [
     Need {
         name: "Node.js",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_is_there() {
+    fn present_tools_are_not_mentioned() {
         assert_eq!(complaint(GO, Some("go version go1.26.8 linux/amd64")), None);
     }
 

@@ -71,7 +71,7 @@ impl Line {
         Err(anyhow!(self.command()?.exec()).context(self.not_started()))
     }
 
-    /// What it prints on stdout; nothing if it cannot be run or fails.
+    /// Returns the output of a command on stdout; nothing if it cannot be run or fails.
     pub(crate) fn answer(&self) -> Option<String> {
         let output = self.command().ok()?.stderr(Stdio::null()).stdin(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -93,8 +93,9 @@ impl Line {
         });
         // All that we start agrees with us on where the cache is.
         command.env("MACHINIST_CACHE", paths::cache()?);
-        // What cargo told about this crate is not true of others. Build scripts that watch these variables would run anew, and
-        // what depends on them would be compiled anew, whenever cargo is called by us and by hand in turn.
+        // Variables that cargo sets for this crate are wrong for others. Build scripts that watch these variables would
+        // run again, and crates that depend on them would be compiled again, whenever you and this command call cargo
+        // in turn.
         for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_crate(name)) {
             command.env_remove(name);
         }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_told_about_this_crate_is_not_told_to_others() {
+    fn variables_that_cargo_set_for_this_crate_are_not_passed_on() {
         let all = Line::new("env").in_folder("/").answer().unwrap();
         assert!(env::var_os("CARGO_PKG_NAME").is_some() && all.contains("PATH="), "{all}");
         assert!(!all.contains("CARGO_PKG_") && !all.contains("CARGO_MANIFEST_"), "{all}");

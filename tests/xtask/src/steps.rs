@@ -144,12 +144,13 @@ impl Name {
     }
 }
 
-/// End-to-end tests wait more than they compute: six at a time leave a third of two cores idle. What a user sets is kept.
+/// End-to-end tests wait more than they compute: six at a time leave a third of two cores idle. A value from the user
+/// is kept.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "8");
 
-/// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them
-/// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
-/// twice.
+/// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles
+/// them once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are
+/// not counted twice.
 fn test(arguments: &[&str]) -> Result<()> {
     tests().with(arguments).run()
 }
@@ -162,7 +163,6 @@ fn tests() -> Line {
     }
 }
 
-/// Prints the steps.
 pub(crate) fn list() -> Result<()> {
     let mut out = std::io::stdout().lock();
     for step in Name::value_variants() {

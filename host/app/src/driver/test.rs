@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use machinist_conformance::report::Result as Checked;
-use machinist_conformance::{Options, Profile, Selection, Stop, Workshop, list, run};
+use machinist_conformance::{CompileSettings, Options, Profile, Selection, Stop, list, run};
 
 use crate::args::TestFlags;
 use crate::plugin::file::Component;
@@ -39,7 +39,7 @@ pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
         cloud: flags.cloud,
         admin: flags.admin,
         selection,
-        workshop: Workshop {
+        compiling: CompileSettings {
             compiler: std::env::current_exe()
                 .context("failed to find this executable, which compiles plugins")?,
             compiler_args: vec![crate::COMPILE.into()],
@@ -100,7 +100,7 @@ impl Progress {
         let word = match &checked.verdict {
             Ok(()) => "ok",
             Err(Stop::Skipped(_)) => "skipped",
-            Err(Stop::Failed(_) | Stop::Trouble(_)) => "FAILED",
+            Err(Stop::Failed(_) | Stop::Broken(_)) => "FAILED",
         };
         let line = format!("{} of {count}: {} {word}", told.0, checked.id());
         let mut stderr = std::io::stderr();

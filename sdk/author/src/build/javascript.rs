@@ -30,7 +30,7 @@ pub(super) fn build(folder: &Path, output: &Path) -> Result<(), Error> {
     if !tool.is_file() {
         return Err(Error::Missing {
             what: format!("the package machinist-sdk in {}", folder.join("node_modules").display()),
-            mend: format!("npm install --prefix {}", folder.display()),
+            fix: format!("npm install --prefix {}", folder.display()),
         });
     }
     run(Command::new("node").arg(tool).arg("build").arg(folder).arg("-o").arg(output))

@@ -22,22 +22,22 @@ pub enum Error {
     #[error(transparent)]
     Project(#[from] project::Error),
     /// A required tool is not installed.
-    #[error("{what} is missing: {mend}")]
+    #[error("{what} is missing: {fix}")]
     Missing {
         /// The name of the tool.
         what: String,
         /// The command that fixes it.
-        mend: String,
+        fix: String,
     },
     /// A required tool is too old.
-    #[error("{what} is needed, and here is {found}: {mend}")]
+    #[error("{what} is needed, and here is {found}: {fix}")]
     TooOld {
         /// The required version.
         what: String,
         /// The installed version.
         found: String,
         /// The command that fixes it.
-        mend: String,
+        fix: String,
     },
     /// A tool cannot be started.
     #[error("failed to start {program}")]
@@ -58,12 +58,12 @@ pub enum Error {
     #[error("Go gives no component")]
     Go(#[source] go_component::Error),
     /// A tool succeeded and wrote no component.
-    #[error("`{line}` made no component: {mend}")]
+    #[error("`{line}` made no component: {fix}")]
     Nothing {
         /// The command line that was started.
         line: String,
         /// The next step for the author.
-        mend: String,
+        fix: String,
     },
     /// A file cannot be moved.
     #[error("failed to write {}", at.display())]

@@ -31,13 +31,13 @@ pub(super) fn build(folder: &Path, driver: &str, output: &Path) -> Result<(), Er
         command
     };
     if said(&mut with_sdk(&["-c", "import machinist_sdk.build"]))?.is_none() {
-        let mend = if requirements.is_empty() {
+        let fix = if requirements.is_empty() {
             "python3 -m venv .venv && .venv/bin/pip install machinist-sdk".to_owned()
         } else {
             format!("python3 -m venv .venv && .venv/bin/pip install -r {REQUIREMENTS}")
         };
-        let mend = format!("in {}, {mend}", folder.display());
-        return Err(Error::Missing { what: "the package machinist-sdk of Python".to_owned(), mend });
+        let fix = format!("in {}, {fix}", folder.display());
+        return Err(Error::Missing { what: "the package machinist-sdk of Python".to_owned(), fix });
     }
     run(with_sdk(&["-m", "machinist_sdk.build", driver, "-p", "."]).arg("-o").arg(output))
 }

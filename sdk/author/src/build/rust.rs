@@ -26,7 +26,7 @@ pub(super) fn build(folder: &Path, output: &Path) -> Result<(), Error> {
     if !said(&mut library)?.is_some_and(|path| Path::new(path.trim()).is_dir()) {
         return Err(Error::Missing {
             what: format!("the target {TARGET} of Rust"),
-            mend: format!("rustup target add {TARGET}"),
+            fix: format!("rustup target add {TARGET}"),
         });
     }
     let mut cargo = Command::new("cargo");
@@ -35,14 +35,14 @@ pub(super) fn build(folder: &Path, output: &Path) -> Result<(), Error> {
         .current_dir(folder)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
-    let told = cargo.output().map_err(|source| Error::Start { program: line(&cargo), source })?;
-    if !told.status.success() {
+    let built = cargo.output().map_err(|source| Error::Start { program: line(&cargo), source })?;
+    if !built.status.success() {
         return Err(Error::Failed { line: line(&cargo) });
     }
-    let made = component(&String::from_utf8_lossy(&told.stdout), &folder.join("Cargo.toml"));
+    let made = component(&String::from_utf8_lossy(&built.stdout), &folder.join("Cargo.toml"));
     let Some(made) = made else {
-        let mend = "Cargo.toml needs [lib] with crate-type = [\"cdylib\"]".to_owned();
-        return Err(Error::Nothing { line: line(&cargo), mend });
+        let fix = "Cargo.toml needs [lib] with crate-type = [\"cdylib\"]".to_owned();
+        return Err(Error::Nothing { line: line(&cargo), fix });
     };
     std::fs::copy(&made, output).map_err(|source| Error::Write { at: output.to_owned(), source })?;
     Ok(())

@@ -27,12 +27,12 @@ impl Need {
         let least = format!("{} {}.{} or later", self.name, self.least.0, self.least.1);
         let said = said(Command::new(program).arg(self.asks).current_dir(folder))?;
         let Some(said) = said else {
-            return Err(Error::Missing { what: least, mend: self.install.to_owned() });
+            return Err(Error::Missing { what: least, fix: self.install.to_owned() });
         };
         match version::first(&said) {
             Some(found) if found < self.least => {
                 let found = said.lines().next().unwrap_or_default().to_owned();
-                Err(Error::TooOld { what: least, found, mend: self.renew.to_owned() })
+                Err(Error::TooOld { what: least, found, fix: self.renew.to_owned() })
             }
             // A tool with an unknown version format may work all the same.
             Some(_) | None => Ok(()),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_too_old_says_how_to_mend_it() {
+    fn missing_or_old_tools_are_reported_with_the_fix() {
         let folder = tempfile::tempdir().unwrap();
         let check = |prints: &str| {
             NEED.check(tool(folder.path(), prints).as_os_str(), folder.path())

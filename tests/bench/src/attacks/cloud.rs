@@ -15,7 +15,7 @@ pub(super) struct HostileCloud {
 }
 
 impl HostileCloud {
-    /// On a thread that stands back: in earnest it would be another machine, whose processor time nobody here misses.
+    /// Starts it on a low-priority thread: a real cloud would be another machine, with processors of its own.
     pub(super) fn start() -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)

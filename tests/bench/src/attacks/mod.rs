@@ -1,4 +1,4 @@
-//! What other drivers notice of a driver that attacks: their calls by themselves, in turn with the same calls while it does.
+//! Calls of a driver while another driver attacks: alone, in turn with the same calls during an attack.
 
 mod cloud;
 mod plans;
@@ -41,11 +41,10 @@ pub(crate) struct Measured {
     pub(crate) callers: usize,
     /// Attacks that came to their end.
     pub(crate) attacks: u64,
-    /// Sorted by [`Run::ratio`].
     runs: Vec<Run>,
 }
 
-/// A measurement by itself.
+/// One measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,
@@ -60,7 +59,6 @@ impl Run {
 }
 
 impl Measured {
-    /// The middle one.
     pub(crate) fn run(&self) -> Run {
         self.runs.get(self.runs.len() / 2).cloned().unwrap_or_default()
     }
@@ -72,16 +70,15 @@ impl Measured {
     }
 }
 
-/// All attacks.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct AttackFigures {
     pub(crate) measured: Vec<Measured>,
     /// Cores that were busy with something else than this program.
     pub(crate) others: f64,
 }
 
 /// All attacks, or those of these names.
-pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
+pub(crate) async fn measure(chosen: &[String]) -> Result<AttackFigures> {
     eprintln!("building the drivers");
     let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
     let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
@@ -110,7 +107,7 @@ pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
     }
     let others = cores.others(own_cpu()?.saturating_sub(used))?;
     host.shutdown().await;
-    Ok(Figures { measured, others })
+    Ok(AttackFigures { measured, others })
 }
 
 /// Processor time of this program so far.

@@ -1,4 +1,4 @@
-//! What the hostile driver is told to do.
+//! The plans of the hostile driver.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ pub(crate) const PAUSE_OF_CALLS: Duration = Duration::from_millis(2);
 /// Attacks that are measured together.
 pub(super) struct Attack {
     pub(super) what: &'static str,
-    /// One caller each.
     pub(super) plans: Vec<Value>,
     /// Between two calls of the driver that does not attack.
     pub(super) pause: Duration,
@@ -36,7 +35,7 @@ pub(super) fn chosen(cloud: &str, names: &[String]) -> Result<Vec<Attack>> {
     Ok(attacks)
 }
 
-/// Each by itself, then all at the same time. `cloud` is one that is hostile as well.
+/// Each alone, then all at the same time. `cloud` is one that is hostile as well.
 fn attacks(cloud: &str) -> Vec<Attack> {
     let some = |what, plans| Attack { what, plans, pause: PAUSE_OF_CALLS };
     let one = |what, plan| some(what, vec![plan]);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-/// What `GET /v1/vms/vm-1` of the simulated cloud gives.
+/// The answer of the simulated cloud to `GET /v1/vms/vm-1`.
 const VM: &str = r#"{"id":"vm-1","name":"machine-1","state":"running","region":"sim-1","zone":"sim-1a","type":"sim.small","image":"linux-1","addresses":[{"type":"InternalIP","address":"10.0.0.1"},{"type":"Hostname","address":"machine-1"}],"tags":{"cluster":"cluster-1","machine-uid":"uid-1","machine-name":"machine-1"},"volumes":[],"sourceDestCheck":true,"initialized":true,"bootId":1,"created":"2026-01-02T03:04:05.678Z"}"#;
 
 /// The id of the VM whose answer has a mebibyte.

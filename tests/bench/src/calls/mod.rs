@@ -4,6 +4,7 @@ mod cloud;
 pub(crate) mod host;
 pub(crate) mod native;
 mod policy;
+pub(crate) mod signing;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl Pair {
 
 /// All that is measured about calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct CallFigures {
     pub(crate) pairs: Vec<Pair>,
     pub(crate) callers: usize,
     /// With so many callers at the same time: empty calls a second.
@@ -152,7 +153,7 @@ impl Ways {
     }
 }
 
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<CallFigures> {
     eprintln!("building the drivers");
     let (plain, sim, policy) = tokio::task::spawn_blocking(|| {
         let bytes = guests::bytes;
@@ -188,7 +189,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     let http_a_second =
         (a_second(&ways, Kind::WithRequest, false).await?, a_second(&ways, Kind::WithRequest, true).await?);
     ways.host.shutdown().await;
-    Ok(Figures { pairs, callers: CALLERS, empty_a_second, http_a_second })
+    Ok(CallFigures { pairs, callers: CALLERS, empty_a_second, http_a_second })
 }
 
 /// Both ways in turn, so that whatever else the machine does befalls both.

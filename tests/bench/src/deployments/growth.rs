@@ -3,7 +3,7 @@
 use anyhow::Result;
 use e2e::manifests::deployments::deployment;
 
-use super::scene::{CLASSES, Effort, Scene};
+use super::scene::{CLASSES, Cost, Scene};
 use crate::machines::Baseline;
 use crate::times::Times;
 
@@ -11,13 +11,12 @@ use crate::times::Times;
 #[derive(Clone, Debug)]
 pub(crate) struct Size {
     pub(crate) machines: usize,
-    pub(crate) effort: Effort,
+    pub(crate) cost: Cost,
     /// From when each was seen first until it ran.
     pub(crate) each: Times,
     pub(crate) baseline: Baseline,
 }
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
     pub(crate) sizes: Vec<Size>,
@@ -28,7 +27,7 @@ impl Growth {
     pub(crate) fn slope(&self) -> Option<f64> {
         let point = |size: &Size| {
             let machines = f64::from(u32::try_from(size.machines).ok()?);
-            Some((machines.ln(), size.effort.wall.as_secs_f64().ln()))
+            Some((machines.ln(), size.cost.wall.as_secs_f64().ln()))
         };
         slope(&self.sizes.iter().filter_map(point).collect::<Vec<_>>())
     }
@@ -50,10 +49,10 @@ async fn size(machines: u32) -> Result<Size> {
         scene.lab.create_deployment(&deployment(NAME, CLASSES[0], machines, machines / 10, 0)).await?;
         scene.runs(wanted).await
     };
-    let effort = scene.counted(&format!("{machines} Machines until all run"), work).await?;
+    let cost = scene.counted(&format!("{machines} Machines until all run"), work).await?;
     let each = Times::of(scene.fleet.look(e2e::fleet::Fleet::times_to_running));
-    let baseline = scene.creations(wanted, &effort.requests).await?;
-    Ok(Size { machines: wanted, effort, each, baseline })
+    let baseline = scene.creations(wanted, &cost.requests).await?;
+    Ok(Size { machines: wanted, cost, each, baseline })
 }
 
 /// Of the line that fits these points best.

@@ -4,18 +4,16 @@ use anyhow::Result;
 use e2e::manifests::deployments::deployment;
 use futures::{StreamExt, TryStreamExt};
 
-use super::scene::{CLASSES, Effort, Scene};
+use super::scene::{CLASSES, Cost, Scene};
 use crate::machines::{Baseline, CONCURRENCY};
 
-/// Machines of each.
 pub(crate) const OF_EACH: u32 = 5;
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Many {
     pub(crate) deployments: u32,
     pub(crate) machines: usize,
-    pub(crate) effort: Effort,
+    pub(crate) cost: Cost,
     pub(crate) baseline: Baseline,
 }
 
@@ -34,8 +32,8 @@ pub(crate) async fn measure(deployments: u32) -> Result<Many> {
             .await?;
         scene.runs(machines).await
     };
-    let effort =
+    let cost =
         scene.counted(&format!("{deployments} deployments until all their Machines run"), work).await?;
-    let baseline = scene.creations(machines, &effort.requests).await?;
-    Ok(Many { deployments, machines, effort, baseline })
+    let baseline = scene.creations(machines, &cost.requests).await?;
+    Ok(Many { deployments, machines, cost, baseline })
 }

@@ -1,4 +1,5 @@
-//! MachineDeployments on a real API server, beside a plain client that makes as many writes: created, rolled, scaled to none, and many.
+//! MachineDeployments on a real API server, beside a plain client that makes as many writes: created, rolled, scaled to
+//! none, and many.
 
 mod growth;
 mod many;
@@ -10,4 +11,4 @@ pub(crate) use growth::{Growth, Size, measure as growth};
 pub(crate) use many::{Many, OF_EACH, measure as many};
 pub(crate) use rolling::{Rolling, measure as rolling};
 pub(crate) use scale_down::{ScaleDown, measure as scale_down};
-pub(crate) use scene::Effort;
+pub(crate) use scene::Cost;

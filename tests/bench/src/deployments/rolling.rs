@@ -3,22 +3,21 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use e2e::fleet::Bounds;
+use e2e::fleet::FleetBounds;
 use e2e::manifests::deployments::deployment;
 
-use super::scene::{BOOT, CLASSES, CREATE, Effort, Scene, TERMINATE};
+use super::scene::{BOOT, CLASSES, CREATE, Cost, Scene, TERMINATE};
 use crate::drains::AGE;
 use crate::machines::Baseline;
 use crate::progress::Progress;
 
-/// A rollout.
 #[derive(Clone, Debug)]
 pub(crate) struct Rolling {
     pub(crate) machines: usize,
     pub(crate) surge: usize,
-    pub(crate) bounds: Bounds,
-    pub(crate) effort: Effort,
-    /// What the cloud alone needs when so many are made and then ended at a time.
+    pub(crate) bounds: FleetBounds,
+    pub(crate) cost: Cost,
+    /// The time of the cloud alone when so many VMs are created and then deleted at a time.
     pub(crate) cloud: Duration,
     /// A plain client with as many writes.
     pub(crate) baseline: Baseline,
@@ -32,7 +31,8 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
     let prepared = async {
         scene.lab.create_deployment(&deployment(NAME, CLASSES[0], machines, surge, 0)).await?;
         scene.runs(wanted).await?;
-        // A Machine that is younger when it is deleted waits for that: the cloud may not show yet all that was made for it.
+        // A Machine that is younger when it is deleted waits for that: the cloud may not show yet all that was made for
+        // it.
         tokio::time::sleep(AGE).await;
         Ok(())
     };
@@ -46,11 +46,10 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
         };
         scene.fleet.until("all Machines are of the other class", is_over).await.map(drop)
     };
-    let effort =
-        scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
+    let cost = scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
     scene.lab.deployment_is_complete(NAME).await?;
-    let baseline = scene.creations(wanted, &effort.requests).await?;
-    let bounds = Bounds { most: wanted + beyond, fewest_available: wanted };
+    let baseline = scene.creations(wanted, &cost.requests).await?;
+    let bounds = FleetBounds { most: wanted + beyond, fewest_available: wanted };
     let cloud = machines.div_ceil(surge) * (CREATE + BOOT + TERMINATE);
-    Ok(Rolling { machines: wanted, surge: beyond, bounds, effort, cloud, baseline })
+    Ok(Rolling { machines: wanted, surge: beyond, bounds, cost, cloud, baseline })
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use e2e::manifests::deployments::deployment;
 use e2e::{Cloud, within};
 
-use super::scene::{CLASSES, Effort, Scene, TERMINATE};
+use super::scene::{CLASSES, Cost, Scene, TERMINATE};
 use crate::drains::{self, AGE};
 use crate::machines::stop;
 use crate::progress::Progress;
@@ -17,7 +17,6 @@ const ONE_BY_ONE: u32 = 10;
 /// VMs of Machines that are gone are gone too, but for what the cloud is asked last.
 const VMS_GO: Duration = Duration::from_secs(60);
 
-/// Both.
 #[derive(Clone, Debug)]
 pub(crate) struct ScaleDown {
     pub(crate) machines: usize,
@@ -25,10 +24,10 @@ pub(crate) struct ScaleDown {
     pub(crate) one: Times,
     /// Of this, the cloud's own.
     pub(crate) cloud: Duration,
-    pub(crate) effort: Effort,
+    pub(crate) cost: Cost,
     /// From the change of the number until no VM is left.
     pub(crate) vms: Duration,
-    pub(crate) baseline: drains::Baseline,
+    pub(crate) baseline: drains::DeletionBaseline,
 }
 
 pub(crate) async fn measure(machines: u32) -> Result<ScaleDown> {
@@ -58,10 +57,10 @@ pub(crate) async fn measure(machines: u32) -> Result<ScaleDown> {
         vms = started.elapsed();
         Ok(())
     };
-    let effort = scene.counted(&format!("{machines} Machines until all are gone"), work).await?;
+    let cost = scene.counted(&format!("{machines} Machines until all are gone"), work).await?;
     stop(scene.host).await?;
-    let baseline = drains::baseline::measure(&scene.lab, wanted, 0, &effort.requests).await?;
-    Ok(ScaleDown { machines: wanted, one, cloud: TERMINATE, effort, vms, baseline })
+    let baseline = drains::baseline::measure(&scene.lab, wanted, 0, &cost.requests).await?;
+    Ok(ScaleDown { machines: wanted, one, cloud: TERMINATE, cost, vms, baseline })
 }
 
 async fn one_by_one(scene: &Scene, name: &str, until: u32) -> Result<Times> {

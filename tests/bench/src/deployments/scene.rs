@@ -31,9 +31,9 @@ pub(super) struct Scene {
     pub(super) fleet: FleetWatch,
 }
 
-/// What a piece of work cost.
+/// The cost of a piece of work.
 #[derive(Clone, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Cost {
     pub(crate) wall: Duration,
     pub(crate) requests: Requests,
     /// Calls of the drivers by operation.
@@ -69,10 +69,10 @@ impl Scene {
         Ok(Self { lab, host, fleet })
     }
 
-    /// Does a piece of work, told by `what`, and counts until the host has nothing more to ask.
-    pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Effort> {
+    /// Does a piece of work, described by `what`, and counts until the host sends nothing more.
+    pub(super) async fn counted(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<Cost> {
         let (lab, host) = (&self.lab, &self.host);
-        let before = requests::settled(host).await?;
+        let before = requests::when_idle(host).await?;
         let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
         let cores = BusyCores::start()?;
         self.fleet.begin();
@@ -80,9 +80,9 @@ impl Scene {
         Progress::of(lab, Some(host)).during(what, work).await?;
         let wall = started.elapsed();
         let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-        let after = requests::settled(host).await?;
+        let after = requests::when_idle(host).await?;
         let stats = lab.cloud.stats();
-        Ok(Effort {
+        Ok(Cost {
             wall,
             requests: Requests::between(&before, &after),
             cloud: drivers_calls(&calls_before, &stats),

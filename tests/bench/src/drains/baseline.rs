@@ -21,7 +21,7 @@ const MANAGER: &str = "plain-client";
 
 /// How long it took.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Baseline {
+pub(crate) struct DeletionBaseline {
     pub(crate) wall: Duration,
     /// With the requests for deletion and the kubelets' writes.
     pub(crate) writes: u64,
@@ -45,7 +45,7 @@ impl Share {
     }
 }
 
-/// What the host wrote, apart from evictions and the end of the Node.
+/// The host's writes, apart from evictions and the deletion of the Node.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     machine: Share,
@@ -54,9 +54,14 @@ struct Shares {
     node_status: Share,
 }
 
-/// Makes, for as many Machines with as many pods, the writes of the host and of the kubelets that end the pods: one Machine's
-/// in sequence but for its pods, which go side by side, and many Machines at once.
-pub(crate) async fn measure(lab: &Lab, machines: usize, pods: usize, made: &Requests) -> Result<Baseline> {
+/// Makes, for as many Machines with as many pods, the writes of the host and of the kubelets that end the pods: one
+/// Machine's in sequence but for its pods, which go side by side, and many Machines at once.
+pub(crate) async fn measure(
+    lab: &Lab,
+    machines: usize,
+    pods: usize,
+    made: &Requests,
+) -> Result<DeletionBaseline> {
     let client = lab.client.clone();
     let metadata = ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() };
     let namespace = Namespace { metadata, ..Namespace::default() };
@@ -75,7 +80,7 @@ pub(crate) async fn measure(lab: &Lab, machines: usize, pods: usize, made: &Requ
     let started = Instant::now();
     let deletions = many(machines, async |number| one(&client, number, pods, shares).await);
     let writes = progress.during("their deletion", deletions).await?;
-    Ok(Baseline { wall: started.elapsed(), writes })
+    Ok(DeletionBaseline { wall: started.elapsed(), writes })
 }
 
 async fn many(machines: usize, each: impl AsyncFn(usize) -> Result<u64>) -> Result<u64> {

@@ -17,7 +17,7 @@ const LIVES: usize = 10;
 /// How long the drains are left alone.
 const STILL: Duration = Duration::from_secs(20);
 
-/// What is measured while drains wait.
+/// The figures of drains that wait.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
     pub(crate) drains: usize,
@@ -31,7 +31,6 @@ pub(crate) struct Flight {
     pub(crate) running_meanwhile: Times,
     pub(crate) gone_before: Times,
     pub(crate) gone_meanwhile: Times,
-    /// While nothing happens.
     pub(crate) requests_a_second: f64,
     pub(crate) cpu_share: f64,
 }
@@ -42,7 +41,7 @@ pub(super) async fn measure(driver: &[u8], drains: usize) -> Result<Flight> {
     let host = start_host(&lab).await?;
     lab.install_driver(driver).await?;
     let names = prepared(&lab, &host, PREFIX, drains, Ends::Never).await?;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     let before_bytes = process_usage(host.pid())?.rss_bytes;
     let progress = Progress::of(&lab, Some(&host));
     let (running_before, gone_before) =
@@ -85,8 +84,8 @@ pub(crate) async fn still(host: &Host, time: Duration) -> Result<(f64, f64)> {
     Ok((f64::from(u32::try_from(requests)?) / secs, cpu / secs))
 }
 
-/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all have reached
-/// the age of ordinary ones.
+/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all
+/// have reached the age of ordinary ones.
 pub(crate) async fn lives(lab: &Lab, prefix: &str) -> Result<(Times, Times)> {
     let (mut running, mut gone) = (Vec::new(), Vec::new());
     let mut made = Vec::new();

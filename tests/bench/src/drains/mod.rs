@@ -19,7 +19,7 @@ use crate::machines::{
 use crate::progress::Progress;
 use crate::times::Times;
 
-pub(crate) use baseline::Baseline;
+pub(crate) use baseline::DeletionBaseline;
 pub(crate) use flight::{Flight, lives, still};
 pub(crate) use pods::PODS;
 
@@ -30,9 +30,9 @@ pub(crate) const AGE: Duration = Duration::from_secs(12);
 /// Drains that wait, for each one that goes on to the end.
 const WAITING_RATIO: usize = 2;
 
-/// What is measured about drains.
+/// The figures of drains.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct DrainFigures {
     pub(crate) machines: usize,
     /// From the first request until the last is gone.
     pub(crate) wall: Duration,
@@ -43,11 +43,11 @@ pub(crate) struct Figures {
     pub(crate) idle_bytes: u64,
     /// Pods that their kubelets have ended.
     pub(crate) ended: u64,
-    pub(crate) baseline: Baseline,
+    pub(crate) baseline: DeletionBaseline,
     pub(crate) flight: Flight,
 }
 
-pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+pub(crate) async fn measure(machines: usize) -> Result<DrainFigures> {
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("drains: starting control plane, cloud and kubelets");
     let lab = Lab::start(options()).await?;
@@ -61,7 +61,7 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     drop(lab);
     eprintln!("drains: {} that wait", machines * WAITING_RATIO);
     let flight = flight::measure(&driver, machines * WAITING_RATIO).await?;
-    Ok(Figures { baseline, flight, ..counted })
+    Ok(DrainFigures { baseline, flight, ..counted })
 }
 
 /// A lab whose kubelets run pods. Nobody else looks at pods: neither scheduler nor controllers are part of it.
@@ -112,10 +112,10 @@ pub(crate) async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<Strin
         .await
 }
 
-async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
+async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<DrainFigures> {
     const PREFIX: &str = "drained";
     let names = prepared(lab, host, PREFIX, machines, pods::Ends::Soon).await?;
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let (usage_before, ended_before) = (Usage::now(lab, host)?, lab.nodes.pod_stats().removed);
     let cores = crate::conditions::BusyCores::start()?;
     let started = Instant::now();
@@ -127,9 +127,9 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
     let (asked, gone) = Progress::of(lab, Some(host)).during("delete until all are gone", deletion).await?;
     let wall = gone.values().max().context("some are gone")?.duration_since(started);
     let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-    let after = requests::settled(host).await?;
+    let after = requests::when_idle(host).await?;
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
-    Ok(Figures {
+    Ok(DrainFigures {
         machines,
         wall,
         each: Times::of(gone.iter().filter_map(took).collect()),
@@ -138,7 +138,7 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
         peak_bytes: process_usage(host.pid())?.peak_rss_bytes,
         idle_bytes: usage_before.host.rss_bytes,
         ended: lab.nodes.pod_stats().removed - ended_before,
-        baseline: Baseline::default(),
+        baseline: DeletionBaseline::default(),
         flight: Flight::default(),
     })
 }

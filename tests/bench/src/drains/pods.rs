@@ -10,14 +10,12 @@ use nodesim::pods::{HANGS, PodStats};
 
 use crate::machines::CONCURRENCY;
 
-/// On each Node.
 pub(crate) const PODS: usize = 10;
 
 /// Only what is stuck shows no further pod for so long, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How pods end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// A moment after they are asked to.
@@ -57,7 +55,7 @@ pub(super) async fn until(lab: &Lab, wanted: usize, count: impl Fn(PodStats) -> 
         if is > last {
             (last, since) = (is, Instant::now());
         }
-        ensure!(since.elapsed() < PATIENCE, "stuck for {PATIENCE:?} at {is} of {wanted} pods");
+        ensure!(since.elapsed() < TIMEOUT, "stuck for {TIMEOUT:?} at {is} of {wanted} pods");
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -31,16 +31,16 @@ pub(crate) struct Crowd {
 
 /// Counts the Events that a watch shows, and times those about Machines.
 #[derive(Clone)]
-pub(super) struct Seen(Arc<Mutex<Came>>);
+pub(super) struct EventWatch(Arc<Mutex<SeenEvents>>);
 
 #[derive(Debug, Default)]
-struct Came {
+struct SeenEvents {
     all: u64,
     /// How late those about Machines were.
     about_machines: Vec<Duration>,
 }
 
-impl Seen {
+impl EventWatch {
     /// Watches from now on, until the handle is dropped or aborted.
     pub(super) fn start(client: Client) -> (Self, JoinHandle<Result<()>>) {
         let seen = Self(Arc::default());
@@ -56,9 +56,9 @@ impl Seen {
                     event.regarding.as_ref().is_some_and(|object| object.kind.as_deref() == Some("Machine"));
                 let late: Option<Duration> =
                     event.event_time.and_then(|time| (Timestamp::now() - time.0).try_into().ok());
-                let mut came = self.came();
-                came.all += 1;
-                came.about_machines.extend(late.filter(|_| about_a_machine));
+                let mut seen_events = self.seen_events();
+                seen_events.all += 1;
+                seen_events.about_machines.extend(late.filter(|_| about_a_machine));
             }
         }
         anyhow::bail!("the watch of Events ended")
@@ -66,15 +66,15 @@ impl Seen {
 
     /// How late each Event about a Machine was.
     pub(super) fn late(&self) -> Vec<Duration> {
-        self.came().about_machines.clone()
+        self.seen_events().about_machines.clone()
     }
 
     /// How many there were of any kind.
     pub(super) fn all(&self) -> u64 {
-        self.came().all
+        self.seen_events().all
     }
 
-    fn came(&self) -> MutexGuard<'_, Came> {
+    fn seen_events(&self) -> MutexGuard<'_, SeenEvents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,12 +84,12 @@ pub(super) async fn measure() -> Result<Crowd> {
     let lab = start("a crowd of Events").await?;
     let host = start_host(&lab).await?;
     install(&lab).await?;
-    let (seen, watch) = Seen::start(lab.client.clone());
-    requests::settled(&host).await?;
+    let (seen, watch) = EventWatch::start(lab.client.clone());
+    requests::when_idle(&host).await?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, MACHINES);
     create(&lab, PREFIX, MACHINES).await?;
     follow.all().await?;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     // The sum of no figures is -0.
     let lost = host.metrics().await?.sum("machinist_events_lost_total", &[]).abs();
     let late = seen.late();

@@ -6,7 +6,7 @@ use anyhow::Result;
 use e2e::Lab;
 use e2e::manifests::deployments::deployment;
 
-use super::events::Seen;
+use super::events::EventWatch;
 use super::scene::{install, start};
 use crate::drains::{AGE, delete};
 use crate::machines::{Follow, Goal, create, drivers_calls, requests, start_host, stop};
@@ -52,12 +52,12 @@ pub(super) async fn measure() -> Result<Frugal> {
     lab.create_deployment(&deployment(POOL, "small", MACHINES, SURGE, 0)).await?;
     runs(&lab, POOL).await?;
     tokio::time::sleep(AGE).await;
-    requests::settled(&host).await?;
-    let (seen, watch) = Seen::start(lab.client.clone());
+    requests::when_idle(&host).await?;
+    let (seen, watch) = EventWatch::start(lab.client.clone());
     let before = lab.cloud.stats();
     lab.roll(POOL, "large").await?;
     runs(&lab, POOL).await?;
-    requests::settled(&host).await?;
+    requests::when_idle(&host).await?;
     let rolled = drivers_calls(&before, &lab.cloud.stats());
     let events = each(seen.all())?;
     let about_machines = each(u64::try_from(seen.late().len())?)?;

@@ -18,7 +18,7 @@ pub(crate) use killed::Killed;
 
 /// The figures of all parts.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct FaultFigures {
     pub(crate) fires: Vec<Fire>,
     pub(crate) outage: Outage,
     pub(crate) killed: Killed,
@@ -27,8 +27,8 @@ pub(crate) struct Figures {
 }
 
 /// Measures each part on a control plane of its own.
-pub(crate) async fn measure() -> Result<Figures> {
-    Ok(Figures {
+pub(crate) async fn measure() -> Result<FaultFigures> {
+    Ok(FaultFigures {
         fires: clouds::measure().await?,
         outage: clouds::outage().await?,
         killed: killed::measure().await?,

@@ -12,11 +12,10 @@ use machinist_plugin_host::{CodeTier, PluginHost, PluginReport, RawConfigMap};
 use crate::calls::host::request;
 use crate::times::Times;
 
-/// Each compiles.
 const NEW_ROUNDS: usize = 3;
 const CACHED_ROUNDS: usize = 50;
 
-/// Components that were never compiled. What is optimised in the background is given up with the round.
+/// Components that were never compiled. The optimisation in the background ends with the round.
 pub(super) async fn new(
     host: &PluginHost,
     packed: impl Fn(&str) -> Result<RawConfigMap>,

@@ -1,4 +1,4 @@
-//! What the process grows by for each instance that is alive.
+//! The growth of the process for each instance that is alive.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,13 +14,12 @@ use crate::calls::host::request;
 
 /// All of them wait at the same time for a cloud that does not answer.
 const INSTANCES: usize = 48;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Of one instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) resident_kib: u64,
-    /// What nothing else shares.
+    /// Memory that nothing else shares.
     pub(crate) private_kib: u64,
 }
 
@@ -59,7 +58,7 @@ async fn waiting(
     }
     let mut connections = Vec::with_capacity(calls);
     for _ in 0..calls {
-        let accepted = tokio::time::timeout(PATIENCE, cloud.accept()).await;
+        let accepted = tokio::time::timeout(TIMEOUT, cloud.accept()).await;
         connections.push(accepted.context("a call has not come to its request")??.0);
     }
     Ok((running, connections))

@@ -43,16 +43,16 @@ const LANGUAGES: [Language; 4] = [
     },
 ];
 
-/// What became of a language.
+/// The result for a language.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    Measured(Box<Figures>),
+pub(crate) enum LanguageOutcome {
+    Measured(Box<LanguageFigures>),
     LeftOut { language: &'static str, why: String },
 }
 
-/// What was measured of a language.
+/// The figures of a language.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct LanguageFigures {
     pub(crate) language: &'static str,
     pub(crate) prototype: Duration,
     pub(crate) size_bytes: usize,
@@ -77,19 +77,19 @@ pub(crate) struct Both {
     pub(crate) native: Times,
 }
 
-pub(crate) async fn measure() -> Result<Vec<Outcome>> {
+pub(crate) async fn measure() -> Result<Vec<LanguageOutcome>> {
     let mut outcomes = Vec::new();
     for language in LANGUAGES {
         eprintln!("building the driver in {}", language.name);
         outcomes.push(match tokio::task::spawn_blocking(language.build).await? {
-            Ok(component) => Outcome::Measured(Box::new(one(language, component).await?)),
-            Err(error) => Outcome::LeftOut { language: language.name, why: format!("{error:#}") },
+            Ok(component) => LanguageOutcome::Measured(Box::new(one(language, component).await?)),
+            Err(error) => LanguageOutcome::LeftOut { language: language.name, why: format!("{error:#}") },
         });
     }
     Ok(outcomes)
 }
 
-async fn one(language: Language, component: Vec<u8>) -> Result<Figures> {
+async fn one(language: Language, component: Vec<u8>) -> Result<LanguageFigures> {
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let cloud = Cloud::start()?;
     let host = start(folder.path())?;
@@ -103,7 +103,7 @@ async fn one(language: Language, component: Vec<u8>) -> Result<Figures> {
     host.shutdown().await;
     let memory = memory::measure(folder.path(), &sandbox::marked(&component, "kept")).await?;
     let map = packed("kept")?;
-    Ok(Figures {
+    Ok(LanguageFigures {
         language: language.name,
         prototype: language.prototype,
         size_bytes: component.len(),

@@ -21,9 +21,8 @@ const PREFIX: &str = "worker";
 const CLUSTER: &str = "bench";
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-/// What is measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct Ec2Figures {
     pub(crate) machines: usize,
     /// From the first create until all are Running.
     pub(crate) wall: Duration,
@@ -36,14 +35,14 @@ pub(crate) struct Figures {
     pub(crate) baseline: Baseline,
 }
 
-impl Figures {
+impl Ec2Figures {
     /// Requests of the driver.
     pub(crate) fn cloud_requests(&self) -> u64 {
         self.actions.values().sum()
     }
 }
 
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<Ec2Figures> {
     eprintln!("building the driver of EC2");
     let driver = tokio::task::spawn_blocking(|| guests::bytes(Aws::DRIVER)).await??;
     eprintln!("starting moto, control plane and kubelets");
@@ -56,7 +55,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     create(&lab, "warm-up", WARM_UP).await?;
     lab.machines_in_phase("Running", WARM_UP).await?;
     eprintln!("{MACHINES} Machines on EC2");
-    let before = requests::settled(&host).await?;
+    let before = requests::when_idle(&host).await?;
     lab.cloud.forget_requests();
     let made_before = lab.cloud.made().await?.created;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, MACHINES);
@@ -64,7 +63,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     let asked = create(&lab, PREFIX, MACHINES).await?;
     let running = follow.all().await?;
     let wall = running.values().max().context("some are Running")?.duration_since(started);
-    let after = requests::settled(&host).await?;
+    let after = requests::when_idle(&host).await?;
     let made = lab.cloud.made().await?;
     let journal = lab.cloud.journal();
     stop(host).await?;
@@ -79,7 +78,7 @@ pub(crate) async fn measure() -> Result<Figures> {
         *actions.entry(entry.action.clone()).or_default() += 1;
     }
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
-    Ok(Figures {
+    Ok(Ec2Figures {
         machines: MACHINES,
         wall,
         each: Times::of(running.iter().filter_map(took).collect()),

@@ -13,9 +13,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Only what is stuck shows nothing for so long, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What Machines are followed to.
+/// The state that Machines are followed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     Running,
@@ -46,9 +46,9 @@ async fn follow(
     let mut events = pin!(watcher(api, watcher::Config::default()));
     let mut there = BTreeMap::new();
     let stuck = |there: usize| {
-        format!("{there} of {wanted} Machines are {goal:?}, and nothing has happened for {PATIENCE:?}")
+        format!("{there} of {wanted} Machines are {goal:?}, and nothing has happened for {TIMEOUT:?}")
     };
-    while let Some(event) = timeout(PATIENCE, events.next()).await.with_context(|| stuck(there.len()))? {
+    while let Some(event) = timeout(TIMEOUT, events.next()).await.with_context(|| stuck(there.len()))? {
         let (machine, is_there) = match event? {
             Event::Apply(machine) | Event::InitApply(machine) => {
                 let is_there = goal == Goal::Running && machine.phase().as_str() == "Running";

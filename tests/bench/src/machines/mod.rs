@@ -1,6 +1,7 @@
 //! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
 
 pub(crate) mod baseline;
+pub(crate) mod deletions;
 pub(crate) mod ec2;
 mod follow;
 pub(crate) mod requests;
@@ -41,9 +42,9 @@ pub(crate) struct Cpu {
     pub(crate) others: f64,
 }
 
-/// What is measured about Machines.
+/// The figures of Machines.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct MachineFigures {
     pub(crate) api_server: String,
     pub(crate) machines: usize,
     /// From the first create until all are Running.
@@ -62,14 +63,14 @@ pub(crate) struct Figures {
     pub(crate) troubled: Vec<Troubled>,
 }
 
-impl Figures {
+impl MachineFigures {
     /// Calls of the drivers.
     pub(crate) fn cloud_calls(&self) -> u64 {
         self.cloud.values().sum()
     }
 }
 
-pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+pub(crate) async fn measure(machines: usize) -> Result<MachineFigures> {
     eprintln!("building the driver");
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("starting control plane, cloud and kubelets");
@@ -93,7 +94,7 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     stop(host).await?;
     let api_server =
         lab.client.apiserver_version().await.context("failed to ask for the version")?.git_version;
-    Ok(Figures { api_server, baseline, troubled, ..counted })
+    Ok(MachineFigures { api_server, baseline, troubled, ..counted })
 }
 
 pub(crate) async fn start_host(lab: &Lab<impl Cloud>) -> Result<Host> {
@@ -126,9 +127,9 @@ pub(crate) async fn create(
         .await
 }
 
-async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
+async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<MachineFigures> {
     const PREFIX: &str = "worker";
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
     let cores = BusyCores::start()?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
@@ -137,10 +138,10 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
     let running = follow.all().await?;
     let wall = running.values().max().context("some are Running")?.duration_since(started);
     let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
-    let after = requests::settled(host).await?;
+    let after = requests::when_idle(host).await?;
     let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
     let stats = lab.cloud.stats();
-    Ok(Figures {
+    Ok(MachineFigures {
         api_server: String::new(),
         machines,
         wall,
@@ -166,7 +167,7 @@ pub(crate) fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -
         .collect()
 }
 
-/// What processes have used so far.
+/// The use of each process so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     pub(crate) host: ProcessUsage,

@@ -14,7 +14,6 @@ pub(crate) const EVICTIONS: &str = "pods/eviction";
 const OWNERS: [&str; 2] = ["machinesets", "machinedeployments"];
 const COUNTER: &str = "machinist_api_requests_total";
 
-/// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Request {
     pub(crate) verb: String,
@@ -34,7 +33,6 @@ impl Request {
     }
 }
 
-/// Counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests(pub(crate) BTreeMap<Request, u64>);
 
@@ -50,7 +48,6 @@ impl fmt::Display for Requests {
 }
 
 impl Requests {
-    /// From a scrape.
     pub(crate) fn read(metrics: &Metrics) -> Self {
         let mut counts = BTreeMap::new();
         for (labels, value) in metrics.matching(COUNTER, &[]) {
@@ -82,7 +79,6 @@ impl Requests {
         self.0.iter().filter(|(request, _)| !request.is_apart()).map(|(_, count)| count).sum()
     }
 
-    /// Everything but Leases.
     pub(crate) fn total_beside_leases(&self) -> u64 {
         self.0.iter().filter(|(request, _)| request.resource != "leases").map(|(_, count)| count).sum()
     }
@@ -116,7 +112,7 @@ impl Requests {
 }
 
 /// The host's counts once it has stopped asking.
-pub(crate) async fn settled(host: &Host) -> Result<Requests> {
+pub(crate) async fn when_idle(host: &Host) -> Result<Requests> {
     let mut last = Requests::read(&host.metrics().await?);
     within(Duration::from_secs(60), "the host has nothing more to do", async || {
         tokio::time::sleep(QUIET).await;
@@ -178,9 +174,9 @@ machinist_api_requests_total{{verb=\"PATCH\",resource=\"machinedeployments\",cod
     }
 
     #[test]
-    fn they_are_told_in_one_line_with_what_failed() {
-        let told = Requests::read(&Metrics::parse(SCRAPE)).to_string();
-        assert!(told.contains("7 PATCH machines, 2 PATCH machines answered by 409, 9 POST events"), "{told}");
+    fn they_are_printed_in_one_line_with_failures() {
+        let line = Requests::read(&Metrics::parse(SCRAPE)).to_string();
+        assert!(line.contains("7 PATCH machines, 2 PATCH machines answered by 409, 9 POST events"), "{line}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use simcloud::{Effect, Faults, Match, Rule};
 
 use super::{Follow, Goal, create};
 
-/// What came of Machines in such a cloud.
+/// The result for Machines in such a cloud.
 #[derive(Clone, Debug)]
 pub(crate) struct Troubled {
     pub(crate) what: &'static str,

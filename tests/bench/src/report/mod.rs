@@ -1,110 +1,43 @@
-//! The figures as a page.
+//! The figures as a Markdown page: a section for each part, in the order in which they are measured.
 
-mod attacks;
-mod calls;
-mod deletions;
 mod deployments;
-mod drains;
-mod ec2;
 mod faults;
-mod idle;
-mod languages;
 mod machines;
-mod signing;
-mod swaps;
-mod week;
+mod page;
+mod plugins;
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::Figures;
 use crate::conditions::Conditions;
-use crate::machines::Requests;
 use crate::times::Times;
 
-/// A Markdown page with what was measured.
-pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
-    let mut page = String::from(
+pub(crate) use page::Page;
+
+/// Figures of one part.
+pub(crate) trait Report {
+    fn write(&self, page: &mut Page);
+}
+
+/// A page that says on what machine it was measured.
+pub(crate) fn start(conditions: &Conditions) -> Page {
+    let mut page = Page::default();
+    page.line(
         "# Figures\n\nWritten by `cargo xtask bench -- --write`. Compare ratios, not seconds: each figure stands beside a \
-         baseline of the same run.\n\n",
+         baseline of the same run.\n",
     );
-    line(
-        &mut page,
-        format_args!(
-            "Conditions: {}, {} cores, {} GiB of memory, load {} at the start, {} build, machinist {}, wasmtime {}, \
-             kube {}. Everything runs on the same cores.",
-            conditions.date,
-            conditions.cores,
-            conditions.memory_gib,
-            conditions.load,
-            if cfg!(debug_assertions) { "DEBUG" } else { "release" },
-            env!("CARGO_PKG_VERSION"),
-            conditions.wasmtime,
-            conditions.kube,
-        ),
-    );
-    if let Some(figures) = &figures.calls {
-        calls::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.swaps {
-        swaps::render(&mut page, figures);
-    }
-    if let Some(outcomes) = &figures.languages {
-        languages::render(&mut page, outcomes);
-    }
-    if let Some(figures) = &figures.attacks {
-        attacks::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.signing {
-        signing::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.machines {
-        machines::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.deletions {
-        deletions::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.drains {
-        drains::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.faults {
-        faults::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.idle {
-        idle::render(&mut page, figures);
-    }
-    deployments::render(&mut page, figures);
-    if let Some(figures) = &figures.ec2 {
-        ec2::render(&mut page, figures);
-    }
-    if let Some(figures) = &figures.week {
-        week::render(&mut page, figures);
-    }
+    page.line(format_args!(
+        "Conditions: {}, {} cores, {} GiB of memory, load {} at the start, {} build, machinist {}, wasmtime {}, \
+         kube {}. Everything runs on the same cores.",
+        conditions.date,
+        conditions.cores,
+        conditions.memory_gib,
+        conditions.load,
+        if cfg!(debug_assertions) { "DEBUG" } else { "release" },
+        env!("CARGO_PKG_VERSION"),
+        conditions.wasmtime,
+        conditions.kube,
+    ));
     page
-}
-
-/// Writing to a text cannot fail.
-fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(page, "{text}");
-}
-
-fn heading(page: &mut String, title: &str, text: &str) {
-    line(page, format_args!("\n## {title}\n\n{text}\n"));
-}
-
-/// The head of a table.
-fn table(page: &mut String, columns: &[&str]) {
-    line(page, format_args!("| {} |", columns.join(" | ")));
-    line(page, format_args!("|{}", " --- |".repeat(columns.len())));
-}
-
-fn verdict(is_met: bool) -> &'static str {
-    if is_met { "met" } else { "**missed**" }
-}
-
-fn row(page: &mut String, what: &str, figure: impl std::fmt::Display, aim: Option<(f64, f64)>) {
-    let aim = aim.map_or(String::new(), |(most, is)| format!("at most {most}: {}", verdict(is <= most)));
-    line(page, format_args!("| {what} | {figure} | {aim} |"));
 }
 
 /// Median, 99th percentile and longest.
@@ -112,15 +45,8 @@ fn spread(times: &Times) -> String {
     format!("{:.2} / {:.2} / {:.2} s", secs(times.median()), secs(times.p99()), secs(times.longest()))
 }
 
-/// A table of what was asked for each Machine.
-fn requests(page: &mut String, requests: &Requests, machines: usize) {
-    table(page, &["request", "a Machine"]);
-    for (request, total) in &requests.0 {
-        let failed = request.failed.as_ref().map(|code| format!(", answered by {code}")).unwrap_or_default();
-        let apart = if request.is_apart() { " (apart)" } else { "" };
-        let each = float(*total) / count(machines);
-        line(page, format_args!("| {} {}{failed}{apart} | {each:.3} |", request.verb, request.resource));
-    }
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", secs(time))
 }
 
 fn micros(time: Duration) -> String {
@@ -142,6 +68,10 @@ fn float(count: u64) -> f64 {
 
 fn count(machines: usize) -> f64 {
     float(u64::try_from(machines).unwrap_or(u64::MAX))
+}
+
+fn per_machine(total: u64, machines: usize) -> f64 {
+    float(total) / count(machines)
 }
 
 fn megabytes(bytes: u64) -> f64 {

@@ -17,7 +17,7 @@ use crate::times::Times;
 const ROUNDS: u32 = 10;
 /// Between two Machines, each of which is a call.
 const PACE: Duration = Duration::from_millis(10);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a kind of change took.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(super) async fn measure(drivers: &Drivers) -> Result<Vec<Change>> {
     for round in 1..=ROUNDS {
         let content = format!("content-{round}");
         new.push(one(&lab, &drivers.plain, &content, &format!("1.0.{round}")).await?);
-        // What was there before has been compiled already.
+        // The earlier content is compiled already.
         let content = format!("content-{}", round - 1);
         cached.push(one(&lab, &drivers.plain, &content, &format!("2.0.{round}")).await?);
     }
@@ -86,14 +86,14 @@ async fn one(lab: &Lab, component: &[u8], content: &str, version: &str) -> Resul
             }
             bail!("the watch ended")
         };
-        tokio::time::timeout(PATIENCE, seen).await.context("no call reaches the changed plugin")?
+        tokio::time::timeout(TIMEOUT, seen).await.context("no call reaches the changed plugin")?
     };
     let took = tokio::select! {
         outcome = creating => { outcome?; bail!("Machines ran out") }
         took = changing => took?,
     };
     // The next change does not meet what is left of this one.
-    within(PATIENCE, "all Machines have their VMs", async || {
+    within(TIMEOUT, "all Machines have their VMs", async || {
         let all = lab.machines().list(&ListParams::default()).await?.items;
         Ok(all.iter().all(|machine| machine.provider_id().is_some()).then_some(()))
     })

@@ -13,10 +13,8 @@ use sha2::{Digest, Sha256};
 use crate::times::Times;
 
 const CACHED_ROUNDS: usize = 200;
-/// Each compiles.
 const NEW_ROUNDS: usize = 5;
 
-/// Components.
 pub(super) struct Drivers {
     pub(super) plain: Vec<u8>,
     pub(super) sim: Vec<u8>,

@@ -4,7 +4,7 @@ mod change;
 mod loads;
 
 use anyhow::{Context, Result};
-use e2e::swaps::Outcome;
+pub(crate) use e2e::swaps::SwapsUnderLoad;
 
 pub(crate) use change::Change;
 pub(crate) use loads::Load;
@@ -12,15 +12,15 @@ pub(crate) use loads::Load;
 const SWAPS: usize = 1_000;
 const CALLERS: usize = 200;
 
-/// What is measured about loading and swapping.
+/// The figures of loading and swapping.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct SwapFigures {
     pub(crate) loads: Vec<Load>,
     pub(crate) changes: Vec<Change>,
-    pub(crate) under_load: Outcome,
+    pub(crate) under_load: SwapsUnderLoad,
 }
 
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<SwapFigures> {
     eprintln!("building the drivers");
     let drivers = tokio::task::spawn_blocking(loads::Drivers::build).await??;
     eprintln!("loading them from the cache and from the compiler");
@@ -30,5 +30,5 @@ pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("{SWAPS} swaps under {CALLERS} calls in flight");
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let under_load = e2e::swaps::measure(folder.path(), &drivers.sim, SWAPS, CALLERS).await?;
-    Ok(Figures { loads, changes, under_load })
+    Ok(SwapFigures { loads, changes, under_load })
 }

@@ -8,7 +8,7 @@ use machinist_core::driver::error::CallError;
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, must, said, skipped};
 use crate::profile::contains;
-use crate::proxy::Kind;
+use crate::proxy::RequestKind;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
@@ -173,7 +173,7 @@ async fn user_data(case: Case) -> Outcome {
     let form = base64.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
     let forms = [text.as_str(), &base64, escaped.trim_matches('"'), &form];
     let journal = case.stage.proxy.journal();
-    let creates = journal.iter().filter(|entry| entry.kind == Kind::Create);
+    let creates = journal.iter().filter(|entry| entry.kind == RequestKind::Create);
     let arrives = |body: &[u8]| forms.iter().any(|form| contains(body, form.as_bytes()));
     must(creates.clone().any(|entry| arrives(&entry.body)), || {
         "the request that makes the VM does not carry the user data (plain, base64, form or JSON)".to_owned()

@@ -6,14 +6,14 @@ use machinist_core::driver::error::{CallError, Code};
 use super::cloud_trouble::lost::knows_requests;
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, must, skipped};
-use crate::proxy::{Effect, Kind, On, Times};
+use crate::proxy::{Effect, On, RequestKind, Times};
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
         check!(
             "deadline",
             "create",
-            Hasty,
+            ShortDeadline,
             true,
             create,
             "a create that hangs ends before the host ends it, and says that it may have happened"
@@ -21,7 +21,7 @@ pub(super) fn checks() -> Vec<Check> {
         check!(
             "deadline",
             "status",
-            Hasty,
+            ShortDeadline,
             true,
             status,
             "a look that hangs ends before the host ends it, and does not say that the machine is not there"
@@ -29,16 +29,23 @@ pub(super) fn checks() -> Vec<Check> {
         check!(
             "deadline",
             "delete",
-            Hasty,
+            ShortDeadline,
             true,
             delete,
             "a deletion that hangs ends before the host ends it"
         ),
-        check!("deadline", "list", Hasty, true, list, "a listing that hangs ends before the host ends it"),
+        check!(
+            "deadline",
+            "list",
+            ShortDeadline,
+            true,
+            list,
+            "a listing that hangs ends before the host ends it"
+        ),
         check!(
             "deadline",
             "repeated",
-            Hasty,
+            ShortDeadline,
             true,
             repeated,
             "a create that hung is repeated without a second VM"
@@ -61,8 +68,8 @@ fn ended<T>(answer: Answer<T>, call: &str) -> Outcome<Option<machinist_core::dri
 
 async fn create(case: Case) -> Outcome {
     knows_requests(&case)?;
-    // What hangs before the VM is asked for has not happened.
-    case.stage.proxy.disturb(On::Only(Kind::Create), Times::Always, Effect::HoldAnswer);
+    // A call that hangs before the VM is requested has not happened.
+    case.stage.proxy.disturb(On::Only(RequestKind::Create), Times::Always, Effect::HoldAnswer);
     match ended(case.create(&mut case.machine("create")).await, "create")? {
         None => Ok(()),
         Some(error) => must(error.may_have_happened && !error.terminal, || {

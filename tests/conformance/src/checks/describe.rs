@@ -1,4 +1,4 @@
-//! Who the driver says it is.
+//! The driver's description of itself.
 
 use serde_json::Value;
 

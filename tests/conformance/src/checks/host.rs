@@ -36,7 +36,7 @@ pub(super) fn checks() -> Vec<Check> {
 
 async fn life(case: &Case) -> Outcome {
     let mut machine = case.made("life").await?;
-    // What they answer is for other checks.
+    // Their answers are for other checks.
     let _ = case.status(&mut machine).await;
     let _ = case.initialize(&mut machine).await;
     let _ = case.list().await;
@@ -46,7 +46,7 @@ async fn life(case: &Case) -> Outcome {
 
 async fn granted(case: Case) -> Outcome {
     life(&case).await?;
-    let refusals = case.stage.heard().refusals.clone();
+    let refusals = case.stage.observed().refusals.clone();
     must(refusals.is_empty(), || format!("the grants refuse {}", refusals.join(", ")))
 }
 
@@ -69,7 +69,7 @@ async fn declared(case: Case) -> Outcome {
     })
 }
 
-/// A pattern of grants: `*` stands for exactly one label, or for a part of one.
+/// A pattern of grants: `*` matches exactly one label, or a part of one.
 fn is_host(pattern: &str, host: &str) -> bool {
     let (wanted, given): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
     let is_label = |wanted: &str, given: &str| match wanted.split_once('*') {
@@ -86,7 +86,7 @@ async fn offline(case: Case) -> Outcome {
     for spec in [&classes.valid].into_iter().chain(classes.invalid.iter().map(|class| &class.spec)) {
         let _ = case.stage.host.validate_class(case.class(spec)).await;
     }
-    let refusals = [case.stage.refused_at_load(), &case.stage.heard().refusals].concat();
+    let refusals = [case.stage.refused_at_load(), &case.stage.observed().refusals].concat();
     must(refusals.is_empty(), || format!("a call without network tries {}", refusals.join(", ")))?;
     let sent = case.stage.proxy.journal().len();
     must(sent == 0, || format!("calls without network send {sent} requests"))

@@ -17,7 +17,7 @@ mod status;
 use futures::future::BoxFuture;
 
 use crate::case::{Case, Outcome};
-use crate::stage::Kind;
+use crate::stage::StageKind;
 
 /// One thing that every driver does right.
 pub(crate) struct Check {
@@ -25,7 +25,7 @@ pub(crate) struct Check {
     pub(crate) name: &'static str,
     /// A sentence that is true of every driver that passes.
     pub(crate) promise: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StageKind,
     /// It cannot run without a cloud.
     pub(crate) needs_cloud: bool,
     pub(crate) run: fn(Case) -> BoxFuture<'static, Outcome>,
@@ -38,7 +38,7 @@ macro_rules! check {
             group: $group,
             name: $name,
             promise: $promise,
-            kind: $crate::stage::Kind::$kind,
+            kind: $crate::stage::StageKind::$kind,
             needs_cloud: $needs_cloud,
             run: |case| Box::pin($run(case)),
         }
@@ -47,7 +47,6 @@ macro_rules! check {
 pub(crate) use check;
 
 impl Check {
-    /// `GROUP/NAME`
     pub(crate) fn id(&self) -> String {
         format!("{}/{}", self.group, self.name)
     }

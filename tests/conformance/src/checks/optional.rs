@@ -1,4 +1,4 @@
-//! What a driver may offer.
+//! Optional functions of a driver.
 
 use machinist_core::driver::error::Code;
 

@@ -1,4 +1,4 @@
-//! What nobody may read.
+//! Values that must stay secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -38,9 +38,8 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// What the host puts in the place of a secret that it finds: then the driver has written one.
+/// The text that the host puts in the place of a secret that it finds: then the driver has written one.
 const MASK: &str = "***";
-/// How placeholders begin.
 const PLACEHOLDER: &str = "x0machinist0secret0x";
 /// Shorter values are found everywhere.
 const SHORTEST: usize = 6;
@@ -139,7 +138,7 @@ async fn messages(case: Case) -> Outcome {
 async fn logs(case: Case) -> Outcome {
     successes(&case, "logs").await;
     failures(&case).await;
-    let lines = case.stage.heard().lines.clone();
+    let lines = case.stage.observed().lines.clone();
     clean(&case, &lines, "a line of the log")
 }
 

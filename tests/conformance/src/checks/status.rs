@@ -6,7 +6,7 @@ use machinist_core::value::id::ProviderId;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
-use crate::proxy::Kind;
+use crate::proxy::RequestKind;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![
@@ -51,7 +51,7 @@ pub(super) fn checks() -> Vec<Check> {
             "odd-id",
             Shared,
             true,
-            odd_id,
+            invalid_id,
             "a provider id of another cloud is an error or leads nowhere, and never a trap"
         ),
     ]
@@ -136,8 +136,8 @@ async fn unmarked(case: Case) -> Outcome {
     let mut machine = case.machine("unmarked");
     machine.provider_id = Some(case.plant_unmarked(&machine).await?);
     match case.status(&mut machine).await {
-        // Who may write Machines would have any VM of the account removed; and the host would take not-found for the
-        // end of a VM that another program has made for this very machine.
+        // Otherwise anyone who can write Machines could delete any VM of the account; and the host would take not-found
+        // for the deletion of a VM that another program created for this very machine.
         Err(CallError::Guest(error)) => must(error.code == Code::FailedPrecondition, || {
             format!("get-status answers {} for a VM without any mark: {}", error.code, error.message)
         }),
@@ -153,14 +153,14 @@ async fn changes_nothing(case: Case) -> Outcome {
     let machine = case.made("changes-nothing").await?;
     case.stage.proxy.forget();
     for mut machine in [machine.clone(), machine.forgotten(), case.machine("never-made")] {
-        // What it answers is for other checks.
+        // Its answer is for other checks.
         let _ = case.status(&mut machine).await;
     }
-    let changes = case.stage.proxy.count(Kind::Create) + case.stage.proxy.count(Kind::Delete);
+    let changes = case.stage.proxy.count(RequestKind::Create) + case.stage.proxy.count(RequestKind::Delete);
     must(changes == 0, || format!("get-status sends {changes} requests that make or remove VMs"))
 }
 
-async fn odd_id(case: Case) -> Outcome {
+async fn invalid_id(case: Case) -> Outcome {
     offered(&case)?;
     for id in ["x", "other:///zone/id", "///", "a/../b", "sim:///ä/%00"] {
         let mut machine = case.machine("odd-id");

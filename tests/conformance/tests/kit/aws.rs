@@ -1,6 +1,6 @@
 //! The driver of EC2 against moto.
 
-use crate::world::{file, options, report};
+use crate::harness::{file, options, report};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_driver_of_ec2_passes_all_checks_that_apply() {

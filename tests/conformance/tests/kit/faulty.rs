@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use machinist_conformance::{Options, Selection, list};
 use serde_json::{Value, json};
 
-use crate::world::{file, options, report};
+use crate::harness::{file, options, report};
 
-/// Which fault each check has to find. It befalls the machines of this check only, so that a check that fails for another reason than
-/// its own shows here as well.
+/// Which fault each check has to find. It befalls the machines of this check only, so that a check that fails for
+/// another reason than its own shows here as well.
 const BITES: &[(&str, &str)] = &[
     ("class/valid", "refuses"),
     ("class/invalid", "accepts-all"),
@@ -202,7 +202,7 @@ async fn user_data_with_a_quote_finds_a_driver_without_json_escape_and_user_data
     assert_eq!(failures_of_plain_user_data(Some("#cloud-config")).await, Vec::<String>::new());
 }
 
-/// `describe` knows no class and cannot name a host that stands in one.
+/// `describe` knows no class and cannot name a host from one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_only_classes_name_is_declared_by_the_endpoint_of_the_profile() {
     let rows: [(Option<&str>, &[&str]); 2] = [(None, &["host/declared"]), (Some("/cloudUrl"), &[])];
@@ -217,7 +217,7 @@ async fn a_host_that_only_classes_name_is_declared_by_the_endpoint_of_the_profil
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_report_never_repeats_the_secret_that_a_driver_has_told() {
+async fn a_report_never_repeats_a_secret_from_a_driver() {
     let mut options = faulty(&BTreeMap::from([(String::new(), "tells-secret")]), &[]);
     options.selection = Selection::of(&["secrets".to_owned()]).expect("it exists");
     let token: Value = json!(options.profile.secrets["token"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use guests::Script;
 use machinist_conformance::Report;
 
-use crate::world::{file, options, report, unhurried_report};
+use crate::harness::{file, options, report, unhurried_report};
 
 const PROFILE: &str = "plugins/sim/conformance.yaml";
 

@@ -1,9 +1,9 @@
-//! What `machinist driver new` makes passes the kit with its own profile, without an edit.
+//! New projects of `machinist driver new` pass the kit with their own profiles, without an edit.
 
 use machinist_author::language::Language;
 use machinist_conformance::list;
 
-use crate::world::{file, unhurried_report};
+use crate::harness::{file, unhurried_report};
 
 async fn passes(component: Vec<u8>, profile: &str) {
     let report = unhurried_report(component, profile).await;

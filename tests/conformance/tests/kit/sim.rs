@@ -2,7 +2,7 @@
 
 use machinist_conformance::{Profile, Selection, Stop, list, run};
 
-use crate::world::{file, options, report};
+use crate::harness::{file, options, report};
 
 const PROFILE: &str = "plugins/sim/conformance.yaml";
 
@@ -29,7 +29,7 @@ async fn without_idempotency_keys_all_checks_pass_but_those_that_need_keys() {
     assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
     let reason = |result: &machinist_conformance::report::Result| match &result.verdict {
         Err(Stop::Skipped(why)) => Some((result.id(), why.clone())),
-        Ok(()) | Err(Stop::Failed(_) | Stop::Trouble(_)) => None,
+        Ok(()) | Err(Stop::Failed(_) | Stop::Broken(_)) => None,
     };
     let skipped: Vec<(String, String)> = report.results.iter().filter_map(reason).collect();
     let ids: Vec<&str> = skipped.iter().map(|(id, _)| id.as_str()).collect();
@@ -45,8 +45,8 @@ async fn without_a_cloud_only_what_needs_none_is_checked() {
     let report = report(options(sim(), &text)).await;
     let score = report.score();
     assert!(score.failed == 0 && score.passed > 5 && score.skipped > 50, "{}", report.text());
-    let is_told = |result: &machinist_conformance::report::Result| matches!(&result.verdict, Err(Stop::Skipped(why)) if why.contains("no cloud"));
-    assert!(report.results.iter().any(is_told), "{}", report.text());
+    let is_reported = |result: &machinist_conformance::report::Result| matches!(&result.verdict, Err(Stop::Skipped(why)) if why.contains("no cloud"));
+    assert!(report.results.iter().any(is_reported), "{}", report.text());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! What machine-controller-manager works with is let in, however odd it looks.
+//! Objects that machine-controller-manager works with are accepted, however unusual they are.
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::objects::{updated_in_place, valid, with};
 use super::{NAMESPACE, trial};
 
-/// What is valid, and why somebody might think that it is not.
-fn odd_and_valid() -> Vec<(&'static str, Value)> {
+/// A valid object, and why somebody might think that it is invalid.
+fn unusual_but_valid() -> Vec<(&'static str, Value)> {
     let mut rows = Vec::new();
     for kind in ["Machine", "MachineClass", "MachineSet", "MachineDeployment"] {
         rows.push(("the smallest", valid(kind)));
@@ -24,13 +24,13 @@ fn odd_and_valid() -> Vec<(&'static str, Value)> {
 fn machines() -> Vec<(&'static str, Value)> {
     let machine = |changes: &[(&str, Value)]| with(valid("Machine"), changes);
     let empty = json!({ "metadata": { "creationTimestamp": null }, "spec": {} });
-    let odd_taint = json!({ "spec": { "taints": [{ "key": "a", "effect": "Sometimes" }] } });
+    let unknown_taint = json!({ "spec": { "taints": [{ "key": "a", "effect": "Sometimes" }] } });
     vec![
         ("nothing at all: a condition tells", machine(&[("spec", json!({}))])),
         ("no spec: a condition tells", machine(&[("spec", Value::Null)])),
         ("another kind of class", machine(&[("spec.class.kind", json!("AWSMachineClass"))])),
         ("as Go writes an empty node template", machine(&[("spec.nodeTemplate", empty)])),
-        ("a taint that no Node takes", machine(&[("spec.nodeTemplate", odd_taint)])),
+        ("a taint that no Node takes", machine(&[("spec.nodeTemplate", unknown_taint)])),
         ("what a set hands down as it finds it", machine(&[("spec.drainTimeout", json!("soon"))])),
         ("no end of tries", machine(&[("spec.maxEvictRetries", json!(-1))])),
         ("an empty provider id", machine(&[("spec.providerID", json!(""))])),
@@ -139,12 +139,12 @@ fn deployments() -> Vec<(&'static str, Value)> {
     rows
 }
 
-/// What that project works with is let in, and so are the samples.
+/// Objects of that project are accepted, and so are the samples.
 pub(super) async fn all_are_accepted(client: &Client) -> Result<()> {
     for (what, object) in samples()? {
         trial(client, &object).await.with_context(|| format!("{what}: {object}"))?;
     }
-    for (what, object) in odd_and_valid() {
+    for (what, object) in unusual_but_valid() {
         trial(client, &object).await.with_context(|| format!("{what}: {object}"))?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What the account of the host may write to Secrets and ConfigMaps under the policies of `deploy/policies`, whatever RBAC
-//! allows it.
+//! The writes to Secrets and ConfigMaps that the host's account may send under the policies of `deploy/policies`,
+//! whatever RBAC allows.
 
 use std::path::Path;
 
@@ -15,7 +15,6 @@ use super::support::until;
 const OWN: &str = "machinist-system";
 const SYSTEM: &str = "kube-system";
 
-/// One request.
 enum Write {
     Create(&'static str, Value),
     Patch(&'static str, &'static str, Value),
@@ -82,7 +81,7 @@ fn mark() -> Value {
     )
 }
 
-/// What is there: things of users, of the operator and of the cluster.
+/// The existing objects: of users, of the operator and of the cluster.
 async fn scene(admin: &Client) -> Result<()> {
     // As large as they get: the policy must be able to look at it.
     let component = "a".repeat(900 << 10);
@@ -158,7 +157,7 @@ fn patch(kind: &'static str, name: &'static str, patch: Value) -> (&'static str,
     (kind, Write::Patch(namespace, name, patch))
 }
 
-/// What it must not do, although RBAC lets it.
+/// The writes that are forbidden, although RBAC allows them.
 fn forbidden() -> Vec<(&'static str, Write)> {
     let meta = |field: &str, value: Value| json!({ "metadata": { field: value } });
     vec![

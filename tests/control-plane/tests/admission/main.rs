@@ -1,4 +1,4 @@
-//! What a real API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
+//! The objects that a real API server with the definitions of `deploy/crds` accepts and refuses. No host runs.
 
 mod accepted;
 mod host_writes;
@@ -69,7 +69,7 @@ async fn trial(client: &Client, json: &Value) -> Result<(), Error> {
     objects_of(client, &kind).create(&trial, &object).await.map(drop)
 }
 
-/// What a server complains of: fields and messages.
+/// The complaints of a server: fields and messages.
 fn complaints(refused: Result<(), Error>) -> Result<Vec<(String, String)>> {
     let Err(Error::Api(status)) = refused else { anyhow::bail!("not refused: {refused:?}") };
     ensure!(status.code == 422, "refused for another reason: {status:?}");
@@ -87,8 +87,8 @@ async fn admission() -> Result<()> {
     let client = plane.client()?;
     let definitions = definitions()?;
     let stored = stored::before_the_rules(&plane, &client, &definitions).await?;
-    refused::every_slip_is_named(&client, &definitions).await?;
-    refused::a_typo_is_told_and_its_mending_taken(&client).await?;
+    refused::every_invalid_field_is_named(&client, &definitions).await?;
+    refused::a_typo_is_reported_and_its_correction_is_applied(&client).await?;
     accepted::all_are_accepted(&client).await?;
     stored::all_can_be_written(&stored).await?;
     surface::columns(&client).await?;
@@ -97,6 +97,6 @@ async fn admission() -> Result<()> {
 
 /// One server for all of it, since a server takes longer to start than all of this takes.
 #[tokio::test]
-async fn slips_are_refused_and_what_is_valid_or_was_stored_before_the_rules_is_not() {
+async fn invalid_objects_are_refused_and_valid_or_stored_ones_are_not() {
     admission().await.unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -33,7 +33,6 @@ pub(super) fn valid(kind: &str) -> Value {
 /// One thing that is wrong.
 pub(super) struct Wrong {
     pub(super) kind: &'static str,
-    /// The object, wrong.
     pub(super) object: Value,
     /// The field that the server is to name.
     pub(super) field: &'static str,
@@ -138,9 +137,9 @@ fn of_deployment() -> Vec<Wrong> {
     let shares = ["spec.strategy.rollingUpdate.maxSurge", "spec.strategy.rollingUpdate.maxUnavailable"];
     let in_place = ["spec.strategy.inPlaceUpdate.maxSurge", "spec.strategy.inPlaceUpdate.maxUnavailable"];
     for (field, place) in shares.iter().chain(&in_place).zip([false, false, true, true]) {
-        let mut odd = vec![Value::Null, json!(-1), json!(""), json!("many")];
-        odd.extend(["25 %", "1.5%", "-1%", "%"].map(|text| json!(text)));
-        for value in odd {
+        let mut invalid = vec![Value::Null, json!(-1), json!(""), json!("many")];
+        invalid.extend(["25 %", "1.5%", "-1%", "%"].map(|text| json!(text)));
+        for value in invalid {
             let base: &[_] = if place { &[("spec.strategy", updated_in_place())] } else { &[] };
             rows.push(row(kind, &[base, &[(field, value)]].concat(), field));
         }

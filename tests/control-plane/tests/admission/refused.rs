@@ -1,4 +1,4 @@
-//! Slips are refused when they are applied, with the field and with what to write there.
+//! Invalid objects are refused when they are applied, with the field and the text to write there.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,8 @@ fn rules(schema: &Value, at: &str, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// Every slip is refused with its field and what to write there, and every rule refuses one.
-pub(super) async fn every_slip_is_named(client: &Client, definitions: &[Value]) -> Result<()> {
+/// Every invalid object is refused with its field and the text to write there, and every rule refuses one.
+pub(super) async fn every_invalid_field_is_named(client: &Client, definitions: &[Value]) -> Result<()> {
     let mut silent = BTreeSet::new();
     for definition in definitions {
         let kind = definition["spec"]["names"]["kind"].as_str().context("it has a kind")?;
@@ -48,14 +48,14 @@ pub(super) async fn every_slip_is_named(client: &Client, definitions: &[Value]) 
         silent.extend(found.into_iter().map(|(field, message)| (kind.to_owned(), field, message)));
     }
     for wrong in objects::wrong() {
-        let told = complaints(trial(client, &wrong.object).await)
+        let refusals = complaints(trial(client, &wrong.object).await)
             .with_context(|| format!("{} {}: {}", wrong.kind, wrong.field, wrong.object))?;
         ensure!(
-            told.iter().any(|(field, _)| field.trim_start_matches('.') == wrong.field),
-            "{}: {told:?}",
+            refusals.iter().any(|(field, _)| field.trim_start_matches('.') == wrong.field),
+            "{}: {refusals:?}",
             wrong.field
         );
-        for (field, message) in &told {
+        for (field, message) in &refusals {
             silent.retain(|(kind, at, said)| {
                 kind != wrong.kind
                     || place(field.trim_start_matches('.')) != *at
@@ -79,27 +79,28 @@ async fn applied(client: &Client, json: &Value) -> Result<String> {
     }
 }
 
-/// A typo is told by `kubectl apply`, and its mending taken.
-pub(super) async fn a_typo_is_told_and_its_mending_taken(client: &Client) -> Result<()> {
+/// `kubectl apply` reports a typo and accepts the correction.
+pub(super) async fn a_typo_is_reported_and_its_correction_is_applied(client: &Client) -> Result<()> {
     let deployment = objects::valid("MachineDeployment");
     let strategy = serde_json::json!({
         "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "l0%", "maxUnavailable": 1 },
     });
     let typo = objects::with(deployment.clone(), &[("spec.strategy", strategy)]);
-    let told = applied(client, &typo).await?;
+    let message = applied(client, &typo).await?;
     ensure!(
-        told == "MachineDeployment.machine.sapcloud.io \"workers\" is invalid: spec.strategy.rollingUpdate.maxSurge: \
+        message
+            == "MachineDeployment.machine.sapcloud.io \"workers\" is invalid: spec.strategy.rollingUpdate.maxSurge: \
                  Invalid value: set it to a number of at least 0 such as 1, or to a share such as 25%",
-        "{told}"
+        "{message}"
     );
     ensure!(applied(client, &deployment).await? == "applied", "mended");
-    // What is right cannot be made wrong either, but for what is only asked of new objects.
+    // A valid object cannot be made invalid either, but for rules that hold for new objects only.
     let lasts = |wrong: &objects::Wrong| {
         wrong.kind == "MachineDeployment" && wrong.field != "spec.selector.matchLabels"
     };
     for wrong in objects::wrong().into_iter().filter(lasts) {
-        let told = applied(client, &wrong.object).await?;
-        ensure!(told.contains("is invalid"), "{}: {told}", wrong.object);
+        let message = applied(client, &wrong.object).await?;
+        ensure!(message.contains("is invalid"), "{}: {message}", wrong.object);
     }
     objects_of(client, "MachineDeployment").delete("workers", &DeleteParams::default()).await?;
     Ok(())

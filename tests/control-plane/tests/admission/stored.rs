@@ -49,7 +49,7 @@ impl Stored {
         scaled.map(drop).with_context(|| format!("scale of {}", self.wrong.object))
     }
 
-    /// What any controller writes, at the beginning.
+    /// The first writes of any controller.
     async fn marks(&self) -> Result<()> {
         let metadata =
             json!({ "labels": { "l": "1" }, "annotations": { "a": "1" }, "finalizers": ["example.com/f"] });
@@ -72,7 +72,7 @@ impl Stored {
         Ok(())
     }
 
-    /// What the controllers of its kind write, and the autoscaler.
+    /// The writes of the controllers of its kind, and of the autoscaler.
     async fn duties(&self) -> Result<()> {
         let handed_on = json!({
             "nodeTemplate": { "metadata": { "labels": { "p": "1" } }, "spec": { "taints": [{ "key": "t", "effect": "Odd" }] } },
@@ -129,8 +129,8 @@ impl Stored {
         Ok(())
     }
 
-    /// It can be mended, and then not be made wrong again.
-    async fn mended_stays_mended(&self) -> Result<()> {
+    /// It can be corrected, and then not be made invalid again.
+    async fn corrected_stays_corrected(&self) -> Result<()> {
         // Whether selector and template fit is only asked of what is new.
         if self.wrong.kind != "MachineDeployment" || self.wrong.field == "spec.selector.matchLabels" {
             return Ok(());
@@ -177,7 +177,7 @@ async fn stored(client: &Client) -> Result<Vec<Stored>> {
     Ok(all)
 }
 
-/// One object for each slip, and the moment from which the rules hold.
+/// One object for each invalid field, and the moment from which the rules hold.
 pub(super) async fn before_the_rules(
     plane: &ControlPlane,
     client: &Client,
@@ -195,12 +195,12 @@ pub(super) async fn before_the_rules(
     Ok(all)
 }
 
-/// What was stored before the rules can be written, scaled, finalised and deleted.
+/// Objects stored before the rules can be written, scaled, finalised and deleted.
 pub(super) async fn all_can_be_written(all: &[Stored]) -> Result<()> {
     for stored in all {
         stored.marks().await?;
         stored.duties().await?;
-        stored.mended_stays_mended().await?;
+        stored.corrected_stays_corrected().await?;
         stored.ends().await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What `kubectl get` prints, and what `kubectl scale` does.
+//! The output of `kubectl get`, and the effect of `kubectl scale`.
 
 use anyhow::{Context, Result, ensure};
 use http::Request;
@@ -25,9 +25,9 @@ async fn table(client: &Client, plural: &str) -> Result<Vec<String>> {
         let cell = |cell: &Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
         let cells = row["cells"].as_array().into_iter().flatten().zip(columns);
         // How old it is depends on when one looks.
-        let told =
+        let row =
             cells.map(|(value, column)| if column["name"] == "Age" { "age".into() } else { cell(value) });
-        lines.push(told.collect::<Vec<String>>().join(" "));
+        lines.push(row.collect::<Vec<String>>().join(" "));
     }
     Ok(lines)
 }
@@ -61,8 +61,8 @@ pub(super) async fn columns(client: &Client) -> Result<()> {
         ("machinesets", ["Name Desired Current Ready Age", "workers 5 4 2 age"]),
         ("machinedeployments", ["Name Ready Desired Up-to-date Available Age", "workers 2 5 1 3 age"]),
     ] {
-        let told = table(client, plural).await?;
-        ensure!(told == expected, "{plural}: {told:#?}");
+        let shown = table(client, plural).await?;
+        ensure!(shown == expected, "{plural}: {shown:#?}");
     }
     Ok(())
 }

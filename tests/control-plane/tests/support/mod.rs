@@ -1,4 +1,4 @@
-//! What the tests ask of the machine.
+//! The tools that the tests need on the machine.
 
 use std::fs;
 use std::future::Future;

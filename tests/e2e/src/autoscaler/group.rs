@@ -11,19 +11,17 @@ use super::write::retried;
 pub struct NodeGroup {
     /// The name of the deployment.
     pub name: String,
-    /// Never fewer.
     pub min: i32,
-    /// Never more.
     pub max: i32,
 }
 
-/// Whether it takes a rollout for finished. Where none is told of, there was none.
+/// Returns true if it takes a rollout for finished. Without a condition about one there was none.
 #[must_use]
 pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
     let conditions =
         deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let told = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
-    told.is_none_or(|one| {
+    let progressing = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
+    progressing.is_none_or(|one| {
         let words = (one.status.as_str(), one.reason.as_deref().unwrap_or_default());
         matches!(words, ("True", "NewMachineSetAvailable") | ("Unknown", "DeploymentPaused"))
     })

@@ -1,4 +1,4 @@
-//! What it takes for the instances of a group.
+//! The autoscaler's view of the instances of a group.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub struct Instance {
     pub machine: String,
     /// The name of its Node, once it is there.
     pub node: Option<String>,
-    /// What it is doing.
+    /// The state of the instance.
     pub state: InstanceState,
 }
 
-/// What an instance is doing.
+/// The state of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstanceState {
     /// Its Node is there.
@@ -32,10 +32,10 @@ pub enum InstanceState {
     Creating,
     /// The cloud has no room for it.
     OutOfResources {
-        /// What the controller says of it.
+        /// The error of the controller.
         message: String,
     },
-    /// Neither: nothing is told.
+    /// Neither: nothing is reported.
     Unknown,
 }
 

@@ -1,10 +1,12 @@
-//! A stand-in for cluster-autoscaler in Gardener's fork: its requests, in its order, and its reading of what the controllers write.
+//! A stand-in for cluster-autoscaler in Gardener's fork: its requests, in its order, and its reading of what the
+//! controllers write.
 //!
-//! Each turn of its loop ([`Autoscaler::turn`]) refreshes first, then gives up what the cloud has no room for, then scales up. Scaling down is asked for by
-//! the test ([`Autoscaler::scale_down`]), which plays the part of the utilisation that the real one computes.
+//! Each turn of its loop ([`Autoscaler::turn`]) refreshes first, then gives up what the cloud has no room for, then
+//! scales up. Scaling down is asked for by the test ([`Autoscaler::scale_down`]), which plays the part of the
+//! utilisation that the real one computes.
 //!
-//! What it reads may be old, as the caches of the real one are: after [`Autoscaler::lag`] its reads of a group answer what was there then, until it
-//! writes.
+//! Its reads may be old, as the caches of the real one are: after [`Autoscaler::lag`] its reads of a group show the
+//! state of that time, until it writes.
 
 mod group;
 mod instances;
@@ -50,7 +52,7 @@ pub struct Autoscaler {
 }
 
 impl Autoscaler {
-    /// It does nothing by itself.
+    /// It does nothing on its own.
     #[must_use]
     pub fn new(client: Client, dialect: Dialect, groups: Vec<NodeGroup>) -> Self {
         Self { client, dialect, groups, backed_off: Mutex::default(), lagging: Mutex::default() }
@@ -97,7 +99,8 @@ impl Autoscaler {
         Ok(())
     }
 
-    /// Instances that cannot be made count as a failed scale-up: the group is left alone for a while, and they are deleted.
+    /// Instances that cannot be made count as a failed scale-up: the group is left alone for a while, and they are
+    /// deleted.
     async fn give_up(&self, group: &NodeGroup) -> Result<()> {
         let instances = self.instances(group).await?;
         let exhausted: Vec<Instance> = instances

@@ -1,4 +1,4 @@
-//! What it writes on Nodes: taints before a scale-down, and cordons after it.
+//! Its writes to Nodes: taints before a scale-down, and cordons after it.
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;

@@ -16,8 +16,8 @@ use super::write::retried;
 use super::{Autoscaler, Dialect, Instance, NodeGroup};
 
 impl Autoscaler {
-    /// Nodes that are not needed: marked as such, emptied of what the scheduler may still put there, then deleted. When that is refused,
-    /// pods may come again.
+    /// Nodes that are not needed: marked as such, emptied of what the scheduler may still put there, then deleted. When
+    /// that is refused, pods may come again.
     ///
     /// # Errors
     /// When it is refused, or a write fails for good.

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     };
     let keeps = options.keep;
     let outcome = runtime.block_on(async {
-        // What was started ends with the future that is dropped here, whichever signal comes and whenever.
+        // All started processes end with the future that is dropped here, whichever signal comes and whenever.
         tokio::select! {
             outcome = run(options) => outcome,
             () = signalled() => {

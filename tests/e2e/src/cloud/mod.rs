@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use aws::Aws;
 
-/// What came of the VMs of a cloud so far.
+/// The VMs of a cloud so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
     /// VMs that were made.
@@ -61,7 +61,7 @@ pub trait Cloud: Send + Sync + 'static {
         class
     }
 
-    /// What the host has to be told to call the cluster; by default it finds a name itself.
+    /// The host's name for the cluster; by default the host finds a name itself.
     fn cluster(&self) -> Option<&str> {
         None
     }
@@ -72,7 +72,7 @@ pub trait Cloud: Send + Sync + 'static {
     /// When the cloud does not say.
     fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// What was made since the cloud began.
+    /// The VMs created since the cloud began.
     ///
     /// # Errors
     /// When the cloud does not say.

@@ -16,10 +16,11 @@ use crate::manifests;
 use progress::Progress;
 use story::Drivers;
 
-/// Runs Machinist on a real kube-apiserver: a MachineDeployment is created, scaled, rolled to another class while its driver is
-/// swapped, rolled back and deleted without a leak. A watch sees at every moment how many Machines there are, and how many are available.
+/// Runs Machinist on a real kube-apiserver: a MachineDeployment is created, scaled, rolled to another class while its
+/// driver is swapped, rolled back and deleted without a leak. A watch sees at every moment how many Machines there are,
+/// and how many are available.
 ///
-/// Whatever ends the demo, Ctrl-C, SIGTERM or kill -9, ends all that it has started and removes its folder.
+/// However the demo ends (Ctrl-C, SIGTERM or kill -9), all its processes end and its folder is removed.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask demo")]
 pub struct Options {

@@ -1,4 +1,4 @@
-//! What the demo shows: a live table on a terminal, plain lines elsewhere.
+//! The output of the demo: a live table on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -6,29 +6,27 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-use crate::fleet::{Bounds, Fleet, FleetWatch, Seen};
+use crate::fleet::{Fleet, FleetBounds, FleetWatch, Seen};
 
 /// Rows of the table: more would not fit a small terminal.
 const ROWS: usize = 16;
-/// Between two looks.
 const PERIOD: Duration = Duration::from_millis(200);
 /// Only what is stuck shows nothing for so long, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Shows what happens.
 pub(super) struct Progress {
     started: Instant,
     is_terminal: bool,
-    /// Lines of the table that stands on the terminal.
+    /// Lines of the table on the terminal.
     drawn: usize,
     /// The line that was printed last, elsewhere.
-    told: String,
+    last_line: String,
 }
 
 impl Progress {
     pub(super) fn start() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
-        Self { started: Instant::now(), is_terminal, drawn: 0, told: String::new() }
+        Self { started: Instant::now(), is_terminal, drawn: 0, last_line: String::new() }
     }
 
     /// A step of the story.
@@ -42,7 +40,7 @@ impl Progress {
         &mut self,
         what: &str,
         fleet: &FleetWatch,
-        bounds: Bounds,
+        bounds: FleetBounds,
         mut is_done: impl AsyncFnMut() -> Result<bool>,
     ) -> Result<()> {
         let mut moved = (fleet.stretch().moments, Instant::now());
@@ -54,20 +52,20 @@ impl Progress {
             let moments = fleet.stretch().moments;
             if moments != moved.0 {
                 moved = (moments, Instant::now());
-            } else if moved.1.elapsed() > PATIENCE {
-                bail!("nothing has changed for {PATIENCE:?}, and it is not so that {what}");
+            } else if moved.1.elapsed() > TIMEOUT {
+                bail!("nothing has changed for {TIMEOUT:?}, and it is not so that {what}");
             }
             sleep(PERIOD).await;
         }
     }
 
-    fn show(&mut self, fleet: &Fleet, bounds: Bounds) {
+    fn show(&mut self, fleet: &Fleet, bounds: FleetBounds) {
         let line = headline(fleet, bounds);
         if self.is_terminal {
             self.draw(&line, fleet);
-        } else if line != self.told {
+        } else if line != self.last_line {
             println!("[{:7.2}s]   {line}", self.started.elapsed().as_secs_f64());
-            self.told = line;
+            self.last_line = line;
         }
     }
 
@@ -101,7 +99,7 @@ impl Progress {
     }
 }
 
-fn headline(fleet: &Fleet, bounds: Bounds) -> String {
-    let (tally, Bounds { most, fewest_available }) = (fleet.tally(), bounds);
+fn headline(fleet: &Fleet, bounds: FleetBounds) -> String {
+    let (tally, FleetBounds { most, fewest_available }) = (fleet.tally(), bounds);
     format!("{tally}; {} available  [{fewest_available} available … {most} in all]", tally.available)
 }

@@ -6,21 +6,20 @@ use anyhow::Result;
 use tokio::time::Instant;
 
 use super::progress::Progress;
-use crate::fleet::{Bounds, FleetWatch, Stretch};
+use crate::fleet::{FleetBounds, FleetWatch, Stretch};
 
 /// A stage that is over.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
     pub(super) what: String,
-    pub(super) bounds: Bounds,
+    pub(super) bounds: FleetBounds,
     pub(super) stretch: Stretch,
     pub(super) took: Duration,
 }
 
 impl Stage {
-    /// What was seen.
     pub(super) fn found(&self) -> String {
-        let (Bounds { most, fewest_available }, seen) = (self.bounds, &self.stretch);
+        let (FleetBounds { most, fewest_available }, seen) = (self.bounds, &self.stretch);
         format!(
             "{:.1} s; at most {} of {most}; available at least {}, needed {fewest_available}; {} looks",
             self.took.as_secs_f64(),
@@ -41,7 +40,7 @@ impl Stages<'_> {
     /// Begins a stage with what the user does, and shows it until it is done.
     pub(super) async fn play(
         &mut self,
-        (what, bounds): (&str, Bounds),
+        (what, bounds): (&str, FleetBounds),
         progress: &mut Progress,
         begin: impl Future<Output = Result<()>>,
         is_done: impl AsyncFnMut() -> Result<bool>,

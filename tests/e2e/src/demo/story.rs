@@ -10,19 +10,16 @@ use super::progress::Progress;
 use super::stages::Stages;
 use super::summary::Summary;
 use crate::cloud::Cloud;
-use crate::fleet::{Bounds, FleetWatch};
+use crate::fleet::{FleetBounds, FleetWatch};
 use crate::host::Host;
 use crate::lab::{Lab, is_complete};
 use crate::manifests::deployments::deployment;
 
 /// Versions of the driver. They are two builds, with two digests.
 pub(super) const VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
-/// The deployment.
 pub(super) const NAME: &str = "workers";
-/// Its classes.
 const CLASSES: [&str; 2] = ["small", "large"];
 
-/// The two builds.
 pub(super) struct Drivers {
     first: Vec<u8>,
     second: Vec<u8>,
@@ -52,12 +49,12 @@ impl Numbers {
     }
 
     /// While the number only changes.
-    fn number(most: u32, fewest: u32) -> Result<Bounds> {
-        Ok(Bounds { most: usize::try_from(most)?, fewest_available: usize::try_from(fewest)? })
+    fn number(most: u32, fewest: u32) -> Result<FleetBounds> {
+        Ok(FleetBounds { most: usize::try_from(most)?, fewest_available: usize::try_from(fewest)? })
     }
 
     /// While the deployment is rolled.
-    fn rolling(self) -> Result<Bounds> {
+    fn rolling(self) -> Result<FleetBounds> {
         Self::number(self.many + self.surge, self.many - self.unavailable)
     }
 }
@@ -131,8 +128,8 @@ pub(super) async fn tell<C: Cloud>(
     })
 }
 
-/// Rolls to the other class, and swaps the driver as soon as the first Machine of it is there. Answers how many calls of the
-/// driver had ended when the second version was seen to serve.
+/// Rolls to the other class, and swaps the driver as soon as the first Machine of it is there. Answers how many calls
+/// of the driver had ended when the second version was seen to serve.
 async fn swap<C: Cloud>(
     lab: &Lab<C>,
     host: &Host,
@@ -179,7 +176,7 @@ mod tests {
     fn bounds_follow_from_the_number_of_machines() {
         let numbers = Numbers::of(12);
         assert_eq!((numbers.many, numbers.surge, numbers.unavailable), (18, 4, 2));
-        assert_eq!(numbers.rolling().unwrap(), Bounds { most: 22, fewest_available: 16 });
+        assert_eq!(numbers.rolling().unwrap(), FleetBounds { most: 22, fewest_available: 16 });
         let few = Numbers::of(2);
         assert_eq!((few.many, few.surge, few.unavailable), (3, 1, 0));
     }

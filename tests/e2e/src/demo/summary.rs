@@ -1,4 +1,4 @@
-//! What came of the demo, and whether it held.
+//! The result of the demo, and whether it held.
 
 use std::time::Duration;
 
@@ -21,9 +21,7 @@ pub(super) struct Summary {
     pub(super) versions: [&'static str; 2],
     /// Driver calls that had ended when the second version was seen to serve.
     pub(super) calls_before_swap: f64,
-    /// After the rollback.
     pub(super) made: Made,
-    /// In the end.
     pub(super) duplicates_ever: u64,
     pub(super) vms_left: usize,
     pub(super) nodes_left: Vec<String>,

@@ -1,7 +1,8 @@
-//! The Machines of a cluster at every moment: what a watch tells, event by event, and the most and the fewest there ever were.
+//! The Machines of a cluster at every moment: what a watch tells, event by event, and the most and the fewest there
+//! ever were.
 //!
-//! A watch of one kind tells all of its changes in the order in which the API server stored them. Whoever folds them one by one has seen
-//! each state that there was, however short.
+//! A watch of one kind shows all of its changes in the order in which the API server stored them. A reader that folds
+//! them one by one has seen each state, however short.
 
 mod seen;
 #[cfg(test)]
@@ -23,7 +24,6 @@ pub use watch::FleetWatch;
 pub struct Tally {
     /// Objects, with those that are being deleted.
     pub objects: usize,
-    /// Without those.
     pub alive: usize,
     /// Alive, and in phase Running or Available.
     pub available: usize,
@@ -31,7 +31,6 @@ pub struct Tally {
     pub phases: BTreeMap<String, usize>,
     /// Available ones by class.
     pub available_by_class: BTreeMap<String, usize>,
-    /// Objects by class.
     pub classes: BTreeMap<String, usize>,
 }
 
@@ -49,16 +48,16 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What must hold at every moment.
+/// The limits that must hold at every moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct FleetBounds {
     /// Never more objects than this, with those that are being deleted.
     pub most: usize,
     /// Never fewer that are available than this.
     pub fewest_available: usize,
 }
 
-/// What there was since a moment.
+/// The extremes since a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
     /// Changes that were seen.
@@ -73,9 +72,7 @@ pub struct Stretch {
     pub most_of_one: usize,
     /// The fewest that were available.
     pub fewest_available: usize,
-    /// Machines that came.
     pub made: usize,
-    /// Machines that went.
     pub gone: usize,
 }
 
@@ -84,7 +81,7 @@ impl Stretch {
     ///
     /// # Errors
     /// When they were not, or when a moment may have been missed.
-    pub fn keeps_to(&self, bounds: Bounds) -> Result<()> {
+    pub fn keeps_to(&self, bounds: FleetBounds) -> Result<()> {
         ensure!(self.gaps == 0, "the watch broke {} times: nobody knows what was in between", self.gaps);
         ensure!(
             self.most <= bounds.most,
@@ -126,7 +123,7 @@ impl Fleet {
         &self.tally
     }
 
-    /// What there was since [`Fleet::begin`].
+    /// The extremes since [`Fleet::begin`].
     #[must_use]
     pub fn stretch(&self) -> &Stretch {
         &self.stretch

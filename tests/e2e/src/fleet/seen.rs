@@ -1,4 +1,4 @@
-//! What a Machine looks like from outside.
+//! A Machine as its status shows it.
 
 use kube::ResourceExt;
 use machinist_api::{Machine, names};
@@ -6,7 +6,6 @@ use machinist_api::{Machine, names};
 /// A Machine as a watch shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Its name.
     pub name: String,
     /// Its phase; empty before it has one.
     pub phase: String,
@@ -20,7 +19,7 @@ pub struct Seen {
     pub deployment: String,
     /// The name of its Node; empty before it has one.
     pub node: String,
-    /// What the host says about it.
+    /// The host's report about it.
     pub reason: String,
 }
 

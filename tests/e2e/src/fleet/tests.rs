@@ -30,10 +30,10 @@ fn a_machine_too_many_is_seen_however_soon_it_is_gone() {
     fleet.is_gone("c");
     let stretch = fleet.begin();
     assert_eq!((stretch.most, stretch.most_alive, stretch.made, stretch.gone), (3, 3, 1, 1));
-    let complaint = stretch.keeps_to(Bounds { most: 2, fewest_available: 2 }).unwrap_err().to_string();
+    let complaint = stretch.keeps_to(FleetBounds { most: 2, fewest_available: 2 }).unwrap_err().to_string();
     assert_eq!(complaint, "there were 3 Machines at some moment, 2 are allowed");
-    stretch.keeps_to(Bounds { most: 3, fewest_available: 2 }).unwrap();
-    fleet.begin().keeps_to(Bounds { most: 2, fewest_available: 2 }).unwrap();
+    stretch.keeps_to(FleetBounds { most: 3, fewest_available: 2 }).unwrap();
+    fleet.begin().keeps_to(FleetBounds { most: 2, fewest_available: 2 }).unwrap();
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn one_that_is_being_deleted_takes_its_place_and_is_not_available() {
         (stretch.most, stretch.most_alive, stretch.most_of_one, stretch.fewest_available),
         (3, 2, 2, 1)
     );
-    let complaint = stretch.keeps_to(Bounds { most: 3, fewest_available: 2 }).unwrap_err().to_string();
+    let complaint = stretch.keeps_to(FleetBounds { most: 3, fewest_available: 2 }).unwrap_err().to_string();
     assert_eq!(complaint, "1 Machines were available at some moment, 2 must be");
 }
 
@@ -66,7 +66,7 @@ fn who_has_missed_something_does_not_say_that_all_is_well() {
     let mut fleet = fleet(&["a", "b"]);
     fleet.is_listed(vec![seen("b", "Running"), seen("c", "Running")], Instant::now());
     assert_eq!(fleet.machines().keys().collect::<Vec<_>>(), ["b", "c"]);
-    let complaint = fleet.begin().keeps_to(Bounds { most: 9, fewest_available: 0 }).unwrap_err();
+    let complaint = fleet.begin().keeps_to(FleetBounds { most: 9, fewest_available: 0 }).unwrap_err();
     assert!(complaint.to_string().contains("the watch broke 1 times"), "{complaint}");
 }
 

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use super::{Fleet, Seen, Stretch, Tally};
 
 /// Only what is stuck shows nothing for so long, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Follows all Machines until it is dropped.
 pub struct FleetWatch {
@@ -33,7 +33,7 @@ impl FleetWatch {
     /// When the Machines cannot be listed.
     pub async fn start(api: Api<Machine>, config: watcher::Config) -> Result<Self> {
         let fleet: Arc<Mutex<Fleet>> = Arc::default();
-        let (told, mut changes) = watch::channel(0);
+        let (count_of_changes, mut changes) = watch::channel(0);
         let seen = Arc::clone(&fleet);
         let task = tokio::spawn(async move {
             let mut events = pin!(watcher(api, config).default_backoff());
@@ -51,13 +51,13 @@ impl FleetWatch {
                             fleet.begin();
                         }
                     }
-                    // What follows an error is either the rest of the watch or a listing, which counts as a gap.
+                    // After an error comes either the rest of the watch or a listing, which counts as a gap.
                     Ok(Event::Init) | Err(_) => continue,
                 }
-                told.send_modify(|changes| *changes += 1);
+                count_of_changes.send_modify(|changes| *changes += 1);
             }
         });
-        let first = timeout(PATIENCE, changes.changed()).await;
+        let first = timeout(TIMEOUT, changes.changed()).await;
         first.context("the Machines cannot be listed")?.context("the watch has ended")?;
         Ok(Self { fleet, changes, task })
     }
@@ -72,7 +72,7 @@ impl FleetWatch {
         lock(&self.fleet).begin()
     }
 
-    /// What there was since the stretch began.
+    /// Returns the extremes since the stretch began.
     pub fn stretch(&self) -> Stretch {
         self.look(|fleet| fleet.stretch().clone())
     }
@@ -88,12 +88,12 @@ impl FleetWatch {
             if self.look(|fleet| is_so(fleet.tally())) {
                 return Ok(Instant::now());
             }
-            match timeout(PATIENCE, changes.changed()).await {
+            match timeout(TIMEOUT, changes.changed()).await {
                 Ok(changed) => changed.context("the watch has ended")?,
                 Err(_) => {
                     let tally = self.look(|fleet| fleet.tally().to_string());
                     bail!(
-                        "nothing has changed for {PATIENCE:?}, and it is not so that {what}: there are {tally}"
+                        "nothing has changed for {TIMEOUT:?}, and it is not so that {what}: there are {tally}"
                     );
                 }
             }

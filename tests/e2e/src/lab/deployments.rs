@@ -112,7 +112,8 @@ impl<C: Cloud> Lab<C> {
         Ok(())
     }
 
-    /// Waits until all Machines of a deployment are there, of the current template, and the status says so of this very generation.
+    /// Waits until all Machines of a deployment are there, of the current template, and the status says so of this very
+    /// generation.
     ///
     /// # Errors
     /// When that does not come about; the complaint shows the status.
@@ -167,7 +168,7 @@ impl<C: Cloud> Lab<C> {
         }
     }
 
-    /// What a deployment says of itself, for complaints.
+    /// The status of a deployment, for error messages.
     pub async fn describe_deployment(&self, name: &str) -> String {
         match self.deployments().get_opt(name).await {
             Ok(Some(deployment)) => {

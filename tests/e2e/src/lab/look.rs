@@ -1,4 +1,4 @@
-//! What a user sees, and waits for.
+//! Queries and waits of a user.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};

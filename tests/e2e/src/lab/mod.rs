@@ -26,7 +26,7 @@ use compiled::Compiled;
 
 pub use deployments::is_complete;
 
-/// What a lab is made of.
+/// The parts of a lab.
 #[derive(Clone, Debug)]
 pub struct LabOptions {
     /// Of the control plane.
@@ -61,10 +61,9 @@ impl LabOptions {
 /// Definitions of the four kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
-    /// Those of `deploy/crds`.
     Own,
-    /// Those of `deploy/crds` without their rules: the API server lets everything through that has the right shape, as it does with objects
-    /// that were stored before there were rules.
+    /// Those of `deploy/crds` without their rules: the API server lets everything through that has the right shape, as
+    /// it does with objects that were stored before there were rules.
     OwnWithoutRules,
     /// Those that a cluster has where machine-controller-manager was before.
     Known,
@@ -89,7 +88,6 @@ impl Kinds {
     }
 }
 
-/// Wherever they stand.
 fn remove_rules(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -115,11 +113,8 @@ impl Default for LabOptions {
 
 /// A running lab. The fields end in the order in which they stand.
 pub struct Lab<C = simcloud::Server> {
-    /// The kubelets.
     pub nodes: NodeSim,
-    /// The cloud.
     pub cloud: C,
-    /// An administrator's client.
     pub client: Client,
     /// Code that its hosts compile.
     _compiled: Compiled,

@@ -1,4 +1,4 @@
-//! What a user creates and deletes.
+//! Objects that a user creates and deletes.
 
 use std::time::Duration;
 
@@ -111,7 +111,8 @@ impl<C: Cloud> Lab<C> {
         Ok(())
     }
 
-    /// Deletes all deployments, sets and Machines, then all classes and Secrets, and checks that nothing of them is left anywhere.
+    /// Deletes all deployments, sets and Machines, then all classes and Secrets, and checks that nothing of them is
+    /// left anywhere.
     ///
     /// # Errors
     /// When something is left; the complaint says what.

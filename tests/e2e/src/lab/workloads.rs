@@ -34,19 +34,16 @@ impl<C: Cloud> Lab<C> {
         self.pods().create(&PostParams::default(), pod).await.context("failed to create a pod")
     }
 
-    /// Pods of workloads.
     #[must_use]
     pub fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.client.clone(), WORKLOADS)
     }
 
-    /// VolumeAttachments.
     #[must_use]
     pub fn attachments(&self) -> Api<VolumeAttachment> {
         Api::all(self.client.clone())
     }
 
-    /// Nodes.
     #[must_use]
     pub fn node_objects(&self) -> Api<Node> {
         Api::all(self.client.clone())

@@ -1,4 +1,4 @@
-//! What a user of AWS writes.
+//! Manifests of a user of AWS.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub fn plugin(name: &str, component: &[u8], endpoint: &str, grants: &str) -> Res
     packed(name, component, &json!({ "endpoint": endpoint }), grants)
 }
 
-/// What the driver may do: reach EC2, which is on loopback here, have its requests signed with the keys of the Secret, and
-/// put the user data where RunInstances has it.
+/// The grants of the driver: reach EC2, which is on loopback here, have its requests signed with the keys of the
+/// Secret, and put the user data where RunInstances has it.
 ///
 /// # Errors
 /// When the endpoint has no port.
@@ -84,7 +84,6 @@ pub fn class(name: &str, secret: &str, ec2: &Ec2) -> MachineClass {
     class_of(name, secret, "AWS", &spec(ec2))
 }
 
-/// Its providerSpec.
 #[must_use]
 pub fn spec(ec2: &Ec2) -> Value {
     let fixture = ec2.fixture();

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::NAMESPACE;
 
-/// A deployment of Machines of a class that rolls with this surge and this unavailability. Its name is the label by which it selects them.
+/// A deployment of Machines of a class that rolls with this surge and this unavailability. Its name is the label by
+/// which it selects them.
 ///
 /// # Panics
 /// Never: the JSON is right.

@@ -12,10 +12,9 @@ use machinist_api::{Machine, MachineClass};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Where everything lives.
 pub const NAMESPACE: &str = "machinist-system";
 
-/// What a VM gets at boot, as a user's Secret has it.
+/// The user data of a VM, as a user's Secret has it.
 pub const USER_DATA: &str = "#cloud-config
 write_files:
   - path: /var/lib/kubelet/bootstrap-token
@@ -89,7 +88,7 @@ pub fn plugin_with(name: &str, key: &str, bytes: Vec<u8>) -> ConfigMap {
     }
 }
 
-/// What the driver may do: reach the cloud, which is on loopback here, and use two secrets in two places.
+/// The grants of the driver: reach the cloud, which is on loopback here, and use two secrets in two places.
 #[must_use]
 pub fn grants(endpoint: &str) -> String {
     let authority = endpoint.trim_start_matches("http://");

@@ -1,4 +1,4 @@
-//! What runs in the cluster: pods and what makes them, budgets and volumes.
+//! Workloads of the cluster: pods and their controllers, budgets and volumes.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Map, Value, json};
@@ -9,10 +9,9 @@ pub const WORKLOADS: &str = "default";
 const CSI_DRIVER: &str = "sim.csi.machinist.dev";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// What a pod is like.
+/// The shape of a pod.
 #[derive(Clone, Debug, Default)]
 pub struct PodShape {
-    /// Its label `app`.
     pub app: String,
     /// The Node that it may be bound to; without it, any.
     pub node: Option<String>,
@@ -43,7 +42,6 @@ impl PodShape {
         self
     }
 
-    /// With this annotation.
     #[must_use]
     pub fn annotated(mut self, key: &'static str, value: &str) -> Self {
         self.annotations.push((key, value.to_owned()));
@@ -68,7 +66,7 @@ impl PodShape {
     }
 }
 
-/// A pod that nobody makes anew, bound already.
+/// A pod without a controller, bound already.
 ///
 /// # Panics
 /// Never: the JSON is right.
@@ -87,7 +85,7 @@ pub fn mirror_pod(name: &str, node: &str) -> Pod {
     pod(name, node, &PodShape::of("static").annotated("kubernetes.io/config.mirror", "0123456789abcdef"))
 }
 
-/// So many pods that are made anew.
+/// So many pods that a controller creates again.
 #[must_use]
 pub fn replica_set(name: &str, replicas: u32, shape: &PodShape) -> Value {
     let mut set = workload("ReplicaSet", name, shape);

@@ -1,5 +1,5 @@
-//! What watches over all Machines: VMs that nobody answers for, the operator's request to hold everything, an API server that
-//! is gone for a while. Periods are short, by flags that users have.
+//! Checks across all Machines: orphan VMs, the operator's freeze, an API server that is unreachable for a while.
+//! Periods are short, by flags that users have.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -12,7 +12,8 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// A lab needs half a gigabyte, and most of two cores while it starts. Then it waits, mostly: six leave a third of two cores idle.
+/// A lab needs half a gigabyte, and most of two cores while it starts. Then it waits, mostly: six leave a third of two
+/// cores idle.
 static LABS: Semaphore = Semaphore::const_new(8);
 
 pub(crate) static SIM: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("sim-driver").expect("builds"));
@@ -39,8 +40,8 @@ pub(crate) async fn played<C: Cloud>(lab: Lab<C>, test: impl AsyncFnOnce(&Lab<C>
     }
 }
 
-/// As [`scene`], with the driver of the simulated cloud serving, a Secret `sim` and a class `small`. In the end everything
-/// is deleted, and nothing may be left.
+/// As [`scene`], with the driver of the simulated cloud serving, a Secret `sim` and a class `small`. In the end
+/// everything is deleted, and nothing may be left.
 pub(crate) async fn installed(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
     scene(options, async |lab, host| {
         lab.install_driver(&SIM).await?;
@@ -50,7 +51,7 @@ pub(crate) async fn installed(options: LabOptions, test: impl AsyncFnOnce(&Lab, 
     .await;
 }
 
-/// What must happen at once, on a machine that is busy with other things too.
+/// The time limit of an immediate reaction, on a machine that is busy with other things too.
 pub(crate) async fn soon<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
     within(Duration::from_secs(4), what, ask).await
 }
@@ -90,7 +91,8 @@ pub(crate) async fn patch_machine(lab: &Lab<impl Cloud>, name: &str, patch: &Val
     Ok(())
 }
 
-/// Edits a Machine in a way that changes nothing for it: the host tries again at once, whatever its back-off has come to.
+/// Edits a Machine in a way that changes nothing for it: the host tries again at once, whatever its back-off has come
+/// to.
 pub(crate) async fn nudge(lab: &Lab<impl Cloud>, name: &str) -> Result<()> {
     patch_machine(lab, name, &serde_json::json!({ "spec": { "creationTimeout": "21m" } })).await
 }

@@ -1,4 +1,4 @@
-//! Who may call: keys of accounts, and the sessions that STS issues.
+//! Callers: keys of accounts, and the sessions that STS issues.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Keys that last.
     #[must_use]
     pub fn lasting(account: &str, access_key_id: &str, secret_access_key: &str) -> Self {
         Self {
@@ -33,16 +32,14 @@ impl Credentials {
     }
 }
 
-/// What STS knows of a web-identity token.
+/// A web-identity token that STS knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityToken {
     /// It is exchanged for a session.
     Valid,
-    /// It was valid.
     Expired,
 }
 
-/// All of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accounts {
     keys: BTreeMap<String, Credentials>,

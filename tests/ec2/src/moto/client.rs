@@ -50,7 +50,6 @@ impl Client {
         self.call("ec2", region, EC2_VERSION, action, parameters).await
     }
 
-    /// An IAM call.
     pub(crate) async fn iam(&self, action: &str, parameters: &[(&str, &str)]) -> anyhow::Result<String> {
         let (status, text) = self.call("iam", "us-east-1", IAM_VERSION, action, parameters).await?;
         ensure!(status == 200, "moto refused {action} with {status}: {text}");
@@ -96,7 +95,7 @@ impl Client {
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let mut request = self.http.request(head.method.clone(), format!("{}{target}", self.url));
         for (name, value) in &head.headers {
-            // The length is set anew: the body may be another.
+            // The length is set again: the body may be another.
             if name != http::header::CONTENT_LENGTH && name != http::header::CONNECTION {
                 request = request.header(name, value);
             }

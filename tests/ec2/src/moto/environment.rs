@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cache;
 
-/// What is installed, in exact versions.
+/// The installed packages, in exact versions.
 const REQUIREMENTS: &str = include_str!("../../requirements.txt");
 /// The oldest Python that moto runs on.
 const LOWEST_PYTHON: (u32, u32) = (3, 10);
@@ -21,8 +21,8 @@ const PYTHON: &str = "python3";
 const VENV_STEP: &str = "install Python 3.10 or later with its venv module (Debian: apt-get install python3-venv), put \
                          `python3` on the PATH and run this again";
 
-/// Installs moto if the cache has none for this Python and these versions, and gives the environment's Python. That takes
-/// a minute or two, and is said on standard error. Any number of processes may call this at the same time; one of
+/// Installs moto if the cache has none for this Python and these versions, and gives the environment's Python. That
+/// takes a minute or two, and is said on standard error. Any number of processes may call this at the same time; one of
 /// them installs. Nothing is downloaded when it is there. Blocks: call it from a blocking thread.
 ///
 /// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with `moto/<digest>`.
@@ -68,7 +68,7 @@ impl Environment {
     }
 
     fn install(&self, python: &str, requirements: &str, folder: &Path) -> anyhow::Result<()> {
-        // What an installation left behind that was killed.
+        // Deletes the leftovers of an installation that was killed.
         if self.venv.exists() {
             fs::remove_dir_all(&self.venv)
                 .with_context(|| format!("failed to remove {}", self.venv.display()))?;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_that_failed_is_told_with_the_next_step_and_starts_over() {
+    fn an_installation_that_failed_is_reported_with_the_next_step_and_starts_over() {
         let folder = tempfile::tempdir().unwrap();
         let python = fake(folder.path(), "*install*) exit 1;;");
         let error = prepare_in(folder.path(), &python, "moto==1").unwrap_err().to_string();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_python_without_venv_or_too_old_or_missing_is_told_with_the_next_step() {
+    fn a_python_without_venv_or_too_old_or_missing_is_reported_with_the_next_step() {
         let folder = tempfile::tempdir().unwrap();
         let say = |behaviour: &str| {
             let python = fake(folder.path(), behaviour);

@@ -17,8 +17,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const LINES_OF_LOG: usize = 20;
 
 /// A running moto. The write end of its standard input is in `child` and stays open as long as this process lives; the
-/// kernel closes it however we end, and moto exits then. (A death signal from the kernel is not used: it would come when
-/// the *thread* that started moto ends.) Dropping it kills moto at once.
+/// kernel closes it however we end, and moto exits then. (A death signal from the kernel is not used: it would come
+/// when the *thread* that started moto ends.) Dropping it kills moto at once.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -27,7 +27,7 @@ pub(crate) struct Process {
     _folder: TempDir,
 }
 
-/// What moto says when it listens.
+/// The line that moto prints when it listens.
 #[derive(Debug, Deserialize)]
 struct Hello {
     port: u16,
@@ -54,13 +54,13 @@ impl Process {
             .spawn()
             .with_context(|| format!("failed to start moto with {}", python.display()))?;
         let said = child.stdout.take().context("moto has no standard output")?;
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(said).read_line(&mut line);
-            tell.send(read.map(|_| line)).ok();
+            sender.send(read.map(|_| line)).ok();
         });
-        let line = told.recv_timeout(READY_WITHIN);
+        let line = lines.recv_timeout(READY_WITHIN);
         // From here on dropping it kills it.
         let mut process = Self { child, hello: Hello { port: 0, regions: Vec::new() }, _folder: folder };
         let line = line.with_context(|| format!("moto did not listen within {READY_WITHIN:?}"))?;

@@ -1,5 +1,5 @@
-//! AWS Signature Version 4, verified. Written from the published algorithm, apart from the crate that the host signs with,
-//! so that the two check each other.
+//! AWS Signature Version 4, verified. Written from the published algorithm, apart from the crate that the host signs
+//! with, so that the two check each other.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -7,11 +7,10 @@ use sha2::{Digest, Sha256};
 /// The name of the algorithm.
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What a signed request says of itself in its `Authorization` header.
+/// The parts of the `Authorization` header of a signed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorization {
     pub(crate) access_key_id: String,
-    /// `yyyymmdd`.
     pub(crate) day: String,
     pub(crate) region: String,
     pub(crate) service: String,

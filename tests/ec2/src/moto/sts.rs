@@ -10,7 +10,7 @@ use crate::proxy::form::Form;
 /// The only action, which nobody signs.
 pub(crate) const ASSUME: &str = "AssumeRoleWithWebIdentity";
 const VERSION: &str = "2011-06-15";
-/// What a session lasts if nobody says.
+/// The default duration of a session.
 const USUAL_SECONDS: i64 = 3600;
 
 /// The body of the answer to `AssumeRoleWithWebIdentity`.

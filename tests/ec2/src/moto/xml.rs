@@ -48,7 +48,7 @@ impl Edits {
         }
     }
 
-    /// The text with the replacements. What lies inside of a replaced element falls with it.
+    /// Returns the text with the replacements. Replacements inside of a replaced element are dropped.
     pub(crate) fn apply(mut self, text: &str) -> String {
         // Of two that begin alike the wider comes first.
         self.edits.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));

@@ -26,10 +26,12 @@ impl std::error::Error for Broken {}
 
 /// A body of an answer.
 pub(super) enum AnswerBody {
-    /// All bytes.
     Whole(Full<Bytes>),
     /// Some bytes, then the connection breaks.
-    Cut { bytes: Option<Bytes>, then: Pin<Box<tokio::time::Sleep>> },
+    Cut {
+        bytes: Option<Bytes>,
+        then: Pin<Box<tokio::time::Sleep>>,
+    },
 }
 
 impl AnswerBody {

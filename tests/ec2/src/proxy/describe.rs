@@ -13,7 +13,6 @@ use crate::proxy::ledger::Ledger;
 const TOKEN_FILTER: &str = "client-token";
 const STATE_FILTER: &str = "instance-state-name";
 
-/// `DescribeInstances`.
 pub(super) async fn instances(shared: &Shared, request: &Request) -> Answer {
     if let Some(refusal) = hidden(shared, request) {
         return refusal;
@@ -49,7 +48,6 @@ pub(super) async fn instances(shared: &Shared, request: &Request) -> Answer {
     Answer { body: shown.into(), ..answer }
 }
 
-/// `DescribeInstanceStatus` and `DescribeInstanceAttribute`.
 pub(super) async fn others(shared: &Shared, request: &Request) -> Answer {
     if let Some(refusal) = hidden(shared, request) {
         return refusal;
@@ -81,7 +79,7 @@ fn hidden(shared: &Shared, request: &Request) -> Option<Answer> {
     Some(request.error("InvalidInstanceID.NotFound", format!("The instance ID '{id}' does not exist")))
 }
 
-/// What a read shows at this time, if moto would show this.
+/// Returns the state that a read shows at this time, if moto would show this.
 fn shown(answer: &str, filters: &[Filter], ledger: &Ledger, now: Timestamp) -> Option<String> {
     let document = Document::parse(answer).ok()?;
     let mut edits = Edits::default();
@@ -116,8 +114,8 @@ fn is_shown(item: Node<'_, '_>, filters: &[Filter], ledger: &Ledger, now: Timest
     !ledger.is_hidden(id, now) && filters.iter().all(passes)
 }
 
-/// An instance as it was, where reads lag; its check of source and destination, which moto keeps at the interface alone;
-/// and the prefixes of its interfaces.
+/// An instance as it was, where reads lag; its check of source and destination, which moto keeps at the interface
+/// alone; and the prefixes of its interfaces.
 fn retouch(item: Node<'_, '_>, ledger: &Ledger, now: Timestamp, edits: &mut Edits) {
     let id = text(item, &["instanceId"]).unwrap_or_default();
     if let (Some(past), Some(state)) = (ledger.past_state(id, now), child(item, "instanceState")) {

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: rules, and which of them befalls a request.
+//! Injected faults: rules, and the choice of one for a request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,16 +27,14 @@ enum Turn {
     Share { share: f64, seed: u64 },
 }
 
-/// What happens to a request.
+/// The effect of a fault on a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Answers with an error.
     Error {
-        /// The code.
         code: String,
         /// Instead of the code's own.
         status: Option<u16>,
-        /// The message.
         message: String,
         /// Seconds for the header `Retry-After`.
         retry_after_seconds: Option<u64>,
@@ -59,11 +57,10 @@ pub enum Effect {
     CutXml,
     /// The work is done; the answer is sound XML of another kind.
     OtherShape,
-    /// The work is done; the length that is told is that of the answer, but half of it arrives.
+    /// The work is done; the announced length is that of the answer, but half of it arrives.
     WrongLength,
-    /// The error page of something that stands before the cloud.
+    /// The error page of a proxy before the cloud.
     Html {
-        /// The HTTP status.
         status: u16,
         /// Whether the work is done all the same.
         is_after_work: bool,
@@ -115,7 +112,6 @@ impl Rule {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// Only this `Action`.
     #[must_use]
     pub fn on(self, action: &str) -> Self {
         Self { action: Some(action.to_owned()), ..self }
@@ -166,9 +162,9 @@ struct Page {
     rng: Xoshiro256PlusPlus,
 }
 
-/// What befalls a request.
+/// The faults of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Fate {
+pub(crate) struct Injection {
     pub(crate) delay: Duration,
     /// The first that fires.
     pub(crate) effect: Option<Effect>,
@@ -203,22 +199,22 @@ impl Faults {
     }
 
     /// Asks each rule about a request. `clients` are the names of its caller.
-    pub(crate) fn decide(&self, action: &str, clients: &[&str]) -> Fate {
+    pub(crate) fn decide(&self, action: &str, clients: &[&str]) -> Injection {
         self.with(|book| {
-            let mut fate = Fate::default();
+            let mut injection = Injection::default();
             for page in book {
                 if !page.fires(action, clients) {
                     continue;
                 }
                 match &page.rule.effect {
-                    Effect::Delay(delay) => fate.delay += *delay,
-                    effect if fate.effect.is_none() => fate.effect = Some(effect.clone()),
+                    Effect::Delay(delay) => injection.delay += *delay,
+                    effect if injection.effect.is_none() => injection.effect = Some(effect.clone()),
                     // A request suffers one of them; the other waits for its next.
                     _ => continue,
                 }
                 page.fired += 1;
             }
-            fate
+            injection
         })
     }
 
@@ -291,6 +287,6 @@ mod tests {
         assert_eq!(faults.decide("x", &[]).effect, Some(Effect::CutXml));
         assert_eq!(faults.fired()["throttle"], 1);
         faults.clear();
-        assert_eq!(faults.decide("x", &[]), Fate::default());
+        assert_eq!(faults.decide("x", &[]), Injection::default());
     }
 }

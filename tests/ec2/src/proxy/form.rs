@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_of_instances_are_told_from_those_of_volumes() {
+    fn tags_of_instances_differ_from_those_of_volumes() {
         let form = Form::parse(
             b"TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=a&TagSpecification.1.Tag.1.Value=1&\
               TagSpecification.2.ResourceType=instance&TagSpecification.2.Tag.1.Key=b&TagSpecification.2.Tag.1.Value=2",

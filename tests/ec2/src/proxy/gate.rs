@@ -10,7 +10,6 @@ use crate::answer::AwsError;
 use crate::moto::accounts::{Accounts, Credentials};
 use crate::moto::sigv4::{self, Authorization, Signed};
 
-/// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) account: String,
@@ -18,7 +17,7 @@ pub(crate) struct Caller {
     pub(crate) region: String,
 }
 
-/// What the gate judges by.
+/// The facts that the gate checks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     pub(crate) accounts: &'a Accounts,
@@ -95,7 +94,7 @@ fn ensure_scope(
     Ok(())
 }
 
-/// What could be changed on the way otherwise must be signed, in order.
+/// Headers that could otherwise be changed on the way must be signed, in order.
 fn ensure_signed_headers(authorization: &Authorization, headers: &HeaderMap) -> Result<(), AwsError> {
     let signed = &authorization.signed_headers;
     if !signed.is_sorted() {

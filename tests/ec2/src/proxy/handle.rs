@@ -3,11 +3,11 @@
 use http::request::Parts;
 use jiff::Timestamp;
 
-use super::{Shared, describe, fate, launch, prefixes};
+use super::{Shared, describe, effects, launch, prefixes};
 use crate::answer::{Answer, AwsError, Service};
 use crate::moto::sts;
 use crate::moto::xml;
-use crate::proxy::faults::Fate;
+use crate::proxy::faults::Injection;
 use crate::proxy::form::Form;
 use crate::proxy::gate::{self, Caller, Rules};
 use crate::proxy::journal::Entry;
@@ -60,7 +60,6 @@ fn error_code(body: &[u8]) -> Option<String> {
     Some(code.text()?.to_owned())
 }
 
-/// Answers a request.
 pub(super) async fn handle(shared: &Shared, head: Parts, body: Vec<u8>) -> Answer {
     let form = Form::parse(&body);
     let action = form.get("Action").unwrap_or_default().to_owned();
@@ -85,13 +84,13 @@ pub(super) async fn handle(shared: &Shared, head: Parts, body: Vec<u8>) -> Answe
             entry.account.clone_from(&caller.account);
             entry.access_key_id.clone_from(&caller.access_key_id);
             entry.region.clone_from(&caller.region);
-            let Fate { delay, effect } =
+            let Injection { delay, effect } =
                 shared.faults.decide(&action, &[&caller.access_key_id, &caller.account]);
             tokio::time::sleep(delay).await;
             let request = Request { head, body, form, caller, id };
             match effect {
                 None => work(shared, request, service).await,
-                Some(effect) => fate::suffer(shared, request, service, effect).await,
+                Some(effect) => effects::suffer(shared, request, service, effect).await,
             }
         }
     };

@@ -1,4 +1,4 @@
-//! What was asked, and how often.
+//! The requests so far, and their counts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,15 +20,14 @@ pub struct Entry {
     pub access_key_id: String,
     /// The region that it was signed for; empty if it was not accepted.
     pub region: String,
-    /// `ok`, the code of the error, or `html`; `lost` for an answer that did not leave or a request that did not arrive.
+    /// `ok`, the code of the error, or `html`; `lost` for an answer that did not leave or a request that did not
+    /// arrive.
     pub outcome: String,
-    /// All parameters.
     pub parameters: BTreeMap<String, String>,
     /// The names of its headers, in order.
     pub headers: Vec<String>,
 }
 
-/// Counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests by action and outcome.
@@ -59,7 +58,6 @@ impl Stats {
     }
 }
 
-/// All requests.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     entries: VecDeque<Entry>,

@@ -13,7 +13,6 @@ use crate::answer::{Answer, AwsError};
 use crate::moto::xml::{self, Edits, child, instances, items, text};
 use crate::proxy::ledger::{Birth, UID_TAG};
 
-/// The longest ClientToken.
 const TOKEN_BYTES: usize = 64;
 /// The most user data, before it is encoded.
 const USER_DATA_BYTES: usize = 16 * 1024;

@@ -1,4 +1,4 @@
-//! What the proxy knows of instances beside moto: who made them for what, and what reads do not show yet.
+//! The proxy's own knowledge of instances: who created them under which token, and which of them reads do not show yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Life {
     is_live: bool,
 }
 
-/// What an instance or interface looked like before its last change.
+/// An instance or interface before its last change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Past<T> {
     was: T,
@@ -115,7 +115,7 @@ impl Ledger {
         self.states.get(id).filter(|past| now < past.until).map(|past| &past.was)
     }
 
-    /// What is shown of an interface's check instead of the real one.
+    /// Returns the source/destination check that reads still show, in the place of the current one.
     pub(crate) fn past_check(&self, interface: &str, now: Timestamp) -> Option<bool> {
         self.checks.get(interface).filter(|past| now < past.until).map(|past| past.was)
     }

@@ -3,7 +3,7 @@
 mod body;
 mod connection;
 mod describe;
-mod fate;
+mod effects;
 pub(crate) mod faults;
 pub(crate) mod form;
 pub(crate) mod gate;
@@ -43,10 +43,10 @@ pub(crate) struct Proxy {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What was launched under one token, if anything was.
+/// The instances launched under one token, if any.
 pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Launch>>>;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) moto: Client,
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(crate) images: Mutex<BTreeSet<(String, String)>>,
 }
 
-/// What changes with requests.
+/// The state that changes with requests.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) accounts: Accounts,
@@ -78,7 +78,6 @@ impl Shared {
 }
 
 impl Books {
-    /// The proxy's clock.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now().checked_add(self.clock_offset).unwrap_or(Timestamp::MAX)
     }

@@ -1,4 +1,4 @@
-//! What the proxy adds to moto, one semantic a test.
+//! The functions that the proxy adds to moto, one a test.
 
 mod bad_input;
 mod faults;

@@ -9,7 +9,7 @@ use crate::support::{Client, id};
 const CHILD: &str = "EC2_TESTS_CHILD";
 
 fn process_runs(pid: &str) -> bool {
-    // What was killed and not waited for yet runs no more.
+    // A killed process that was not waited for yet no longer runs.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 

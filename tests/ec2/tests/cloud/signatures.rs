@@ -23,8 +23,8 @@ async fn a_signature_is_verified_with_the_secret_of_its_key() {
     assert_eq!(code(wrong_secret).await, refused(403, "SignatureDoesNotMatch"));
     let unknown_key = with(|keys| keys.access_key_id = "AKIANOBODY".to_owned());
     assert_eq!(code(unknown_key).await, refused(401, "AuthFailure"));
-    let odd_token = with(|keys| keys.session_token = Some("odd".to_owned()));
-    assert_eq!(code(odd_token).await, refused(403, "InvalidClientTokenId"));
+    let invalid_token = with(|keys| keys.session_token = Some("odd".to_owned()));
+    assert_eq!(code(invalid_token).await, refused(403, "InvalidClientTokenId"));
     let elsewhere = Signer { region: "nowhere-1".to_owned(), ..right.clone() };
     assert_eq!(code(elsewhere).await, refused(401, "AuthFailure"));
 

@@ -32,7 +32,7 @@ async fn a_token_becomes_a_session_that_works_until_it_expires() {
 }
 
 #[tokio::test]
-async fn a_session_lasts_as_long_as_it_is_told_to() {
+async fn a_session_lasts_as_long_as_requested() {
     let client = Client::start().await;
     client.cloud.put_identity_token("good", IdentityToken::Valid);
     client.cloud.set_session_lifetime(Some(SignedDuration::from_secs(-1)));
@@ -42,7 +42,7 @@ async fn a_session_lasts_as_long_as_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn wrong_tokens_and_roles_are_told_apart() {
+async fn wrong_tokens_and_roles_get_different_errors() {
     let client = Client::start().await;
     client.cloud.put_identity_token("good", IdentityToken::Valid);
     client.cloud.put_identity_token("old", IdentityToken::Expired);

@@ -85,7 +85,6 @@ impl Client {
         receive(self.http.post(self.url()).body(body)).await.expect("an answer")
     }
 
-    /// An unsigned call.
     pub(crate) async fn unsigned(&self, action: &str) -> Reply {
         receive(self.http.post(self.url()).body(form(action, "2016-11-15", &[]))).await.expect("an answer")
     }

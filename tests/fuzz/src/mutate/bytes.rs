@@ -1,7 +1,7 @@
 //! Changes of any bytes.
 
 use super::words::with;
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 const EDGES: [&[u8]; 10] = [
     b"\0",
@@ -16,24 +16,24 @@ const EDGES: [&[u8]; 10] = [
     b"\x1f\x8b\x08\0",
 ];
 
-pub(super) fn mutated(base: &[u8], other: &[u8], chance: &mut Chance) -> Vec<u8> {
-    let part = chance.part(base.len());
+pub(super) fn mutated(base: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let part = rng.part(base.len());
     let at = part.start;
     let piece = base.get(part.clone()).unwrap_or_default();
-    match chance.below(9) {
+    match rng.below(9) {
         0 => with(base, part, b""),
         1 => with(base, at..at, piece),
         2 => base.get(..at).unwrap_or_default().to_vec(),
-        3 => with(base, at..at, chance.pick(&EDGES).copied().unwrap_or_default()),
-        4 => with(base, part, other.get(chance.part(other.len())).unwrap_or_default()),
+        3 => with(base, at..at, rng.pick(&EDGES).copied().unwrap_or_default()),
+        4 => with(base, part, other.get(rng.part(other.len())).unwrap_or_default()),
         5 => changed(base, at, |byte| byte.wrapping_add(1)),
         6 => changed(base, at, |byte| byte.wrapping_sub(1)),
         7 => {
-            let bit = chance.below(8);
+            let bit = rng.below(8);
             changed(base, at, |byte| byte ^ (1 << bit))
         }
         _ => {
-            let new = chance.byte();
+            let new = rng.byte();
             changed(base, at, |_| new)
         }
     }

@@ -3,28 +3,23 @@
 use std::ops::Range;
 
 use super::words::{self, with};
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// `None`: there is no element.
-pub(super) fn mutated(
-    base: &[u8],
-    other: &[u8],
-    dictionary: &[&str],
-    chance: &mut Chance,
-) -> Option<Vec<u8>> {
-    let element = an_element(base, chance)?;
+pub(super) fn mutated(base: &[u8], other: &[u8], dictionary: &[&str], rng: &mut Rng) -> Option<Vec<u8>> {
+    let element = an_element(base, rng)?;
     let text = base.get(element.clone())?;
-    Some(match chance.below(7) {
+    Some(match rng.below(7) {
         0 => with(base, element, b""),
-        1 => with(base, element, &text.repeat(2 + chance.length(40))),
-        2 => with(base, element, other.get(an_element(other, chance)?)?),
+        1 => with(base, element, &text.repeat(2 + rng.length(40))),
+        2 => with(base, element, other.get(an_element(other, rng)?)?),
         3 => {
-            let to = an_element(base, chance)?.start;
+            let to = an_element(base, rng)?.start;
             with(base, to..to, text)
         }
         4 => {
             let inside = inside(text)?;
-            let changed = words::mutated(text.get(inside.clone())?, other, dictionary, chance);
+            let changed = words::mutated(text.get(inside.clone())?, other, dictionary, rng);
             with(base, element.start + inside.start..element.start + inside.end, &changed)
         }
         5 => {
@@ -32,18 +27,18 @@ pub(super) fn mutated(
             with(base, element.start + inside.start..element.start + inside.end, b"")
         }
         _ => {
-            let depth = 1 + chance.length(2_000);
+            let depth = 1 + rng.length(2_000);
             with(base, element, &[b"<a>".repeat(depth), text.to_vec(), b"</a>".repeat(depth)].concat())
         }
     })
 }
 
 /// An element with its end, chosen by chance.
-fn an_element(text: &[u8], chance: &mut Chance) -> Option<Range<usize>> {
+fn an_element(text: &[u8], rng: &mut Rng) -> Option<Range<usize>> {
     let is_start = |pair: &[u8]| matches!(pair, [b'<', first] if first.is_ascii_alphabetic());
     let starts: Vec<usize> =
         text.windows(2).enumerate().filter(|(_, pair)| is_start(pair)).map(|(at, _)| at).collect();
-    let start = *chance.pick(&starts)?;
+    let start = *rng.pick(&starts)?;
     let rest = text.get(start..)?;
     let name_ends = rest.iter().position(|byte| b" >/\n\t".contains(byte))?;
     let tag_ends = rest.iter().position(|byte| *byte == b'>')? + 1;

@@ -1,29 +1,24 @@
 //! Makes inputs: good samples with a few changes, by the grammar that the samples have.
 //!
-//! A parser refuses almost all random bytes in its first line. A sample that is changed in one or two places gets far into
-//! it, so most changes keep the grammar: values, fields, elements and words are replaced, removed, repeated and exchanged
-//! between samples. Some changes break it.
+//! A parser refuses almost all random bytes in its first line. A sample that is changed in one or two places gets far
+//! into it, so most changes keep the grammar: values, fields, elements and words are replaced, removed, repeated and
+//! exchanged between samples. Some changes break it.
 
 mod bytes;
 mod markup;
-mod odd;
 mod tree;
+mod unusual;
 mod words;
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// The language of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
-    /// JSON.
     Json,
-    /// YAML, or JSON.
     Yaml,
-    /// Elements with text.
     Xml,
-    /// Words and punctuation.
     Text,
-    /// Anything else.
     Bytes,
 }
 
@@ -31,35 +26,29 @@ pub enum Grammar {
 const MOST_BYTES: usize = 256 * 1024;
 
 /// Makes the next input out of `base`, with pieces of `other` and of these words.
-pub fn mutated(
-    grammar: Grammar,
-    base: &[u8],
-    other: &[u8],
-    dictionary: &[&str],
-    chance: &mut Chance,
-) -> Vec<u8> {
+pub fn mutated(grammar: Grammar, base: &[u8], other: &[u8], dictionary: &[&str], rng: &mut Rng) -> Vec<u8> {
     let mut input = base.to_vec();
-    let changes = 1 + chance.length(6);
+    let changes = 1 + rng.length(6);
     for _ in 0..changes {
-        input = once(grammar, &input, other, dictionary, chance);
+        input = once(grammar, &input, other, dictionary, rng);
         input.truncate(MOST_BYTES);
     }
     input
 }
 
-fn once(grammar: Grammar, base: &[u8], other: &[u8], dictionary: &[&str], chance: &mut Chance) -> Vec<u8> {
+fn once(grammar: Grammar, base: &[u8], other: &[u8], dictionary: &[&str], rng: &mut Rng) -> Vec<u8> {
     let by_grammar = match grammar {
-        _ if chance.once_in(12) => None,
-        Grammar::Json | Grammar::Yaml if !chance.once_in(6) => {
-            tree::mutated(grammar, base, other, dictionary, chance)
+        _ if rng.once_in(12) => None,
+        Grammar::Json | Grammar::Yaml if !rng.once_in(6) => {
+            tree::mutated(grammar, base, other, dictionary, rng)
         }
-        Grammar::Xml if !chance.once_in(4) => markup::mutated(base, other, dictionary, chance),
+        Grammar::Xml if !rng.once_in(4) => markup::mutated(base, other, dictionary, rng),
         Grammar::Bytes => None,
         Grammar::Json | Grammar::Yaml | Grammar::Xml | Grammar::Text => {
-            Some(words::mutated(base, other, dictionary, chance))
+            Some(words::mutated(base, other, dictionary, rng))
         }
     };
-    by_grammar.unwrap_or_else(|| bytes::mutated(base, other, chance))
+    by_grammar.unwrap_or_else(|| bytes::mutated(base, other, rng))
 }
 
 #[cfg(test)]
@@ -71,8 +60,8 @@ mod tests {
     const JSON: &[u8] = br#"{"a": [1, {"b": "text"}], "c": null, "d": {"e": true}}"#;
 
     fn inputs(grammar: Grammar, base: &[u8], seed: u64) -> Vec<Vec<u8>> {
-        let mut chance = Chance::new(seed);
-        (0..2_000).map(|_| mutated(grammar, base, JSON, &["word"], &mut chance)).collect()
+        let mut rng = Rng::new(seed);
+        (0..2_000).map(|_| mutated(grammar, base, JSON, &["word"], &mut rng)).collect()
     }
 
     #[test]

@@ -2,37 +2,34 @@
 
 use std::ops::Range;
 
-use super::odd;
-use crate::chance::Chance;
+use super::unusual;
+use crate::rng::Rng;
 
-pub(super) fn mutated(base: &[u8], other: &[u8], dictionary: &[&str], chance: &mut Chance) -> Vec<u8> {
+pub(super) fn mutated(base: &[u8], other: &[u8], dictionary: &[&str], rng: &mut Rng) -> Vec<u8> {
     let words = split(base);
-    let at = chance.part(words.len());
+    let at = rng.part(words.len());
     let part = bytes_of(&words, at.clone(), base.len());
     let piece = base.get(part.clone()).unwrap_or_default();
     let one = words.get(at.start).cloned().unwrap_or(part.start..part.start);
-    match chance.below(8) {
+    match rng.below(8) {
         0 => with(base, part, b""),
         1 => with(base, part, &piece.repeat(2)),
-        2 => with(base, one, odd::text(dictionary, chance).as_bytes()),
-        3 => with(base, one.start..one.start, odd::text(dictionary, chance).as_bytes()),
+        2 => with(base, one, unusual::text(dictionary, rng).as_bytes()),
+        3 => with(base, one.start..one.start, unusual::text(dictionary, rng).as_bytes()),
         4 => {
             let words = split(other);
-            let taken = bytes_of(&words, chance.part(words.len()), other.len());
+            let taken = bytes_of(&words, rng.part(words.len()), other.len());
             with(base, part, other.get(taken).unwrap_or_default())
         }
         5 => {
-            let to = words.get(chance.below(words.len())).map_or(0, |word| word.start);
+            let to = words.get(rng.below(words.len())).map_or(0, |word| word.start);
             with(base, to..to, piece)
         }
         6 => with(base, part.clone(), &piece.to_ascii_uppercase()),
         _ => with(
             base,
             one.clone(),
-            &piece
-                .repeat(1 + chance.length(300))
-                .get(..4_000)
-                .map_or_else(|| piece.repeat(3), <[u8]>::to_vec),
+            &piece.repeat(1 + rng.length(300)).get(..4_000).map_or_else(|| piece.repeat(3), <[u8]>::to_vec),
         ),
     }
 }

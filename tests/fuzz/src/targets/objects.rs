@@ -44,7 +44,8 @@ fn check(input: &[u8]) -> Verdict {
     Ok(Shape::of(&format!("{phase:?} {kinds:?} {secrets:?}")).and(Shape::of(&fact.unwrap_or_default())))
 }
 
-/// `None`: a list or an object has another type, which hides it. All else decodes, and is the same when it is read again.
+/// `None`: a list or an object has another type, which hides it. All else decodes, and is the same when it is read
+/// again.
 fn read<K: DeserializeOwned + Serialize + PartialEq>(value: &Value) -> Result<Option<K>, String> {
     let Ok(object) = serde_json::from_value::<K>(value.clone()) else { return Ok(None) };
     let text = serde_json::to_string(&object).map_err(|error| format!("it cannot be written: {error}"))?;
@@ -59,7 +60,6 @@ fn read<K: DeserializeOwned + Serialize + PartialEq>(value: &Value) -> Result<Op
     Ok(Some(object))
 }
 
-/// `"-0001-01-01T00:00:00Z"`.
 fn has_time_before_year_0(text: &str) -> bool {
     text.split("\"-").skip(1).any(|rest| {
         let mut bytes = rest.bytes();

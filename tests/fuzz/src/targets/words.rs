@@ -89,7 +89,7 @@ fn of_duration(text: &str) -> Result<Result<jiff::SignedDuration, duration::Erro
     Ok(read)
 }
 
-/// Whatever the time is, a window ends or begins after it.
+/// At any time, a window ends or begins after it.
 fn open(windows: &Windows) -> Result<(), String> {
     let times = [0, 1_800_000_000, 1_774_746_000, 1_792_890_000, -377_705_023_201, 253_402_207_200];
     for now in times.into_iter().filter_map(|second| Timestamp::from_second(second).ok()) {

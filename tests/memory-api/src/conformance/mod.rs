@@ -1,5 +1,5 @@
-//! One script of requests for an API server in memory and for a real one. What both answer is written down in
-//! `conformance.txt`, and each is held against that.
+//! One script of requests for an API server in memory and for a real one. `conformance.txt` has the answers of both,
+//! and each is compared with it.
 
 mod owners;
 mod script;
@@ -12,7 +12,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 
-/// What both kinds of servers answer.
+/// Returns the answers that both kinds of servers give.
 pub const EXPECTED: &str = include_str!("../../conformance.txt");
 
 /// The namespace in which the script works; it must be there.
@@ -45,7 +45,7 @@ pub async fn transcript(client: &Client) -> Result<String, kube::Error> {
 pub(super) struct Asker {
     client: Client,
     lines: String,
-    /// `{NAME}` in a path or body stands for this.
+    /// `{NAME}` in a path or body is replaced by this.
     known: BTreeMap<String, String>,
 }
 
@@ -55,7 +55,7 @@ impl Asker {
         self.lines.push_str(&format!("# {name}\n"));
     }
 
-    /// What stands at this place of an answer is `{name}` from now on.
+    /// The value at this place of an answer is `{name}` from now on.
     pub(super) fn remember(&mut self, name: &str, answer: &Value, pointer: &str) {
         let text = answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         self.known.insert(name.to_owned(), text.to_owned());
@@ -85,11 +85,12 @@ impl Asker {
         Ok(answer)
     }
 
-    /// A watch until the server ends it. Kinds and names of its events are written down; bookmarks come when a server likes.
+    /// A watch until the server ends it. Kinds and names of its events are written down; bookmarks come when a server
+    /// likes.
     pub(super) async fn watch(&mut self, path: &str) -> Result<(), kube::Error> {
         let (code, text) = self.send(&Method::GET, path, None, "application/json").await?;
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let told: Vec<String> = events
+        let lines_of_events: Vec<String> = events
             .filter(|event| event["type"] != "BOOKMARK")
             .map(|event| {
                 let object = &event["object"];
@@ -98,7 +99,7 @@ impl Asker {
             })
             .collect();
         let short = path.rsplit_once("/conformance/").map_or(path, |(_, rest)| rest);
-        self.lines.push_str(&format!("WATCH {short} -> {code} {}\n", told.join(", ")));
+        self.lines.push_str(&format!("WATCH {short} -> {code} {}\n", lines_of_events.join(", ")));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Asker;
 
-type Done = Result<(), kube::Error>;
+type StepResult = Result<(), kube::Error>;
 
 const SETS: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/conformance/machinesets";
 const DEPLOYMENTS: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/conformance/machinedeployments";
@@ -26,7 +26,7 @@ fn set(name: &str, finalizers: &Value) -> Option<Value> {
 }
 
 /// Scaling by the subresource: a generation more, and nothing of it in the status.
-pub(super) async fn scales(asker: &mut Asker) -> Done {
+pub(super) async fn scales(asker: &mut Asker) -> StepResult {
     asker.part("scales");
     let shown = ["/kind", "/apiVersion", "/metadata/name", "/spec/replicas", "/status/replicas", "/reason"];
     let scaled = ["/metadata/generation", "/spec/replicas", "/status/replicas"];
@@ -56,8 +56,8 @@ pub(super) async fn scales(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-/// Who owns whom is a list like any other: it is replaced as a whole, and another uid does not matter.
-pub(super) async fn owners(asker: &mut Asker) -> Done {
+/// The list of owners is a list like any other: it is replaced as a whole, and another uid does not matter.
+pub(super) async fn owners(asker: &mut Asker) -> StepResult {
     asker.part("owners");
     let shown = [
         "/metadata/ownerReferences/0/name",
@@ -82,8 +82,8 @@ pub(super) async fn owners(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-/// What becomes of dependents is a finalizer, which the garbage collector takes off.
-pub(super) async fn deletions(asker: &mut Asker) -> Done {
+/// The fate of dependents is a finalizer, which the garbage collector removes.
+pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
     asker.part("deletions of owners");
     let shown = ["/kind", "/reason", "/metadata/finalizers", "/metadata/generation"];
     let with = |policy: &str| {
@@ -95,7 +95,7 @@ pub(super) async fn deletions(asker: &mut Asker) -> Done {
         let path = format!("{SETS}/s");
         asker.ask(Method::DELETE, &path, with(policy), &shown).await?;
         asker.ask(Method::DELETE, &path, None, &shown).await?;
-        // Who asks again, and otherwise, is heeded.
+        // A second deletion with another policy counts.
         asker.ask(Method::DELETE, &path, with("Foreground"), &shown).await?;
         asker.ask(Method::DELETE, &path, with("Orphan"), &shown).await?;
         asker.ask(Method::DELETE, &path, with("Background"), &shown).await?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Asker;
 
-type Done = Result<(), kube::Error>;
+type StepResult = Result<(), kube::Error>;
 
 const MAPS: &str = "/api/v1/namespaces/conformance/configmaps";
 const PODS: &str = "/api/v1/namespaces/conformance/pods";
@@ -29,7 +29,7 @@ fn machine(name: &str, finalizers: &Value) -> Option<Value> {
     }))
 }
 
-pub(super) async fn objects(asker: &mut Asker) -> Done {
+pub(super) async fn objects(asker: &mut Asker) -> StepResult {
     asker.part("objects");
     let shown = ["/kind", "/reason", "/metadata/generation", "/status", "/metadata/finalizers", "/data"];
     asker.ask(Method::POST, MAPS, map("a", &json!({})), &shown).await?;
@@ -43,7 +43,7 @@ pub(super) async fn objects(asker: &mut Asker) -> Done {
     let both = json!({ "spec": { "providerID": "z" }, "status": { "lastKnownState": "y" } });
     let answer = asker.ask(Method::PATCH, &format!("{path}/status"), Some(both), &shown).await?;
     asker.remember("version", &answer, "/metadata/resourceVersion");
-    // What changes nothing makes no version: a write in that version is still taken.
+    // A write without a change makes no version: a write in that version is still accepted.
     let same = json!({ "spec": { "providerID": "x" } });
     asker.ask(Method::PATCH, &path, Some(same), &shown).await?;
     let label = json!({ "metadata": { "resourceVersion": "{version}", "labels": { "l": "1" } } });
@@ -51,7 +51,7 @@ pub(super) async fn objects(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-pub(super) async fn preconditions(asker: &mut Asker) -> Done {
+pub(super) async fn preconditions(asker: &mut Asker) -> StepResult {
     asker.part("preconditions");
     let path = format!("{MACHINES}/m");
     let machine = asker.ask(Method::GET, &path, None, &["/metadata/labels"]).await?;
@@ -77,7 +77,7 @@ pub(super) async fn preconditions(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-pub(super) async fn deletions(asker: &mut Asker) -> Done {
+pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
     asker.part("finalizers");
     let path = format!("{MACHINES}/m");
     let shown = [
@@ -99,7 +99,7 @@ pub(super) async fn deletions(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-pub(super) async fn selectors(asker: &mut Asker) -> Done {
+pub(super) async fn selectors(asker: &mut Asker) -> StepResult {
     asker.part("selectors and pages");
     for (name, label) in [("a", "1"), ("b", "2"), ("c", "1"), ("d", "1")] {
         asker.ask(Method::POST, MAPS, map(name, &json!({ "l": label, "t": "x" })), &[]).await?;
@@ -125,7 +125,7 @@ pub(super) async fn selectors(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-pub(super) async fn watches(asker: &mut Asker) -> Done {
+pub(super) async fn watches(asker: &mut Asker) -> StepResult {
     asker.part("watches");
     let relabel = json!({ "metadata": { "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &format!("{MAPS}/a"), Some(relabel), &[]).await?;
@@ -149,7 +149,7 @@ fn pod(name: &str, node: Option<&str>, grace: i64) -> Option<Value> {
     }))
 }
 
-pub(super) async fn pods(asker: &mut Asker) -> Done {
+pub(super) async fn pods(asker: &mut Asker) -> StepResult {
     asker.part("pods");
     let shown =
         ["/kind", "/metadata/deletionGracePeriodSeconds", "/metadata/generation", "/status/phase", "/reason"];
@@ -195,7 +195,7 @@ fn budget(name: &str) -> Option<Value> {
     }))
 }
 
-pub(super) async fn evictions(asker: &mut Asker) -> Done {
+pub(super) async fn evictions(asker: &mut Asker) -> StepResult {
     asker.part("evictions");
     let refused = [
         "/reason",
@@ -239,7 +239,7 @@ pub(super) async fn evictions(asker: &mut Asker) -> Done {
     Ok(())
 }
 
-pub(super) async fn others(asker: &mut Asker) -> Done {
+pub(super) async fn others(asker: &mut Asker) -> StepResult {
     asker.part("others");
     let shown = ["/reason", "/data", "/metadata/generation", "/status", "/spec/providerID"];
     let secret = json!({

@@ -57,9 +57,9 @@ struct Registration {
     next_status: Timestamp,
 }
 
-/// What the fleet must know of a change.
+/// The effects of a change on the fleet.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct Followup {
     pub(super) is_over: bool,
     pub(super) is_first_conflict: bool,
 }
@@ -108,7 +108,7 @@ impl Kubelet {
         own.into_iter().chain(given_up).min()
     }
 
-    /// What it does at this time.
+    /// Returns the action at this time.
     pub(super) fn begin(&mut self, now: Timestamp, timing: &Timing) -> Option<Action> {
         let is_silent = self.ended || self.silent_since.is_some();
         let action = match &mut self.phase {
@@ -131,7 +131,7 @@ impl Kubelet {
                 status(&self.vm, registration, write)
             }
             Phase::Registered(registration) if registration.next_lease <= now => {
-                // Kept in step, so that renewals stay spread as they were; after a silence they start anew.
+                // Kept in step, so that renewals stay spread as they were; after a silence they begin again.
                 let in_step = after(registration.next_lease, timing.heartbeat);
                 registration.next_lease = in_step.max(after(now, timing.heartbeat / 2));
                 Action::Lease {
@@ -154,9 +154,9 @@ impl Kubelet {
         now: Timestamp,
         timing: &Timing,
         jitter: f64,
-    ) -> News {
+    ) -> Followup {
         self.is_busy = false;
-        let mut news = News::default();
+        let mut news = Followup::default();
         match (&mut self.phase, done) {
             (Phase::Joining { .. }, Done::Joined { uid } | Done::Adopted { uid }) => {
                 self.register(uid, matches!(done, Done::Adopted { .. }), now, timing, jitter);
@@ -177,7 +177,7 @@ impl Kubelet {
                     registration.last_heartbeat = now;
                 }
                 (Action::Lease { .. }, Done::Missing) => {
-                    // Gone together with its Node, or by itself: the status write tells.
+                    // Gone together with its Node, or alone: the status write shows it.
                     registration.has_lease = false;
                     registration.next_status = now;
                 }
@@ -198,8 +198,9 @@ impl Kubelet {
     }
 
     fn register(&mut self, uid: &str, is_adopted: bool, now: Timestamp, timing: &Timing, jitter: f64) {
-        // Who creates a Node writes its status with it; who adopts one, or has other news by now, writes at once.
-        let is_told = self.is_ready && self.conditions.is_empty() && !is_adopted;
+        // A kubelet that creates a Node writes its status with it; one that adopts a Node, or has changed by now,
+        // writes at once.
+        let is_reported = self.is_ready && self.conditions.is_empty() && !is_adopted;
         let heartbeats = timing.heartbeat.mul_f64(jitter);
         self.phase = Phase::Registered(Registration {
             uid: uid.to_owned(),
@@ -209,7 +210,7 @@ impl Kubelet {
             has_lease: false,
             is_given_up: false,
             next_lease: after(now, heartbeats),
-            next_status: if is_told {
+            next_status: if is_reported {
                 after(now, timing.heartbeat * (HEARTBEATS_PER_STATUS - 1) + heartbeats)
             } else {
                 now
@@ -262,7 +263,7 @@ impl Kubelet {
         }
     }
 
-    /// The VM boots anew: nothing is heard until the kubelet has started.
+    /// The VM reboots: its kubelet is silent until it has started.
     pub(super) fn reboot(&mut self, vm: Arc<Vm>, now: Timestamp, boot: Duration, join: Duration) {
         self.vm = vm;
         let up = after(now, boot);
@@ -278,12 +279,12 @@ impl Kubelet {
     }
 
     /// The VM is gone. The Node stays.
-    pub(super) fn end(&mut self, now: Timestamp, timing: &Timing) -> News {
+    pub(super) fn end(&mut self, now: Timestamp, timing: &Timing) -> Followup {
         self.ended = true;
         if self.silent_since.is_none() {
             self.give_up_at = timing.unknown_after.map(|grace| after(now, grace));
         }
-        News { is_over: self.is_over(), ..News::default() }
+        Followup { is_over: self.is_over(), ..Followup::default() }
     }
 
     /// Whether nothing will ever be done for it again.

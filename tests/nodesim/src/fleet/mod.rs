@@ -25,34 +25,22 @@ pub type KubeletId = Arc<str>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Take the bootstrap token out of the user data and register the Node.
-    Join {
-        /// The VM.
-        vm: Arc<Vm>,
-    },
+    Join { vm: Arc<Vm> },
     /// Renew the Lease, or create it.
     Lease {
         /// The Node's name, which is the Lease's.
         node_name: String,
-        /// The Node's uid.
         uid: String,
         /// Whether the Lease is yet to be created.
         is_first: bool,
     },
     /// Write the Node's status.
-    Status {
-        /// The VM.
-        vm: Arc<Vm>,
-        /// The Node's uid.
-        uid: String,
-        /// What to write.
-        write: StatusWrite,
-    },
+    Status { vm: Arc<Vm>, uid: String, write: StatusWrite },
 }
 
-/// What is written into a Node's status.
+/// The status to write into a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusWrite {
-    /// The kubelet reports.
     Report {
         /// The status of the Ready condition.
         is_ready: bool,
@@ -70,17 +58,15 @@ pub enum StatusWrite {
     },
 }
 
-/// What came of an action.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The Node was created and got this uid.
     Joined {
-        /// The uid.
         uid: String,
     },
     /// The Node was there with the VM's provider id and this uid.
     Adopted {
-        /// The uid.
         uid: String,
     },
     /// The API server refused the bootstrap token.
@@ -91,13 +77,11 @@ pub enum Done {
     NoToken,
     /// The write was made.
     Written,
-    /// What should have been written is not there (any more), or is another VM's.
+    /// The object to write does not exist (any more), or is another VM's.
     Missing,
-    /// It failed otherwise.
     Failed,
 }
 
-/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
@@ -105,7 +89,6 @@ pub struct Stats {
     pub alive: u64,
     /// Kubelets of VMs that run whose Node is registered.
     pub registered: u64,
-    /// Nodes created.
     pub joined: u64,
     /// Nodes that were there already.
     pub adopted: u64,
@@ -115,7 +98,6 @@ pub struct Stats {
     pub conflicts: u64,
     /// VMs without a bootstrap token.
     pub without_token: u64,
-    /// Leases written.
     pub lease_writes: u64,
     /// Statuses written by kubelets.
     pub status_writes: u64,
@@ -125,7 +107,6 @@ pub struct Stats {
     pub failures: u64,
 }
 
-/// All kubelets.
 #[derive(Debug)]
 pub struct Fleet {
     timing: Timing,
@@ -139,7 +120,6 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// No kubelets yet.
     #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
         Self {
@@ -222,8 +202,8 @@ impl Fleet {
         self.order(node_name, |kubelet, _| kubelet.set_ready(is_ready, now))
     }
 
-    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
-    /// such kubelet.
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there
+    /// is no such kubelet.
     pub fn set_condition(&mut self, node_name: &str, kind: &str, is_true: bool, now: Timestamp) -> bool {
         self.order(node_name, |kubelet, _| kubelet.set_condition(kind, is_true, now))
     }
@@ -257,7 +237,6 @@ impl Fleet {
         kubelet.is_some_and(Kubelet::is_up)
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let live = || self.kubelets.values().filter(|kubelet| kubelet.is_alive());

@@ -21,15 +21,15 @@ fn vm(name: &str, boot: u32) -> Vm {
     }
 }
 
-/// A fleet with an API server that answers as told, and a log of what happened when.
-struct World {
+/// A fleet with an API server that answers as planned, and a log of events with their times.
+struct Harness {
     fleet: Fleet,
     answers: Vec<Done>,
     now: i64,
     log: Vec<String>,
 }
 
-impl World {
+impl Harness {
     fn new(timing: Timing) -> Self {
         Self { fleet: Fleet::new(timing, 1), answers: Vec::new(), now: 0, log: Vec::new() }
     }
@@ -68,7 +68,7 @@ impl World {
         self.now = end;
     }
 
-    /// What happened since the last look, without the second that it happened in.
+    /// The events since the last call, without their seconds.
     fn happened(&mut self) -> Vec<String> {
         self.log.drain(..).map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
     }
@@ -79,60 +79,60 @@ fn timing() -> Timing {
 }
 
 /// A world whose one kubelet has joined and written its first Lease, ten seconds after it started.
-fn running(timing: Timing) -> World {
+fn running(timing: Timing) -> Harness {
     let up = i64::try_from(timing.boot_delay.as_millis()).unwrap();
-    let mut world = World::new(timing);
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(10_000 + up);
-    assert_eq!(world.happened(), ["join", "first-lease"]);
-    world
+    let mut harness = Harness::new(timing);
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    harness.run_until(10_000 + up);
+    assert_eq!(harness.happened(), ["join", "first-lease"]);
+    harness
 }
 
 #[test]
 fn a_kubelet_joins_after_its_delays() {
-    let mut world = World::new(Timing {
+    let mut harness = Harness::new(Timing {
         boot_delay: Duration::from_secs(2),
         join_delay: Duration::from_secs(1),
         ..timing()
     });
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(2999);
-    assert_eq!(world.log, [""; 0]);
-    world.run_until(3000);
-    assert_eq!(world.log, ["3 join"]);
-    assert_eq!(world.fleet.registered(), ["a"]);
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    harness.run_until(2999);
+    assert_eq!(harness.log, [""; 0]);
+    harness.run_until(3000);
+    assert_eq!(harness.log, ["3 join"]);
+    assert_eq!(harness.fleet.registered(), ["a"]);
 }
 
 #[test]
 fn leases_come_at_each_heartbeat_and_the_status_at_each_fifth() {
-    let mut world = running(timing());
-    world.run_until(310_000);
-    let happened = world.happened();
+    let mut harness = running(timing());
+    harness.run_until(310_000);
+    let happened = harness.happened();
     let count = |what: &str| happened.iter().filter(|line| *line == what).count();
     assert_eq!((count("lease"), count("ready")), (30, 6), "{happened:?}");
-    assert_eq!(world.fleet.stats().lease_writes, 31);
+    assert_eq!(harness.fleet.stats().lease_writes, 31);
 }
 
 #[test]
 fn heartbeats_of_many_kubelets_are_spread() {
-    let mut world = World::new(timing());
+    let mut harness = Harness::new(timing());
     for number in 0..1000 {
-        world.hear(VmEvent::Runs(vm(&format!("vm-{number}"), 1)));
+        harness.hear(VmEvent::Runs(vm(&format!("vm-{number}"), 1)));
     }
-    world.run_until(10_000);
+    harness.run_until(10_000);
     for second in 0..10 {
-        let leases = world.log.iter().filter(|line| **line == format!("{second} first-lease")).count();
+        let leases = harness.log.iter().filter(|line| **line == format!("{second} first-lease")).count();
         assert!((50..150).contains(&leases), "{leases} leases in second {second}");
     }
 }
 
 #[test]
 fn a_refused_token_is_tried_again_ever_more_slowly() {
-    let mut world = World::new(timing());
-    world.answers = vec![Done::Refused; 8];
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(100_000);
-    let joins: Vec<i64> = world
+    let mut harness = Harness::new(timing());
+    harness.answers = vec![Done::Refused; 8];
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    harness.run_until(100_000);
+    let joins: Vec<i64> = harness
         .log
         .iter()
         .filter_map(|line| line.strip_suffix(" join"))
@@ -141,135 +141,135 @@ fn a_refused_token_is_tried_again_ever_more_slowly() {
     assert_eq!(joins.len(), 9, "{joins:?}");
     let pauses: Vec<i64> = joins.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(pauses[0] <= 1 && (10..=20).contains(pauses.last().unwrap()), "{pauses:?}");
-    assert_eq!(world.fleet.stats().joins_refused, 8);
-    assert_eq!(world.fleet.stats().joined, 1);
+    assert_eq!(harness.fleet.stats().joins_refused, 8);
+    assert_eq!(harness.fleet.stats().joined, 1);
 }
 
 #[test]
 fn a_conflict_counts_once_and_is_tried_again() {
-    let mut world = World::new(timing());
-    world.answers = vec![Done::NameTaken, Done::NameTaken, Done::Adopted { uid: "uid".to_owned() }];
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(9000);
-    let stats = world.fleet.stats();
+    let mut harness = Harness::new(timing());
+    harness.answers = vec![Done::NameTaken, Done::NameTaken, Done::Adopted { uid: "uid".to_owned() }];
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    harness.run_until(9000);
+    let stats = harness.fleet.stats();
     assert_eq!((stats.conflicts, stats.adopted, stats.joined, stats.registered), (1, 1, 0, 1));
-    assert!(world.happened().contains(&"ready".to_owned()), "who adopts a Node reports at once");
+    assert!(harness.happened().contains(&"ready".to_owned()), "who adopts a Node reports at once");
 }
 
 #[test]
 fn without_a_token_there_is_nothing_to_try() {
-    let mut world = World::new(timing());
-    world.answers = vec![Done::NoToken];
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(1_000_000);
-    assert_eq!(world.happened(), ["join"]);
-    assert_eq!(world.fleet.stats().without_token, 1);
+    let mut harness = Harness::new(timing());
+    harness.answers = vec![Done::NoToken];
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    harness.run_until(1_000_000);
+    assert_eq!(harness.happened(), ["join"]);
+    assert_eq!(harness.fleet.stats().without_token, 1);
 }
 
 #[test]
 fn a_change_of_ready_is_written_at_once_and_once() {
-    let mut world = running(timing());
-    assert!(world.fleet.set_ready("a", false, at(world.now)));
-    assert!(world.fleet.set_ready("a", false, at(world.now)));
-    world.run_until(world.now);
-    assert_eq!(world.happened(), ["not-ready"]);
-    assert!(!world.fleet.set_ready("b", false, at(world.now)));
+    let mut harness = running(timing());
+    assert!(harness.fleet.set_ready("a", false, at(harness.now)));
+    assert!(harness.fleet.set_ready("a", false, at(harness.now)));
+    harness.run_until(harness.now);
+    assert_eq!(harness.happened(), ["not-ready"]);
+    assert!(!harness.fleet.set_ready("b", false, at(harness.now)));
 }
 
 #[test]
 fn a_further_condition_is_written_at_once_and_stays() {
-    let mut world = running(timing());
-    assert!(world.fleet.set_condition("a", "ReadonlyFilesystem", true, at(world.now)));
-    assert!(world.fleet.set_condition("a", "ReadonlyFilesystem", true, at(world.now)));
-    let (id, action) = world.fleet.take_due(at(world.now), 1).remove(0);
+    let mut harness = running(timing());
+    assert!(harness.fleet.set_condition("a", "ReadonlyFilesystem", true, at(harness.now)));
+    assert!(harness.fleet.set_condition("a", "ReadonlyFilesystem", true, at(harness.now)));
+    let (id, action) = harness.fleet.take_due(at(harness.now), 1).remove(0);
     let Action::Status { write: StatusWrite::Report { conditions, .. }, .. } = &action else {
         panic!("{action:?}")
     };
-    assert_eq!(conditions["ReadonlyFilesystem"], (true, at(world.now)));
-    world.fleet.finish(&id, &action, &Done::Written, at(world.now));
-    world.run_until(world.now);
-    assert_eq!(world.happened(), [""; 0], "once");
+    assert_eq!(conditions["ReadonlyFilesystem"], (true, at(harness.now)));
+    harness.fleet.finish(&id, &action, &Done::Written, at(harness.now));
+    harness.run_until(harness.now);
+    assert_eq!(harness.happened(), [""; 0], "once");
 }
 
 #[test]
-fn a_kubelet_is_up_while_its_vm_runs_its_node_is_there_and_it_is_heard() {
-    let mut world = World::new(timing());
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    assert!(!world.fleet.is_up("a"), "it has not joined");
-    world.run_until(1000);
-    assert!(world.fleet.is_up("a"));
-    world.fleet.silence("a", at(1000));
-    assert!(!world.fleet.is_up("a"));
-    world.fleet.resume("a", at(2000));
-    assert!(world.fleet.is_up("a"));
-    world.hear(VmEvent::Ended("id-a".to_owned()));
-    assert!(!world.fleet.is_up("a"));
+fn a_kubelet_is_up_while_its_vm_runs_its_node_exists_and_it_reports() {
+    let mut harness = Harness::new(timing());
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    assert!(!harness.fleet.is_up("a"), "it has not joined");
+    harness.run_until(1000);
+    assert!(harness.fleet.is_up("a"));
+    harness.fleet.silence("a", at(1000));
+    assert!(!harness.fleet.is_up("a"));
+    harness.fleet.resume("a", at(2000));
+    assert!(harness.fleet.is_up("a"));
+    harness.hear(VmEvent::Ended("id-a".to_owned()));
+    assert!(!harness.fleet.is_up("a"));
 }
 
 #[test]
 fn a_dead_vm_s_kubelet_does_nothing_more() {
-    let mut world = running(timing());
-    world.hear(VmEvent::Ended("id-a".to_owned()));
-    world.run_until(1_000_000);
-    assert_eq!(world.happened(), [""; 0]);
-    let stats = world.fleet.stats();
+    let mut harness = running(timing());
+    harness.hear(VmEvent::Ended("id-a".to_owned()));
+    harness.run_until(1_000_000);
+    assert_eq!(harness.happened(), [""; 0]);
+    let stats = harness.fleet.stats();
     assert_eq!((stats.alive, stats.registered, stats.joined), (0, 0, 1));
-    assert!(!world.fleet.silence("a", at(world.now)));
+    assert!(!harness.fleet.silence("a", at(harness.now)));
 }
 
 #[test]
 fn a_silent_node_becomes_unknown_once_after_its_grace() {
     let grace = Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() };
-    let mut world = running(grace.clone());
-    world.fleet.silence("a", at(10_000));
-    world.run_until(49_999);
-    assert_eq!(world.happened(), [""; 0]);
-    world.run_until(500_000);
-    assert_eq!(world.log, ["50 unknown"]);
-    world.log.clear();
-    world.fleet.resume("a", at(500_000));
-    world.run_until(500_010);
-    assert_eq!(world.happened(), ["ready", "lease"]);
+    let mut harness = running(grace.clone());
+    harness.fleet.silence("a", at(10_000));
+    harness.run_until(49_999);
+    assert_eq!(harness.happened(), [""; 0]);
+    harness.run_until(500_000);
+    assert_eq!(harness.log, ["50 unknown"]);
+    harness.log.clear();
+    harness.fleet.resume("a", at(500_000));
+    harness.run_until(500_010);
+    assert_eq!(harness.happened(), ["ready", "lease"]);
 
-    let mut world = running(grace);
-    world.hear(VmEvent::All(Vec::new()));
-    world.run_until(500_000);
-    assert_eq!(world.happened(), ["unknown"], "also when the VM is gone");
-    assert_eq!(world.fleet.kubelets.len(), 0, "and then it is forgotten");
+    let mut harness = running(grace);
+    harness.hear(VmEvent::All(Vec::new()));
+    harness.run_until(500_000);
+    assert_eq!(harness.happened(), ["unknown"], "also when the VM is gone");
+    assert_eq!(harness.fleet.kubelets.len(), 0, "and then it is forgotten");
 }
 
 #[test]
 fn a_kubelet_that_comes_back_reports_at_once() {
-    let mut world = running(Timing { unknown_after: Some(Duration::from_secs(2)), ..timing() });
-    world.fleet.silence("a", at(10_000));
-    world.run_until(15_000);
-    assert_eq!(world.happened(), ["unknown"]);
-    world.fleet.resume("a", at(15_000));
-    world.run_until(15_010);
-    assert_eq!(world.happened(), ["ready", "lease"], "long before its status is due");
+    let mut harness = running(Timing { unknown_after: Some(Duration::from_secs(2)), ..timing() });
+    harness.fleet.silence("a", at(10_000));
+    harness.run_until(15_000);
+    assert_eq!(harness.happened(), ["unknown"]);
+    harness.fleet.resume("a", at(15_000));
+    harness.run_until(15_010);
+    assert_eq!(harness.happened(), ["ready", "lease"], "long before its status is due");
 }
 
 #[test]
 fn a_vm_that_dies_while_it_joins_leaves_a_node_that_becomes_unknown() {
-    let mut world = World::new(Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() });
-    world.hear(VmEvent::Runs(vm("a", 1)));
-    let (id, action) = world.fleet.take_due(at(0), 1).remove(0);
-    world.hear(VmEvent::Ended("id-a".to_owned()));
-    world.fleet.finish(&id, &action, &Done::Joined { uid: "uid".to_owned() }, at(1000));
-    world.run_until(100_000);
-    assert_eq!(world.log, ["41 unknown"]);
+    let mut harness = Harness::new(Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() });
+    harness.hear(VmEvent::Runs(vm("a", 1)));
+    let (id, action) = harness.fleet.take_due(at(0), 1).remove(0);
+    harness.hear(VmEvent::Ended("id-a".to_owned()));
+    harness.fleet.finish(&id, &action, &Done::Joined { uid: "uid".to_owned() }, at(1000));
+    harness.run_until(100_000);
+    assert_eq!(harness.log, ["41 unknown"]);
 }
 
 #[test]
 fn a_pause_holds_for_those_who_come_later_too() {
-    let mut world = running(timing());
-    world.fleet.pause_all(at(10_000));
-    world.hear(VmEvent::Runs(vm("b", 1)));
-    world.run_until(100_000);
-    assert_eq!(world.happened(), [""; 0]);
-    world.fleet.resume_all(at(100_000));
-    world.run_until(109_000);
-    let mut happened = world.happened();
+    let mut harness = running(timing());
+    harness.fleet.pause_all(at(10_000));
+    harness.hear(VmEvent::Runs(vm("b", 1)));
+    harness.run_until(100_000);
+    assert_eq!(harness.happened(), [""; 0]);
+    harness.fleet.resume_all(at(100_000));
+    harness.run_until(109_000);
+    let mut happened = harness.happened();
     happened.sort();
     assert!(
         ["join", "lease", "ready"].iter().all(|what| happened.iter().any(|line| line == what)),
@@ -279,34 +279,34 @@ fn a_pause_holds_for_those_who_come_later_too() {
 
 #[test]
 fn a_reboot_is_silent_until_the_kubelet_is_up_and_then_reported() {
-    let mut world = running(Timing { boot_delay: Duration::from_secs(3), ..timing() });
-    world.run_until(20_000);
-    world.happened();
-    world.hear(VmEvent::Rebooted(vm("a", 2)));
-    world.run_until(23_001);
-    assert_eq!(world.log, ["23 ready", "23 lease"]);
-    world.log.clear();
-    world.hear(VmEvent::Runs(vm("a", 2)));
-    world.run_until(23_100);
-    assert_eq!(world.happened(), [""; 0], "the same boot twice is one boot");
+    let mut harness = running(Timing { boot_delay: Duration::from_secs(3), ..timing() });
+    harness.run_until(20_000);
+    harness.happened();
+    harness.hear(VmEvent::Rebooted(vm("a", 2)));
+    harness.run_until(23_001);
+    assert_eq!(harness.log, ["23 ready", "23 lease"]);
+    harness.log.clear();
+    harness.hear(VmEvent::Runs(vm("a", 2)));
+    harness.run_until(23_100);
+    assert_eq!(harness.happened(), [""; 0], "the same boot twice is one boot");
 }
 
 #[test]
 fn a_kubelet_whose_node_was_deleted_stops() {
-    let mut world = running(timing());
-    world.answers = vec![Done::Missing, Done::Missing];
-    world.run_until(500_000);
-    assert_eq!(world.happened(), ["lease", "ready"], "the Lease was gone, so it looked at the Node");
-    assert_eq!(world.fleet.stats().registered, 0);
+    let mut harness = running(timing());
+    harness.answers = vec![Done::Missing, Done::Missing];
+    harness.run_until(500_000);
+    assert_eq!(harness.happened(), ["lease", "ready"], "the Lease was gone, so it looked at the Node");
+    assert_eq!(harness.fleet.stats().registered, 0);
 }
 
 #[test]
 fn a_failed_heartbeat_is_repeated_soon() {
-    let mut world = running(timing());
-    world.answers = vec![Done::Failed];
-    world.run_until(22_600);
+    let mut harness = running(timing());
+    harness.answers = vec![Done::Failed];
+    harness.run_until(22_600);
     let leases: Vec<i64> =
-        world.log.iter().map(|line| line.split_once(' ').unwrap().0.parse().unwrap()).collect();
-    assert!(leases.len() >= 2 && leases[1] - leases[0] <= 3, "{:?}", world.log);
-    assert_eq!(world.fleet.stats().failures, 1);
+        harness.log.iter().map(|line| line.split_once(' ').unwrap().0.parse().unwrap()).collect();
+    assert!(leases.len() >= 2 && leases[1] - leases[0] <= 3, "{:?}", harness.log);
+    assert_eq!(harness.fleet.stats().failures, 1);
 }

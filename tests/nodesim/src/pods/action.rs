@@ -1,4 +1,4 @@
-//! What kubelets do about pods, and what comes of it.
+//! The actions of kubelets on pods, and their results.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +14,23 @@ pub enum PodAction {
     /// Write that the pod has finished.
     Finish(PodFact),
     /// Remove the pod: nothing of it is left on the Node.
-    Remove {
-        /// Its name.
-        key: PodKey,
-        /// Its uid.
-        uid: String,
-    },
+    Remove { key: PodKey, uid: String },
     /// Tell which volumes the pods of a Node use.
     TellInUse {
-        /// The Node.
         node: String,
         /// Names as in `volumesInUse`.
         volumes: BTreeSet<String>,
     },
 }
 
-/// What came of a kubelet's action.
+/// The result of a kubelet's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodDone {
     /// It is done, or what it was about is gone.
     Done,
-    /// It failed.
     Failed,
 }
 
-/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodStats {
@@ -52,14 +44,12 @@ pub struct PodStats {
     pub started: u64,
     /// Pods that were removed after their end.
     pub removed: u64,
-    /// Requests that failed.
     pub failures: u64,
 }
 
 /// Whom something is due for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A pod.
     Pod(PodKey),
     /// A Node, for what concerns all its pods.
     Node(String),

@@ -1,14 +1,14 @@
-//! What a kubelet reads from a pod.
+//! The fields of a pod that a kubelet reads.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 
-/// The pod's containers ignore SIGTERM and SIGKILL alike: it never ends by itself.
+/// The pod's containers ignore SIGTERM and SIGKILL alike: it never ends.
 pub const HANGS: &str = "nodesim.machinist.dev/hangs";
 /// Milliseconds that its containers take after SIGTERM, where that is less than their grace period.
 pub const EXITS_AFTER_MS: &str = "nodesim.machinist.dev/exits-after-ms";
-/// Milliseconds after which its containers have finished by themselves.
+/// Milliseconds after which its containers have finished.
 pub const FINISHES_AFTER_MS: &str = "nodesim.machinist.dev/finishes-after-ms";
 /// With the value `false`, it runs and is never Ready.
 pub const READY: &str = "nodesim.machinist.dev/ready";
@@ -16,18 +16,14 @@ pub const READY: &str = "nodesim.machinist.dev/ready";
 /// A pod by namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodKey {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 
 /// A pod that is bound to a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFact {
-    /// Its name.
     pub key: PodKey,
-    /// Its uid.
     pub uid: String,
     /// The Node that it is bound to.
     pub node: String,
@@ -39,7 +35,7 @@ pub struct PodFact {
     pub phase: PodPhase,
     /// The grace period of its deletion, once that was asked for.
     pub deletion_grace: Option<Duration>,
-    /// What tests want of its containers.
+    /// The behaviour of its containers that tests want.
     pub conduct: Conduct,
 }
 
@@ -48,27 +44,24 @@ pub struct PodFact {
 pub enum PodPhase {
     /// Its containers are to be started.
     Pending,
-    /// They run.
     Running,
     /// They have ended for good.
     Finished,
 }
 
-/// What the containers of a pod do.
+/// The behaviour of a pod's containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conduct {
-    /// Nothing ends them.
     pub hangs: bool,
     /// They take so long after SIGTERM; without it, their whole grace period.
     pub exits_after: Option<Duration>,
-    /// They finish by themselves so long after their start.
+    /// They finish so long after their start.
     pub finishes_after: Option<Duration>,
-    /// They become Ready.
     pub is_ready: bool,
 }
 
 impl PodFact {
-    /// What a kubelet has to know of a pod; `None` while it is bound to no Node.
+    /// Returns the facts about a pod for its kubelet; `None` while it is bound to no Node.
     #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
         let (meta, spec) = (&pod.metadata, pod.spec.as_ref()?);

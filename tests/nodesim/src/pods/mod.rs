@@ -1,8 +1,8 @@
 //! The pods of all Nodes: what their kubelets do with them, and when.
 //!
-//! A kubelet starts the containers of a pod once the pod's volumes are attached to its Node, and writes that it runs. When
-//! the pod's deletion is asked for, the containers get their grace period, the volumes are unmounted and told as no longer in
-//! use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
+//! A kubelet starts the containers of a pod once the pod's volumes are attached to its Node, and writes that it runs.
+//! When the pod is deleted, the containers get their grace period, the volumes are unmounted and reported as no longer
+//! in use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
 
 mod action;
 mod fact;
@@ -34,7 +34,7 @@ const RETRY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Pods {
     timing: PodTiming,
-    pods: BTreeMap<PodKey, Entry>,
+    pods: BTreeMap<PodKey, PodEntry>,
     nodes: BTreeMap<String, NodeEntry>,
     catalogue: Catalogue,
     due: BTreeSet<(Timestamp, Subject)>,
@@ -42,7 +42,7 @@ pub struct Pods {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PodEntry {
     fact: PodFact,
     /// When this pod was seen first.
     seen: Timestamp,
@@ -61,15 +61,14 @@ struct Entry {
 struct NodeEntry {
     pods: BTreeSet<PodKey>,
     attached: BTreeSet<String>,
-    /// What was told as in use.
-    told: BTreeSet<String>,
+    /// The volumes last reported as in use.
+    reported_in_use: BTreeSet<String>,
     /// Its kubelet was found dead or silent. It is looked at again for the Node, and not for each of its pods.
     is_down: bool,
     slot: Slot,
 }
 
 impl Pods {
-    /// No pods yet.
     #[must_use]
     pub fn new(timing: PodTiming) -> Self {
         Self {
@@ -88,7 +87,7 @@ impl Pods {
         if self.pods.get(&key).is_some_and(|entry| entry.fact.uid != fact.uid) {
             self.forget(&key, now);
         }
-        let entry = self.pods.entry(key.clone()).or_insert_with(|| Entry {
+        let entry = self.pods.entry(key.clone()).or_insert_with(|| PodEntry {
             fact: fact.clone(),
             seen: now,
             started: None,
@@ -136,16 +135,16 @@ impl Pods {
         &mut self,
         name: &str,
         attached: BTreeSet<String>,
-        told: BTreeSet<String>,
+        reported_in_use: BTreeSet<String>,
         now: Timestamp,
     ) {
         let node = self.nodes.entry(name.to_owned()).or_default();
-        if node.attached == attached && node.told == told {
+        if node.attached == attached && node.reported_in_use == reported_in_use {
             return;
         }
         node.attached = attached;
         if !node.slot.is_busy {
-            node.told = told;
+            node.reported_in_use = reported_in_use;
         }
         self.schedule_pods_of(name, now);
     }
@@ -196,7 +195,7 @@ impl Pods {
 
     /// Takes note of what came of an action.
     pub fn finish(&mut self, subject: &Subject, action: &PodAction, done: PodDone, now: Timestamp) {
-        // Counted first: a watch may have told of the outcome before the answer came.
+        // Counted first: a watch may show the outcome before the answer comes.
         match (action, done) {
             (_, PodDone::Failed) => self.stats.failures += 1,
             (PodAction::Run(_), PodDone::Done) => self.stats.started += 1,
@@ -234,7 +233,7 @@ impl Pods {
                     node.slot.is_busy = false;
                     node.slot.not_before = not_before;
                     if let (PodAction::TellInUse { volumes, .. }, PodDone::Done) = (action, done) {
-                        node.told = volumes.clone();
+                        node.reported_in_use = volumes.clone();
                     }
                 }
                 self.schedule_pods_of(name, now);
@@ -242,10 +241,9 @@ impl Pods {
         }
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> PodStats {
-        let count = |of: fn(&Entry) -> bool| self.pods.values().filter(|entry| of(entry)).count() as u64;
+        let count = |of: fn(&PodEntry) -> bool| self.pods.values().filter(|entry| of(entry)).count() as u64;
         PodStats {
             bound: self.pods.len() as u64,
             running: count(|entry| entry.started.is_some() && entry.fact.phase != PodPhase::Finished),
@@ -286,7 +284,7 @@ impl Pods {
 
     fn found_down(&mut self, name: &str, now: Timestamp) {
         if let Some(node) = self.nodes.get_mut(name) {
-            // Without pods there is nobody to wake: the next one finds out by itself.
+            // Without pods there is nothing to stop: the next pod finds out that the kubelet is down.
             node.is_down = !node.pods.is_empty();
             node.slot.not_before = Some(after(now, KUBELET_CHECK));
         }
@@ -309,7 +307,7 @@ impl Pods {
         }
         let volumes = self.in_use(name);
         let node = self.nodes.get_mut(name)?;
-        if volumes == node.told {
+        if volumes == node.reported_in_use {
             return None;
         }
         node.slot.not_before = None;
@@ -317,14 +315,14 @@ impl Pods {
         Some((Subject::Node(name.to_owned()), PodAction::TellInUse { node: name.to_owned(), volumes }))
     }
 
-    /// What a pod's kubelet does next, and when; `None` while it waits for something else than time.
-    fn wish(&self, entry: &Entry) -> Option<(Timestamp, PodAction)> {
+    /// Returns the next action of a pod's kubelet, and its time; `None` while it waits for something else than time.
+    fn wish(&self, entry: &PodEntry) -> Option<(Timestamp, PodAction)> {
         if entry.is_removed {
             return None;
         }
         if entry.ending.is_some() {
             let at = entry.end_at(&self.timing)?;
-            if entry.is_unmounted && !self.volumes_are_told_free(entry) {
+            if entry.is_unmounted && !self.volumes_are_reported_free(entry) {
                 return None;
             }
             return Some((
@@ -345,7 +343,7 @@ impl Pods {
         }
     }
 
-    fn volumes_are_attached(&self, entry: &Entry) -> bool {
+    fn volumes_are_attached(&self, entry: &PodEntry) -> bool {
         let attached = self.nodes.get(&entry.fact.node).map(|node| &node.attached);
         entry.fact.claims.iter().all(|claim| {
             let name = self.catalogue.volume_of(&entry.fact.key.namespace, claim);
@@ -353,12 +351,12 @@ impl Pods {
         })
     }
 
-    fn volumes_are_told_free(&self, entry: &Entry) -> bool {
+    fn volumes_are_reported_free(&self, entry: &PodEntry) -> bool {
         let Some(node) = self.nodes.get(&entry.fact.node) else { return true };
         let used = self.in_use(&entry.fact.node);
         let own = entry.fact.claims.iter();
         own.filter_map(|claim| self.catalogue.volume_of(&entry.fact.key.namespace, claim))
-            .all(|name| used.contains(name) || !node.told.contains(name))
+            .all(|name| used.contains(name) || !node.reported_in_use.contains(name))
     }
 
     /// The volumes that the pods of a Node use, or are about to.
@@ -401,13 +399,13 @@ impl Pods {
     fn schedule_node(&mut self, name: &str, now: Timestamp) {
         let Some(node) = self.nodes.get(name) else { return };
         // Most Nodes have no volumes at all.
-        let has_news = !node.slot.is_busy && (node.is_down || self.in_use(name) != node.told);
+        let has_changed = !node.slot.is_busy && (node.is_down || self.in_use(name) != node.reported_in_use);
         let Some(node) = self.nodes.get_mut(name) else { return };
-        node.slot.schedule(&mut self.due, has_news.then_some(now), now, || Subject::Node(name.to_owned()));
+        node.slot.schedule(&mut self.due, has_changed.then_some(now), now, || Subject::Node(name.to_owned()));
     }
 }
 
-impl Entry {
+impl PodEntry {
     /// When its containers have ended, if its end was asked for and can come.
     fn end_at(&self, timing: &PodTiming) -> Option<Timestamp> {
         let (since, grace) = self.ending?;

@@ -23,7 +23,7 @@ impl Slot {
         now: Timestamp,
         subject: impl Fn() -> Subject,
     ) {
-        // What is overdue is due now: the timetable is read in order.
+        // An overdue action is due now: the timetable is read in order.
         let wanted = wanted.map(|at| at.max(self.not_before.unwrap_or(now)).max(now));
         if self.due == wanted {
             return;

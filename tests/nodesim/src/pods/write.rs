@@ -1,4 +1,4 @@
-//! What a kubelet writes about its pods.
+//! The writes of a kubelet about its pods.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

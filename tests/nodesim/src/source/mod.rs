@@ -13,12 +13,11 @@ use crate::vm::Vm;
 pub use ec2::Ec2Source;
 pub use simcloud::SimcloudSource;
 
-/// What happens to the VMs of a cloud.
+/// The events of the VMs of a cloud.
 #[derive(Clone, Debug)]
 pub enum VmEvent {
     /// These VMs run, and no others.
     All(Vec<Vm>),
-    /// This VM runs.
     Runs(Vm),
     /// This VM was rebooted.
     Rebooted(Vm),

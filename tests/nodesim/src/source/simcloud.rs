@@ -68,8 +68,8 @@ impl SimcloudSource {
                 if event.kind == EventKind::Reset {
                     return Ok(());
                 }
-                if let Some(told) = self.tell(&event)
-                    && events.send(told).await.is_err()
+                if let Some(event_of_vm) = self.tell(&event)
+                    && events.send(event_of_vm).await.is_err()
                 {
                     return Ok(());
                 }

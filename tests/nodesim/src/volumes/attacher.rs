@@ -27,7 +27,7 @@ pub enum AttacherAction {
 }
 
 impl AttacherAction {
-    /// What it is about.
+    /// The subject of the action.
     #[must_use]
     pub fn fact(&self) -> &AttachmentFact {
         match self {
@@ -64,7 +64,6 @@ impl AttacherAction {
     }
 }
 
-/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttacherStats {
@@ -72,22 +71,20 @@ pub struct AttacherStats {
     pub attached: u64,
     /// Volumes that were detached.
     pub detached: u64,
-    /// Writes that failed.
     pub failures: u64,
 }
 
-/// All attachers.
 #[derive(Debug)]
 pub struct Attacher {
     timing: VolumeTiming,
-    attachments: BTreeMap<String, Entry>,
+    attachments: BTreeMap<String, AttachmentEntry>,
     /// Volumes of these Nodes do not come off.
     stuck_nodes: BTreeSet<String>,
     stats: AttacherStats,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct AttachmentEntry {
     fact: AttachmentFact,
     /// Since when it is asked for, or its end.
     since: Timestamp,
@@ -117,7 +114,7 @@ impl Attacher {
                 entry.fact = fact;
             }
             Some(_) | None => {
-                let entry = Entry { since: now, not_before: None, is_busy: false, fact };
+                let entry = AttachmentEntry { since: now, not_before: None, is_busy: false, fact };
                 self.attachments.insert(entry.fact.name.clone(), entry);
             }
         }
@@ -190,13 +187,12 @@ impl Attacher {
         }
     }
 
-    /// Counts.
     #[must_use]
     pub fn stats(&self) -> AttacherStats {
         self.stats
     }
 
-    fn wish(&self, entry: &Entry) -> Option<(Timestamp, AttacherAction)> {
+    fn wish(&self, entry: &AttachmentEntry) -> Option<(Timestamp, AttacherAction)> {
         if entry.is_busy {
             return None;
         }

@@ -1,32 +1,25 @@
-//! What an attacher reads from a VolumeAttachment.
+//! The fields of a VolumeAttachment that an attacher reads.
 
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachmentFact {
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
     /// The version that was seen.
     pub version: String,
-    /// The CSI driver.
     pub attacher: String,
-    /// The Node.
     pub node: String,
-    /// The PersistentVolume.
     pub volume: String,
-    /// What its status says.
+    /// The status of the attachment.
     pub is_attached: bool,
     /// Its deletion was asked for.
     pub is_deleting: bool,
-    /// What holds it.
     pub finalizers: Vec<String>,
 }
 
 impl AttachmentFact {
-    /// What an attacher has to know; `None` for a volume that is no PersistentVolume's.
+    /// Returns the facts for an attacher; `None` for a volume that is no PersistentVolume's.
     #[must_use]
     pub fn of(attachment: &VolumeAttachment) -> Option<Self> {
         let meta = &attachment.metadata;

@@ -72,8 +72,8 @@ async fn nodes(client: Client, models: Arc<Models>, shared: Arc<Shared>) {
             let Some(name) = node.metadata.name else { return };
             let status = node.status.unwrap_or_default();
             let attached = status.volumes_attached.into_iter().flatten().map(|volume| volume.name).collect();
-            let told = status.volumes_in_use.into_iter().flatten().collect();
-            models.pods(|pods| pods.hear_node(&name, attached, told, shared.now()));
+            let in_use = status.volumes_in_use.into_iter().flatten().collect();
+            models.pods(|pods| pods.hear_node(&name, attached, in_use, shared.now()));
         }
         Event::Delete(node) => {
             if let Some(name) = node.metadata.name {
@@ -139,7 +139,7 @@ async fn attachments(client: Client, models: Arc<Models>, shared: Arc<Shared>) {
     .await;
 }
 
-/// Hands on each event. The watcher lists anew by itself when a watch breaks.
+/// Passes on each event. The watcher lists again when a watch breaks.
 async fn follow<K>(api: Api<K>, config: watcher::Config, mut hear: impl FnMut(Event<K>))
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) const OWN_TOKEN: &str = "own";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
-/// What the server holds.
+/// The objects on the server.
 #[derive(Default)]
 pub(crate) struct Store {
     pub(crate) bootstrap_tokens: BTreeSet<String>,

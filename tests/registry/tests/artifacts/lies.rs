@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use machinist_artifacts::Error;
 use registry::{Door, Lie};
 
-use super::support::{COMPONENT, World, chain, client};
+use super::support::{COMPONENT, Harness, chain, client};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -18,14 +18,14 @@ fn status(status: u16, headers: Vec<(&'static str, String)>) -> Lie {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_bytes_than_those_that_were_asked_for_are_refused() {
-    let world = World::new(Door::Open).await;
-    let tagged = world.askew("driver:1");
-    let digest = world.push(&world.straight("driver:1"), COMPONENT).await;
+    let harness = Harness::new(Door::Open).await;
+    let tagged = harness.askew("driver:1");
+    let digest = harness.push(&harness.straight("driver:1"), COMPONENT).await;
     let pull = async |path: &str, lie: Lie, reference: &machinist_artifacts::Reference| {
-        world.liar.lie(path, lie);
-        let error = world.pull(reference).await.unwrap_err();
-        world.liar.repent();
-        assert!(world.pull(reference).await.is_ok(), "the truth is taken again");
+        harness.liar.lie(path, lie);
+        let error = harness.pull(reference).await.unwrap_err();
+        harness.liar.repent();
+        assert!(harness.pull(reference).await.is_ok(), "the truth is taken again");
         (chain(&error), error.is_passing())
     };
     // The registry says one digest and sends something else.
@@ -43,41 +43,41 @@ async fn other_bytes_than_those_that_were_asked_for_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_is_down_slow_or_endless_costs_a_limited_time_and_memory() {
-    let world = World::new(Door::Open).await;
-    world.push(&world.straight("driver:1"), COMPONENT).await;
-    let reference = world.askew("driver:1");
-    let hasty = client(Duration::from_millis(500));
+    let harness = Harness::new(Door::Open).await;
+    harness.push(&harness.straight("driver:1"), COMPONENT).await;
+    let reference = harness.askew("driver:1");
+    let impatient = client(Duration::from_millis(500));
     for (path, lie, expected) in [
         ("/manifests/", Lie::Silence, "is too slow: no manifest driver:1 within 0 s"),
         ("/manifests/", Lie::Drip, "is too slow"),
         ("/blobs/", Lie::Silence, "is too slow: no blob"),
         ("/blobs/", Lie::Drip, "is too slow"),
     ] {
-        world.liar.lie(path, lie);
+        harness.liar.lie(path, lie);
         let started = Instant::now();
-        let error = hasty.pull(&reference, None).await.unwrap_err();
-        world.liar.repent();
+        let error = impatient.pull(&reference, None).await.unwrap_err();
+        harness.liar.repent();
         assert!(chain(&error).contains(expected) && error.is_passing(), "{}", chain(&error));
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     }
-    world.liar.lie("/manifests/", Lie::Flood);
-    let error = world.pull(&reference).await.unwrap_err();
+    harness.liar.lie("/manifests/", Lie::Flood);
+    let error = harness.pull(&reference).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { most: 262_144, .. }), "{error:?}");
-    world.liar.repent();
-    world.liar.lie("/blobs/", Lie::Flood);
-    let error = world.pull(&reference).await.unwrap_err();
+    harness.liar.repent();
+    harness.liar.lie("/blobs/", Lie::Flood);
+    let error = harness.pull(&reference).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { most: 67_108_864, .. }), "{error:?}");
-    world.liar.repent();
+    harness.liar.repent();
     let down = "127.0.0.1:1/driver:1".parse().unwrap();
-    let said = chain(&world.pull(&down).await.unwrap_err());
+    let said = chain(&harness.pull(&down).await.unwrap_err());
     assert!(said.starts_with("failed to reach registry 127.0.0.1:1"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_component_is_named() {
-    let world = World::new(Door::Open).await;
-    world.push(&world.straight("driver:1"), COMPONENT).await;
-    let reference = world.askew("driver:1");
+    let harness = Harness::new(Door::Open).await;
+    harness.push(&harness.straight("driver:1"), COMPONENT).await;
+    let reference = harness.askew("driver:1");
     let entry =
         |kind: &str| format!(r#"{{"mediaType":"{kind}","digest":"sha256:{}","size":9}}"#, "0".repeat(64));
     let index =
@@ -108,40 +108,40 @@ async fn what_is_no_component_is_named() {
         (status(429, Vec::new()), "answers 429"),
         (status(401, Vec::new()), "asks for a login in a way that is not followed"),
     ] {
-        world.liar.lie("/manifests/1", lie);
-        let said = chain(&world.pull(&reference).await.unwrap_err());
-        world.liar.repent();
+        harness.liar.lie("/manifests/1", lie);
+        let said = chain(&harness.pull(&reference).await.unwrap_err());
+        harness.liar.repent();
         assert!(said.contains(expected), "{said} lacks {expected}");
     }
     // An index that leads to itself ends after one step.
-    world.liar.lie("/manifests/", instead(INDEX, index(&entry(MANIFEST))));
-    let said = chain(&world.pull(&reference).await.unwrap_err());
+    harness.liar.lie("/manifests/", instead(INDEX, index(&entry(MANIFEST))));
+    let said = chain(&harness.pull(&reference).await.unwrap_err());
     assert!(said.contains("answers other bytes than were asked for"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_end() {
-    let world = World::new(Door::Open).await;
-    world.push(&world.straight("driver:1"), COMPONENT).await;
-    let reference = world.askew("driver:1");
-    let place = format!("http://{}/v2/driver/blobs/again", world.liar.address());
-    world.liar.lie("/blobs/", status(307, vec![("location", place)]));
-    let said = chain(&world.pull(&reference).await.unwrap_err());
+    let harness = Harness::new(Door::Open).await;
+    harness.push(&harness.straight("driver:1"), COMPONENT).await;
+    let reference = harness.askew("driver:1");
+    let place = format!("http://{}/v2/driver/blobs/again", harness.liar.address());
+    harness.liar.lie("/blobs/", status(307, vec![("location", place)]));
+    let said = chain(&harness.pull(&reference).await.unwrap_err());
     assert!(said.contains("redirect"), "{said}");
-    assert!(world.liar.asked().len() < 10);
+    assert!(harness.liar.asked().len() < 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_goes_to_the_registry_and_nowhere_else() {
-    let world = World::new(Door::Open).await;
-    let other = World::new(Door::Open).await;
+    let harness = Harness::new(Door::Open).await;
+    let other = Harness::new(Door::Open).await;
     let place = format!("http://{}/v2/driver/blobs/uploads/1", other.liar.address());
-    world.liar.lie(
+    harness.liar.lie(
         "/blobs/uploads/",
         Lie::Instead { status: 202, headers: vec![("location", place)], body: String::new() },
     );
     let component = bytes::Bytes::from_static(COMPONENT);
-    let pushed = world.client.push(&world.askew("driver:1"), &component, &[], &[], None).await;
+    let pushed = harness.client.push(&harness.askew("driver:1"), &component, &[], &[], None).await;
     let said = chain(&pushed.unwrap_err());
     assert!(said.contains("the upload leads to another server"), "{said}");
     assert_eq!(other.liar.asked(), Vec::<String>::new());

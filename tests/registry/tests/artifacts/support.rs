@@ -5,7 +5,7 @@ use machinist_artifacts::{Error, Limits, Pulled, Reference, Registry};
 use registry::{Door, Liar};
 
 /// A registry, a liar in front of it that tells the truth at first, and a client.
-pub(crate) struct World {
+pub(crate) struct Harness {
     pub(crate) registry: registry::Registry,
     pub(crate) liar: Liar,
     pub(crate) client: Registry,
@@ -13,7 +13,7 @@ pub(crate) struct World {
 
 pub(crate) const COMPONENT: &[u8] = b"\0asm a component, as far as a registry can tell";
 
-impl World {
+impl Harness {
     pub(crate) async fn new(door: Door) -> Self {
         let registry =
             tokio::task::spawn_blocking(move || registry::Registry::start(door)).await.unwrap().unwrap();
@@ -26,7 +26,7 @@ impl World {
         format!("{}/{rest}", self.registry.address()).parse().unwrap()
     }
 
-    /// By way of the liar.
+    /// Through the liar.
     pub(crate) fn askew(&self, rest: &str) -> Reference {
         format!("{}/{rest}", self.liar.address()).parse().unwrap()
     }
@@ -45,10 +45,10 @@ impl World {
 }
 
 /// A client that waits so long for anything.
-pub(crate) fn client(patience: Duration) -> Registry {
+pub(crate) fn client(timeout: Duration) -> Registry {
     // Fails only when another provider was installed before, and then there is one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let limits = Limits { silence: patience, question: patience, transfer: patience, ..Limits::default() };
+    let limits = Limits { silence: timeout, question: timeout, transfer: timeout, ..Limits::default() };
     Registry::new(limits, |_| Ok(())).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
+//! The adversaries of the hosts: users, operators and the weather, at random from the seed.
 
 mod names;
 mod owners;
@@ -11,7 +11,6 @@ use machinist_core::driver::error::Code;
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::check::Watchman;
 use crate::cloud::{SimCloud, ZONES};
 use crate::cluster::Cluster;
@@ -21,9 +20,9 @@ use crate::cluster::policies::Policies;
 use crate::cluster::pools::Owners;
 use crate::faults::Faults;
 use crate::plan::Plan;
+use crate::rng::Rng;
 pub(crate) use owners::PoolAction;
 
-/// What somebody does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     DeleteMachine,
@@ -98,41 +97,33 @@ impl Actors {
         tokio::join!(
             self.users(),
             self.pool_users(),
-            self.often(
-                "watches",
-                hourly.watch_drops,
-                |actors, chance| async move { actors.drop_watches(chance) }
-            ),
+            self.often("watches", hourly.watch_drops, |actors, rng| async move { actors.drop_watches(rng) }),
             self.often("compactions", hourly.compactions, |actors, _| async move {
                 actors.faults.count("compaction");
                 actors.api.compact();
             }),
-            self.often("crashes", hourly.crashes, |actors, chance| async move { actors.doom(chance) }),
-            self.often("partitions", hourly.partitions, |actors, chance| async move {
-                actors.partition(chance).await;
+            self.often("crashes", hourly.crashes, |actors, rng| async move { actors.doom(rng) }),
+            self.often("partitions", hourly.partitions, |actors, rng| async move {
+                actors.partition(rng).await;
             }),
-            self.often(
-                "outages",
-                hourly.outages,
-                |actors, chance| async move { actors.outage(chance).await }
-            ),
+            self.often("outages", hourly.outages, |actors, rng| async move { actors.outage(rng).await }),
             self.often("thefts", hourly.lease_thefts, |actors, _| async move { actors.steal_lease() }),
-            self.often("clocks", hourly.clock_jumps, |actors, chance| async move { actors.jump(chance) }),
-            self.often("cloud", hourly.cloud_outages, |actors, chance| async move {
-                actors.cloud_outage(chance).await;
+            self.often("clocks", hourly.clock_jumps, |actors, rng| async move { actors.jump(rng) }),
+            self.often("cloud", hourly.cloud_outages, |actors, rng| async move {
+                actors.cloud_outage(rng).await;
             }),
-            self.often("zones", hourly.zone_outages, |actors, chance| async move {
-                actors.zone_outage(chance).await;
+            self.often("zones", hourly.zone_outages, |actors, rng| async move {
+                actors.zone_outage(rng).await;
             }),
-            self.often("lies", hourly.lies, |actors, chance| async move { actors.lie(chance).await }),
-            self.often("moves", hourly.moves, |actors, chance| async move {
-                actors.move_away(chance).await;
+            self.often("lies", hourly.lies, |actors, rng| async move { actors.lie(rng).await }),
+            self.often("moves", hourly.moves, |actors, rng| async move {
+                actors.move_away(rng).await;
             }),
-            self.often("tokens", hourly.kept_tokens, |actors, chance| async move {
-                actors.keep_tokens(chance).await;
+            self.often("tokens", hourly.kept_tokens, |actors, rng| async move {
+                actors.keep_tokens(rng).await;
             }),
-            self.often("policies", hourly.policy_swaps, |actors, chance| async move {
-                actors.swap_policy(chance);
+            self.often("policies", hourly.policy_swaps, |actors, rng| async move {
+                actors.swap_policy(rng);
             }),
         );
     }
@@ -142,84 +133,79 @@ impl Actors {
         if self.plan.owners == Owners::Nobody {
             return;
         }
-        let mut chance = Chance::new(self.plan.seed, "garbage");
+        let mut rng = Rng::new(self.plan.seed, "garbage");
         loop {
-            tokio::time::sleep(chance.between(Duration::from_millis(500), Duration::from_secs(20))).await;
+            tokio::time::sleep(rng.between(Duration::from_millis(500), Duration::from_secs(20))).await;
             self.api.collect_garbage();
         }
     }
 
-    async fn often<F: Future<Output = ()>>(
-        &self,
-        name: &str,
-        per_hour: f64,
-        act: impl Fn(Self, Chance) -> F,
-    ) {
-        let mut chance = Chance::new(self.plan.seed, name);
+    async fn often<F: Future<Output = ()>>(&self, name: &str, per_hour: f64, act: impl Fn(Self, Rng) -> F) {
+        let mut rng = Rng::new(self.plan.seed, name);
         for round in 0_u32.. {
-            tokio::time::sleep(chance.pause(per_hour)).await;
-            act(self.clone(), Chance::new(self.plan.seed, &format!("{name} {round}"))).await;
+            tokio::time::sleep(rng.pause(per_hour)).await;
+            act(self.clone(), Rng::new(self.plan.seed, &format!("{name} {round}"))).await;
         }
     }
 
     async fn users(&self) {
-        let mut chance = Chance::new(self.plan.seed, "users");
+        let mut rng = Rng::new(self.plan.seed, "users");
         loop {
-            tokio::time::sleep(chance.pause(self.plan.hourly.actions)).await;
-            let favourite = self.plan.favourite.filter(|_| chance.happens(0.5));
-            if let Some(action) = favourite.or_else(|| chance.weighed(&ACTIONS)) {
+            tokio::time::sleep(rng.pause(self.plan.hourly.actions)).await;
+            let favourite = self.plan.favourite.filter(|_| rng.happens(0.5));
+            if let Some(action) = favourite.or_else(|| rng.weighed(&ACTIONS)) {
                 // Nodes of deployments are updated in place by these.
                 if matches!(action, Action::UpdateInPlace) && self.plan.owners == Owners::Deployments {
                     continue;
                 }
-                let is_left_out = action.concerns_many() && chance.happens(1.0 - self.plan.hourly.shared);
+                let is_left_out = action.concerns_many() && rng.happens(1.0 - self.plan.hourly.shared);
                 if !is_left_out {
-                    self.do_action(action, &mut chance);
+                    self.do_action(action, &mut rng);
                 }
             }
         }
     }
 
-    fn do_action(&self, action: Action, chance: &mut Chance) {
+    fn do_action(&self, action: Action, rng: &mut Rng) {
         match action {
             Action::DeleteMachine | Action::ForceDelete | Action::EditMachine => {
-                self.on_machine(action, chance);
+                self.on_machine(action, rng);
             }
-            Action::EditClass | Action::BreakClass => self.on_class(action, chance),
-            Action::BreakSecret => self.break_secret(chance),
+            Action::EditClass | Action::BreakClass => self.on_class(action, rng),
+            Action::BreakSecret => self.break_secret(rng),
             Action::MakeOrphan => {
                 self.watchman.note(("somebody makes a VM of no Machine", ""));
-                self.cloud.make_orphan(chance.below(1_000_000));
+                self.cloud.make_orphan(rng.below(1_000_000));
             }
-            Action::TakeName => self.take_name(chance),
-            Action::MakeSecondVm => self.make_second_vm(chance),
-            Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
-            Action::HoldDeletion => self.hold_deletion(chance),
-            Action::Preserve => self.preserve(chance),
-            Action::UpdateInPlace => self.update_in_place(chance),
-            Action::Spoil => self.spoil(chance),
+            Action::TakeName => self.take_name(rng),
+            Action::MakeSecondVm => self.make_second_vm(rng),
+            Action::DeleteNode | Action::Cordon => self.on_node(action, rng),
+            Action::HoldDeletion => self.hold_deletion(rng),
+            Action::Preserve => self.preserve(rng),
+            Action::UpdateInPlace => self.update_in_place(rng),
+            Action::Spoil => self.spoil(rng),
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
-                self.on_vm(action, chance);
+                self.on_vm(action, rng);
             }
         }
     }
 
     /// A VM beside that of a Machine, with the same marks: by hand, or by another program.
-    fn make_second_vm(&self, chance: &mut Chance) {
-        let Some(vm) = self.cluster.any_joined(chance) else { return };
+    fn make_second_vm(&self, rng: &mut Rng) {
+        let Some(vm) = self.cluster.any_joined(rng) else { return };
         let is_meant = |uid: &str, id: &str| {
             let facts = self.watchman.facts();
             let machine = facts.machines.get(uid);
             machine.is_some_and(|machine| machine.provider_id == id && machine.deleting_since.is_none())
         };
-        if let Some(second) = self.cloud.make_second(&vm, chance.below(1_000_000), is_meant) {
+        if let Some(second) = self.cloud.make_second(&vm, rng.below(1_000_000), is_meant) {
             self.watchman
                 .note(("somebody makes a VM beside that of a Machine:", &format!("{second} and {vm}")));
         }
     }
 
-    fn on_machine(&self, action: Action, chance: &mut Chance) {
-        let Some(name) = self.fleet.any(chance) else { return };
+    fn on_machine(&self, action: Action, rng: &mut Rng) {
+        let Some(name) = self.fleet.any(rng) else { return };
         let name = name.as_str();
         let path = format!("{NAMESPACE}/{name}");
         match action {
@@ -234,8 +220,8 @@ impl Actors {
             }
             Action::EditMachine => {
                 self.watchman.note(("user edits", name));
-                let value = chance.below(1_000).to_string();
-                let patch = match chance.below(3) {
+                let value = rng.below(1_000).to_string();
+                let patch = match rng.below(3) {
                     0 => json!({ "metadata": { "labels": { "pool": value } } }),
                     1 => {
                         json!({ "spec": { "nodeTemplate": { "metadata": { "labels": { "pool": value } } } } })
@@ -253,40 +239,40 @@ impl Actors {
         }
     }
 
-    fn on_class(&self, action: Action, chance: &mut Chance) {
-        let zone = chance.pick(&ZONES).copied().unwrap_or_default();
+    fn on_class(&self, action: Action, rng: &mut Rng) {
+        let zone = rng.pick(&ZONES).copied().unwrap_or_default();
         let path = format!("{NAMESPACE}/{zone}");
         if matches!(action, Action::EditClass) {
             self.watchman.note(("user edits class", zone));
-            let kind = chance.pick(&["sim.small", "sim.medium"]).copied().unwrap_or_default();
+            let kind = rng.pick(&["sim.small", "sim.medium"]).copied().unwrap_or_default();
             let _ = self.api.edit("machineclasses", &path, &json!({ "providerSpec": { "type": kind } }));
             return;
         }
         self.watchman.note(("user breaks class", zone));
-        let patch = match chance.below(3) {
+        let patch = match rng.below(3) {
             0 => json!({ "provider": "nobody" }),
             1 => json!({ "secretRef": { "name": "nothing" } }),
             _ => json!({ "providerSpec": { "type": "sim.none" } }),
         };
         let _ = self.api.edit("machineclasses", &path, &patch);
-        self.fleet.mend_later(chance.between(Duration::from_secs(20), Duration::from_mins(20)));
+        self.fleet.repair_later(rng.between(Duration::from_secs(20), Duration::from_mins(20)));
     }
 
-    fn break_secret(&self, chance: &mut Chance) {
+    fn break_secret(&self, rng: &mut Rng) {
         self.watchman.note(("user breaks Secret", "account"));
         let _ = self.api.edit(
             "secrets",
             &format!("{NAMESPACE}/account"),
             &json!({ "data": { "userData": null } }),
         );
-        self.fleet.mend_later(chance.between(Duration::from_secs(20), Duration::from_mins(10)));
+        self.fleet.repair_later(rng.between(Duration::from_secs(20), Duration::from_mins(10)));
     }
 
-    fn on_node(&self, action: Action, chance: &mut Chance) {
-        let vm = self.cluster.any_joined(chance);
+    fn on_node(&self, action: Action, rng: &mut Rng) {
+        let vm = self.cluster.any_joined(rng);
         let Some(node) = vm.and_then(|vm| self.cluster.node_of(&vm)) else { return };
         if matches!(action, Action::Cordon) {
-            let is_cordoned = chance.happens(0.5);
+            let is_cordoned = rng.happens(0.5);
             self.watchman.note(("user cordons or uncordons", &node));
             let patch =
                 json!({ "spec": { "unschedulable": if is_cordoned { json!(true) } else { Value::Null } } });
@@ -297,8 +283,8 @@ impl Actors {
         let _ = self.api.delete("nodes", &node);
     }
 
-    fn on_vm(&self, action: Action, chance: &mut Chance) {
-        let Some(vm) = self.cluster.any_joined(chance) else { return };
+    fn on_vm(&self, action: Action, rng: &mut Rng) {
+        let Some(vm) = self.cluster.any_joined(rng) else { return };
         let vm = vm.as_str();
         match action {
             Action::RebootVm => {
@@ -310,11 +296,11 @@ impl Actors {
                 self.cloud.kill(vm);
             }
             Action::FlawNode => {
-                let flaw = chance.pick(&["Ready", "DiskPressure"]).copied();
+                let flaw = rng.pick(&["Ready", "DiskPressure"]).copied();
                 self.cluster.set_flaw(vm, flaw);
                 self.watchman.note(("something is wrong with", vm));
                 let (cluster, vm) = (self.cluster.clone(), vm.to_owned());
-                let after = chance.between(Duration::from_secs(10), Duration::from_mins(15));
+                let after = rng.between(Duration::from_secs(10), Duration::from_mins(15));
                 tokio::spawn(async move {
                     tokio::time::sleep(after).await;
                     cluster.set_flaw(&vm, None);
@@ -323,59 +309,59 @@ impl Actors {
             _ => {
                 self.watchman.note(("somebody kills the kubelet of", vm));
                 self.cluster.stop_kubelet(vm);
-                if chance.happens(0.8) {
-                    let after = chance.between(Duration::from_secs(10), Duration::from_mins(20));
-                    self.cluster.mend_kubelet(vm, after);
+                if rng.happens(0.8) {
+                    let after = rng.between(Duration::from_secs(10), Duration::from_mins(20));
+                    self.cluster.repair_kubelet(vm, after);
                 }
             }
         }
     }
 
-    fn any_host(&self, chance: &mut Chance) -> Option<String> {
-        chance.pick(&self.hosts.names()).cloned()
+    fn any_host(&self, rng: &mut Rng) -> Option<String> {
+        rng.pick(&self.hosts.names()).cloned()
     }
 
-    fn drop_watches(&self, mut chance: Chance) {
-        if let Some(host) = self.any_host(&mut chance) {
+    fn drop_watches(&self, mut rng: Rng) {
+        if let Some(host) = self.any_host(&mut rng) {
             self.faults.count("watch drop");
-            let kind =
-                chance.pick(&[None, Some("machines"), Some("nodes"), Some("secrets")]).copied().flatten();
+            let kind = rng.pick(&[None, Some("machines"), Some("nodes"), Some("secrets")]).copied().flatten();
             self.api.drop_watches(&host, kind);
             self.api.drop_watches(&to_target(&host), kind);
         }
     }
 
-    fn doom(&self, mut chance: Chance) {
-        if let Some(host) = self.any_host(&mut chance) {
+    fn doom(&self, mut rng: Rng) {
+        if let Some(host) = self.any_host(&mut rng) {
             // By what it does next: soon where much happens.
-            self.faults.doom(&host, chance.below(30), chance.happens(0.5));
+            self.faults.doom(&host, rng.below(30), rng.happens(0.5));
         }
     }
 
-    async fn partition(&self, mut chance: Chance) {
-        let Some(host) = self.any_host(&mut chance) else { return };
+    async fn partition(&self, mut rng: Rng) {
+        let Some(host) = self.any_host(&mut rng) else { return };
         self.faults.count("partition");
         self.watchman.note(("is cut off:", &host));
-        // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must close.
+        // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must
+        // close.
         let ways =
-            if chance.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
+            if rng.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
         for way in &ways {
             self.cut(way, true);
         }
-        tokio::time::sleep(chance.between(Duration::from_secs(1), Duration::from_mins(15))).await;
+        tokio::time::sleep(rng.between(Duration::from_secs(1), Duration::from_mins(15))).await;
         for way in &ways {
             self.cut(way, false);
         }
     }
 
     /// The API server is gone for everyone, and comes back with Nodes of which nobody has heard.
-    async fn outage(&self, mut chance: Chance) {
-        let lasts = chance.between(Duration::from_secs(5), Duration::from_mins(15));
+    async fn outage(&self, mut rng: Rng) {
+        let lasts = rng.between(Duration::from_secs(5), Duration::from_mins(15));
         self.faults.count("outage");
         self.watchman.note(("the API server is gone for", &format!("{} s", lasts.as_secs())));
         self.cluster.go_dark(lasts);
         // The one of the Nodes alone, or both.
-        let has_control = chance.happens(0.3);
+        let has_control = rng.happens(0.3);
         let end = tokio::time::Instant::now() + lasts;
         let mut cut = Vec::new();
         // Processes that start meanwhile reach it as little.
@@ -416,20 +402,20 @@ impl Actors {
         let _ = self.api.edit("leases", &format!("{NAMESPACE}/machine-controller"), &patch);
     }
 
-    fn jump(&self, mut chance: Chance) {
-        if let Some(host) = self.any_host(&mut chance) {
+    fn jump(&self, mut rng: Rng) {
+        if let Some(host) = self.any_host(&mut rng) {
             self.faults.count("clock jump");
-            let by = i64::try_from(chance.below(600_000)).unwrap_or_default() - 300_000;
+            let by = i64::try_from(rng.below(600_000)).unwrap_or_default() - 300_000;
             self.watchman.note(("clock is set:", &format!("{host} by {by} ms")));
             self.hosts.shift_clock(&host, by);
         }
     }
 
-    async fn cloud_outage(&self, mut chance: Chance) {
+    async fn cloud_outage(&self, mut rng: Rng) {
         self.faults.count("cloud outage");
         let codes = [Code::Unavailable, Code::ResourceExhausted, Code::Unauthenticated, Code::Internal];
-        self.faults.cloud_answers(chance.pick(&codes).copied());
-        tokio::time::sleep(chance.between(Duration::from_secs(10), Duration::from_mins(10))).await;
+        self.faults.cloud_answers(rng.pick(&codes).copied());
+        tokio::time::sleep(rng.between(Duration::from_secs(10), Duration::from_mins(10))).await;
         self.faults.cloud_answers(None);
     }
 }

@@ -6,7 +6,7 @@ use machinist_api::names::labels;
 use serde_json::{Value, json};
 
 use super::Actors;
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// How often the next Machine is looked for whose Node is not there yet, and how many times.
 const LOOKS_EVERY: Duration = Duration::from_secs(2);
@@ -14,11 +14,11 @@ const LOOKS: u32 = 300;
 
 impl Actors {
     /// The Node of another VM has the name of the next one that is to join: mostly for a while.
-    pub(super) fn take_name(&self, chance: &mut Chance) {
+    pub(super) fn take_name(&self, rng: &mut Rng) {
         let this = self.clone();
-        let (number, kind) = (chance.below(1_000_000), chance.below(3));
-        let goes_after = chance.between(Duration::from_secs(10), Duration::from_mins(40));
-        let goes = chance.happens(0.7);
+        let (number, kind) = (rng.below(1_000_000), rng.below(3));
+        let goes_after = rng.between(Duration::from_secs(10), Duration::from_mins(40));
+        let goes = rng.happens(0.7);
         tokio::spawn(async move {
             for _ in 0..LOOKS {
                 if let Some(name) = this.not_joined()

@@ -1,4 +1,4 @@
-//! What users and the autoscaler do to sets and deployments.
+//! The actions of users and of the autoscaler on sets and deployments.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use memory_api::Propagation;
 use serde_json::{Value, json};
 
 use super::{Actors, NAMESPACE};
-use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::cluster::pools::{Owners, Pool, is_complete, strategy, wishes};
+use crate::rng::Rng;
 
-/// What somebody does to a set or deployment.
+/// An action on a set or deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolAction {
     /// Another number, as `kubectl scale` writes it.
@@ -39,7 +39,7 @@ pub(crate) enum PoolAction {
     /// Wishes for disruptions: a budget, windows, an age, replacement first, other classes.
     Wish,
     /// Writes a time-out that is none, and mostly corrects it later.
-    Slip,
+    Mistype,
     /// The autoscaler wants more.
     ScaleUp,
     /// The autoscaler wants fewer, and says which are to go.
@@ -59,53 +59,53 @@ const ACTIONS: [(u32, PoolAction); 15] = [
     (2, PoolAction::Thaw),
     (3, PoolAction::Release),
     (6, PoolAction::Wish),
-    (3, PoolAction::Slip),
+    (3, PoolAction::Mistype),
     (8, PoolAction::ScaleUp),
     (12, PoolAction::ScaleDown),
 ];
 
 /// Texts in the place of a time-out that are none, or that mean the default.
-const SLIPS: [&str; 6] = ["20min", "20", "1d", "-15m", "", "20m"];
+const INVALID_TIMEOUTS: [&str; 6] = ["20min", "20", "1d", "-15m", "", "20m"];
 
 impl Actors {
     /// Acts on sets and deployments until it is dropped.
     pub(super) async fn pool_users(&self) {
-        let mut chance = Chance::new(self.plan.seed, "pools");
+        let mut rng = Rng::new(self.plan.seed, "pools");
         let pools = self.fleet.pools().pools.clone();
         loop {
-            tokio::time::sleep(chance.pause(self.plan.hourly.pools)).await;
-            let favourite = self.plan.favourite_of_pools.filter(|_| chance.happens(0.5));
-            let action = favourite.or_else(|| chance.weighed(&ACTIONS));
-            if let (Some(pool), Some(action)) = (chance.pick(&pools), action) {
-                self.on_pool(action, pool, &mut chance);
+            tokio::time::sleep(rng.pause(self.plan.hourly.pools)).await;
+            let favourite = self.plan.favourite_of_pools.filter(|_| rng.happens(0.5));
+            let action = favourite.or_else(|| rng.weighed(&ACTIONS));
+            if let (Some(pool), Some(action)) = (rng.pick(&pools), action) {
+                self.on_pool(action, pool, &mut rng);
             }
         }
     }
 
-    fn on_pool(&self, action: PoolAction, pool: &Pool, chance: &mut Chance) {
+    fn on_pool(&self, action: PoolAction, pool: &Pool, rng: &mut Rng) {
         let Some(plural) = self.plan.owners.plural() else { return };
         let path = format!("{NAMESPACE}/{}", pool.name);
         let is_deployment = self.plan.owners == Owners::Deployments;
         match action {
             PoolAction::Scale => {
-                let replicas = chance.below(pool.size * 2 + 1);
+                let replicas = rng.below(pool.size * 2 + 1);
                 self.watchman.note(("user scales", &format!("{} to {replicas}", pool.name)));
                 let _ = self.api.scale(plural, &path, replicas);
             }
-            PoolAction::Roll => self.edit_pool("user rolls", plural, &pool.name, &rolled(chance)),
+            PoolAction::Roll => self.edit_pool("user rolls", plural, &pool.name, &rolled(rng)),
             PoolAction::Retaint => {
-                let taint = json!({ "key": "pool", "value": number(chance), "effect": "NoSchedule" });
-                let template = json!({ "metadata": { "labels": { "pool": number(chance) } }, "spec": { "taints": [taint] } });
+                let taint = json!({ "key": "pool", "value": number(rng), "effect": "NoSchedule" });
+                let template = json!({ "metadata": { "labels": { "pool": number(rng) } }, "spec": { "taints": [taint] } });
                 let patch = json!({ "spec": { "template": { "spec": { "nodeTemplate": template } } } });
                 self.edit_pool("user changes labels and taints of", plural, &pool.name, &patch);
             }
-            PoolAction::Delete => self.delete_owner(plural, &pool.name, chance),
+            PoolAction::Delete => self.delete_owner(plural, &pool.name, rng),
             PoolAction::Thaw => {
                 let patch = json!({ "metadata": { "annotations": { annotations::UNFREEZE: "true" } } });
                 self.edit_pool("user thaws", plural, &pool.name, &patch);
             }
-            PoolAction::Release => self.release(&pool.name, chance),
-            PoolAction::Slip => self.mistype(plural, &pool.name, chance),
+            PoolAction::Release => self.release(&pool.name, rng),
+            PoolAction::Mistype => self.mistype(plural, &pool.name, rng),
             PoolAction::EditSet if !is_deployment => {}
             PoolAction::Pause
             | PoolAction::Undo
@@ -117,7 +117,7 @@ impl Actors {
             | PoolAction::ScaleDown
                 if is_deployment =>
             {
-                self.on_deployment(action, pool, chance);
+                self.on_deployment(action, pool, rng);
             }
             PoolAction::Pause
             | PoolAction::Undo
@@ -130,14 +130,14 @@ impl Actors {
         }
     }
 
-    fn on_deployment(&self, action: PoolAction, pool: &Pool, chance: &mut Chance) {
+    fn on_deployment(&self, action: PoolAction, pool: &Pool, rng: &mut Rng) {
         let name = pool.name.as_str();
         let plural = "machinedeployments";
         match action {
             PoolAction::Pause => {
                 self.edit_pool("user pauses", plural, name, &json!({ "spec": { "paused": true } }));
-                if chance.happens(0.8) {
-                    let after = chance.between(Duration::from_secs(1), Duration::from_mins(10));
+                if rng.happens(0.8) {
+                    let after = rng.between(Duration::from_secs(1), Duration::from_mins(10));
                     let (this, name) = (self.clone(), name.to_owned());
                     tokio::spawn(async move {
                         tokio::time::sleep(after).await;
@@ -151,7 +151,7 @@ impl Actors {
                 }
             }
             PoolAction::Undo => {
-                let revision = if chance.happens(0.6) { 0 } else { chance.below(6) };
+                let revision = if rng.happens(0.6) { 0 } else { rng.below(6) };
                 self.edit_pool(
                     "user rolls back",
                     plural,
@@ -164,34 +164,34 @@ impl Actors {
                     "user changes the strategy of",
                     plural,
                     name,
-                    &json!({ "spec": { "strategy": strategy(chance) } }),
+                    &json!({ "spec": { "strategy": strategy(rng) } }),
                 );
             }
             PoolAction::EditSet => {
-                let Some(set) = chance.pick(&self.sets_of(name)).cloned() else { return };
-                let replicas = chance.below(pool.size * 2 + 4);
+                let Some(set) = rng.pick(&self.sets_of(name)).cloned() else { return };
+                let replicas = rng.below(pool.size * 2 + 4);
                 self.watchman.note(("user scales set", &format!("{set} to {replicas}")));
                 let _ = self.api.scale("machinesets", &format!("{NAMESPACE}/{set}"), replicas);
             }
             PoolAction::DeleteSet => {
-                if let Some(set) = chance.pick(&self.sets_of(name)).cloned() {
-                    self.delete_owner("machinesets", &set, chance);
+                if let Some(set) = rng.pick(&self.sets_of(name)).cloned() {
+                    self.delete_owner("machinesets", &set, rng);
                 }
             }
             PoolAction::Wish => self.edit_pool(
                 "user wishes of",
                 plural,
                 name,
-                &json!({ "metadata": { "annotations": wishes(chance) } }),
+                &json!({ "metadata": { "annotations": wishes(rng) } }),
             ),
-            PoolAction::ScaleUp => self.scale_up(name, pool.size * 2, chance),
-            PoolAction::ScaleDown => self.scale_down(pool, chance),
+            PoolAction::ScaleUp => self.scale_up(name, pool.size * 2, rng),
+            PoolAction::ScaleDown => self.scale_down(pool, rng),
             PoolAction::Scale
             | PoolAction::Roll
             | PoolAction::Retaint
             | PoolAction::Delete
             | PoolAction::Thaw
-            | PoolAction::Slip
+            | PoolAction::Mistype
             | PoolAction::Release => {}
         }
     }
@@ -203,8 +203,8 @@ impl Actors {
     }
 
     /// A text that is no time-out, in an annotation or in the template.
-    fn mistype(&self, plural: &'static str, name: &str, chance: &mut Chance) {
-        let is_annotation = chance.happens(0.5);
+    fn mistype(&self, plural: &'static str, name: &str, rng: &mut Rng) {
+        let is_annotation = rng.happens(0.5);
         let patch = move |text: Option<&str>| {
             if is_annotation {
                 json!({ "metadata": { "annotations": { annotations::EFFECTIVE_CREATION_TIMEOUT: text } } })
@@ -212,11 +212,11 @@ impl Actors {
                 json!({ "spec": { "template": { "spec": { "creationTimeout": text } } } })
             }
         };
-        let slip = patch(chance.pick(&SLIPS).copied());
-        self.edit_pool("user mistypes a time-out of", plural, name, &slip);
-        if chance.happens(0.8) {
-            let after = chance.between(Duration::from_secs(1), Duration::from_mins(15));
-            let right = patch(chance.pick(&[None, Some("25m")]).copied().flatten());
+        let mistyped = patch(rng.pick(&INVALID_TIMEOUTS).copied());
+        self.edit_pool("user mistypes a time-out of", plural, name, &mistyped);
+        if rng.happens(0.8) {
+            let after = rng.between(Duration::from_secs(1), Duration::from_mins(15));
+            let right = patch(rng.pick(&[None, Some("25m")]).copied().flatten());
             let (this, name) = (self.clone(), name.to_owned());
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
@@ -225,10 +225,10 @@ impl Actors {
         }
     }
 
-    fn delete_owner(&self, plural: &str, name: &str, chance: &mut Chance) {
+    fn delete_owner(&self, plural: &str, name: &str, rng: &mut Rng) {
         let ways = [Propagation::Background, Propagation::Foreground, Propagation::Orphan];
         let path = format!("{NAMESPACE}/{name}");
-        let way = chance.pick(&ways).copied().filter(|_| chance.happens(0.7));
+        let way = rng.pick(&ways).copied().filter(|_| rng.happens(0.7));
         self.watchman.note(("user deletes", &format!("{plural} {name} {way:?}")));
         let _ = match way {
             Some(way) => self.api.delete_with(plural, &path, way),
@@ -237,14 +237,14 @@ impl Actors {
     }
 
     /// Another label takes a Machine out of the selector of its set.
-    fn release(&self, pool: &str, chance: &mut Chance) {
-        let Some((name, hash)) = chance.pick(&self.machines_of(pool)).cloned() else { return };
+    fn release(&self, pool: &str, rng: &mut Rng) {
+        let Some((name, hash)) = rng.pick(&self.machines_of(pool)).cloned() else { return };
         self.watchman.note(("user takes from its set", &name));
         let path = format!("{NAMESPACE}/{name}");
         let label = |pool: Value, hash: Value| json!({ "metadata": { "labels": { labels::DEPLOYMENT: pool, labels::TEMPLATE_HASH: hash } } });
         let _ = self.api.edit("machines", &path, &label(json!("taken"), Value::Null));
-        if chance.happens(0.7) {
-            let after = chance.between(Duration::from_millis(10), Duration::from_mins(3));
+        if rng.happens(0.7) {
+            let after = rng.between(Duration::from_millis(10), Duration::from_mins(3));
             let (this, pool) = (self.clone(), pool.to_owned());
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
@@ -254,11 +254,11 @@ impl Actors {
         }
     }
 
-    fn scale_up(&self, name: &str, most: usize, chance: &mut Chance) {
+    fn scale_up(&self, name: &str, most: usize, rng: &mut Rng) {
         let Some(deployment) = self.api.find("machinedeployments", &format!("{NAMESPACE}/{name}")) else {
             return;
         };
-        let more = replicas(&deployment) + 1 + chance.below(2);
+        let more = replicas(&deployment) + 1 + rng.below(2);
         self.edit_pool(
             "autoscaler scales up",
             "machinedeployments",
@@ -268,19 +268,19 @@ impl Actors {
     }
 
     /// One write: fewer, which ones, and when. Mostly not during a rollout, as the autoscaler does.
-    fn scale_down(&self, pool: &Pool, chance: &mut Chance) {
+    fn scale_down(&self, pool: &Pool, rng: &mut Rng) {
         let name = pool.name.as_str();
         let Some(deployment) = self.api.find("machinedeployments", &format!("{NAMESPACE}/{name}")) else {
             return;
         };
-        if !is_complete(&deployment) && chance.happens(0.6) {
+        if !is_complete(&deployment) && rng.happens(0.6) {
             return;
         }
         let mut machines = self.machines_of(name);
         let mut chosen = Vec::new();
-        for _ in 0..=chance.below(2) {
+        for _ in 0..=rng.below(2) {
             if !machines.is_empty() && chosen.len() < replicas(&deployment) {
-                chosen.push(machines.swap_remove(chance.below(machines.len())).0);
+                chosen.push(machines.swap_remove(rng.below(machines.len())).0);
             }
         }
         if chosen.is_empty() {
@@ -299,13 +299,13 @@ impl Actors {
             "spec": { "replicas": replicas(&deployment) - chosen.len() },
         });
         self.edit_pool("autoscaler scales down", "machinedeployments", name, &patch);
-        if chance.happens(0.3) {
-            let after = chance.between(Duration::ZERO, Duration::from_secs(3));
+        if rng.happens(0.3) {
+            let after = rng.between(Duration::ZERO, Duration::from_secs(3));
             let (this, name, most) = (self.clone(), name.to_owned(), pool.size * 2);
-            let mut chance = Chance::new(self.plan.seed, &format!("race {now}"));
+            let mut rng = Rng::new(self.plan.seed, &format!("race {now}"));
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
-                this.scale_up(&name, most, &mut chance);
+                this.scale_up(&name, most, &mut rng);
             });
         }
     }
@@ -330,12 +330,12 @@ impl Actors {
 }
 
 /// Another class, or the same one again.
-fn rolled(chance: &mut Chance) -> Value {
-    let template = if chance.happens(0.6) {
-        let zone = chance.pick(&ZONES).copied().unwrap_or_default();
+fn rolled(rng: &mut Rng) -> Value {
+    let template = if rng.happens(0.6) {
+        let zone = rng.pick(&ZONES).copied().unwrap_or_default();
         json!({ "spec": { "class": { "name": zone } } })
     } else {
-        json!({ "metadata": { "annotations": { annotations::RESTARTED_AT: number(chance) } } })
+        json!({ "metadata": { "annotations": { annotations::RESTARTED_AT: number(rng) } } })
     };
     json!({ "spec": { "template": template } })
 }
@@ -344,6 +344,6 @@ fn replicas(deployment: &Value) -> usize {
     deployment["spec"]["replicas"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
 }
 
-fn number(chance: &mut Chance) -> String {
-    chance.below(1_000).to_string()
+fn number(rng: &mut Rng) -> String {
+    rng.below(1_000).to_string()
 }

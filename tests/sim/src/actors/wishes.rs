@@ -6,9 +6,9 @@ use machinist_api::names::{annotations, labels};
 use serde_json::{Value, json};
 
 use super::{Actors, NAMESPACE};
-use crate::chance::Chance;
+use crate::rng::Rng;
 
-/// Who changes his mind does so within this time.
+/// A user who changes a wish again does so within this time.
 const SOON: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(15));
 
 /// In the place of a list of taints.
@@ -16,27 +16,27 @@ const SPOILT: &str = "odd";
 
 impl Actors {
     /// Puts a hook on a Machine, mostly deletes it then, and mostly takes the hook off later.
-    pub(super) fn hold_deletion(&self, chance: &mut Chance) {
-        let Some(name) = self.fleet.any(chance) else { return };
+    pub(super) fn hold_deletion(&self, rng: &mut Rng) {
+        let Some(name) = self.fleet.any(rng) else { return };
         let prefix =
-            if chance.happens(0.5) { annotations::PRE_DRAIN_HOOK } else { annotations::PRE_TERMINATE_HOOK };
+            if rng.happens(0.5) { annotations::PRE_DRAIN_HOOK } else { annotations::PRE_TERMINATE_HOOK };
         let hook = format!("{prefix}sim");
         let path = format!("{NAMESPACE}/{name}");
         self.watchman.note(("user puts a hook on", &format!("{name}: {prefix}")));
         let on = json!({ "metadata": { "annotations": { &hook: "somebody" } } });
         let _ = self.api.edit("machines", &path, &on);
-        if chance.happens(0.7) {
+        if rng.happens(0.7) {
             let (this, path, name) = (self.clone(), path.clone(), name.clone());
-            let after = chance.between(Duration::ZERO, Duration::from_secs(60));
+            let after = rng.between(Duration::ZERO, Duration::from_secs(60));
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
                 this.watchman.note(("user deletes", &name));
                 let _ = this.api.delete("machines", &path);
             });
         }
-        if chance.happens(0.8) {
+        if rng.happens(0.8) {
             let this = self.clone();
-            let after = chance.between(SOON.0, SOON.1);
+            let after = rng.between(SOON.0, SOON.1);
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
                 this.watchman.note(("user takes the hook off", &name));
@@ -47,13 +47,13 @@ impl Actors {
     }
 
     /// Wishes that a Machine is kept, or not any more: on itself or on its Node.
-    pub(super) fn preserve(&self, chance: &mut Chance) {
-        let Some(name) = self.fleet.any(chance) else { return };
+    pub(super) fn preserve(&self, rng: &mut Rng) {
+        let Some(name) = self.fleet.any(rng) else { return };
         let wishes =
             [(4, Some("now")), (4, Some("when-failed")), (1, Some("false")), (1, Some("perhaps")), (1, None)];
-        let wish = chance.weighed(&wishes).flatten();
+        let wish = rng.weighed(&wishes).flatten();
         let patch = json!({ "metadata": { "annotations": { annotations::PRESERVE: wish } } });
-        if chance.happens(0.3) {
+        if rng.happens(0.3) {
             self.watchman.note(("user wishes on the Node of", &format!("{name} preservation {wish:?}")));
             let _ = self.api.edit("nodes", &name, &patch);
             return;
@@ -63,18 +63,17 @@ impl Actors {
     }
 
     /// Marks a Node as one that may be updated, mostly selects it then, and rarely takes that back.
-    pub(super) fn update_in_place(&self, chance: &mut Chance) {
-        let vm = self.cluster.any_joined(chance);
+    pub(super) fn update_in_place(&self, rng: &mut Rng) {
+        let vm = self.cluster.any_joined(rng);
         let Some(node) = vm.and_then(|vm| self.cluster.node_of(&vm)) else { return };
         let label = |name: &str, value: Value| json!({ "metadata": { "labels": { name: value } } });
         self.watchman.note(("user lets be updated", &node));
         let _ = self.api.edit("nodes", &node, &label(labels::CANDIDATE_FOR_UPDATE, json!("true")));
-        if !chance.happens(0.9) {
+        if !rng.happens(0.9) {
             return;
         }
-        let (selected, gives_up) =
-            (chance.between(Duration::ZERO, Duration::from_secs(60)), chance.happens(0.1));
-        let given_up = chance.between(SOON.0, SOON.1);
+        let (selected, gives_up) = (rng.between(Duration::ZERO, Duration::from_secs(60)), rng.happens(0.1));
+        let given_up = rng.between(SOON.0, SOON.1);
         let this = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(selected).await;
@@ -90,14 +89,14 @@ impl Actors {
         });
     }
 
-    /// Writes something into a Machine that the definitions of an older version let in and that nobody can decode, and corrects it
-    /// later.
-    pub(super) fn spoil(&self, chance: &mut Chance) {
-        let Some(name) = self.fleet.any(chance) else { return };
+    /// Writes something into a Machine that the definitions of an older version let in and that nobody can decode, and
+    /// corrects it later.
+    pub(super) fn spoil(&self, rng: &mut Rng) {
+        let Some(name) = self.fleet.any(rng) else { return };
         self.watchman.note(("user writes taints that are no list on", &name));
         let _ = self.api.edit("machines", &format!("{NAMESPACE}/{name}"), &taints(&json!(SPOILT)));
         let this = self.clone();
-        let after = chance.between(SOON.0, SOON.1);
+        let after = rng.between(SOON.0, SOON.1);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
             this.correct(&name);

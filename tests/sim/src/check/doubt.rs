@@ -9,7 +9,7 @@ use memory_api::Change;
 use serde_json::Value;
 
 use super::facts::{Facts, text};
-use super::rules::{HOST, NEWS_TAKE};
+use super::rules::{HOST, PROPAGATION};
 
 /// After the end of a doubt a host queries the cloud once more, which may hang for a minute, and writes the result.
 /// Without faults that is soon; with them a query or a write may fail, and the longest pause before the next one is
@@ -58,7 +58,6 @@ impl Creates {
         self.last.entry(uid.to_owned()).or_default().insert(actor.to_owned(), fact);
     }
 
-    /// It has ended.
     pub(crate) fn ended(
         &mut self,
         uid: &str,
@@ -158,7 +157,7 @@ pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timesta
         let begin = ends.chain([leads_since]).max().unwrap_or(leads_since);
         let call = facts.creates.calls.get(&((*uid).clone(), leader.to_owned()));
         let calls_until = call.map_or(begin, |sent| *sent + LONGEST_CALL);
-        let by = (begin + window + slack).max(back + NEWS_TAKE + slack).max(calls_until + slack);
+        let by = (begin + window + slack).max(back + PROPAGATION + slack).max(calls_until + slack);
         now > by
     };
     let uid = facts.creates.held.iter().find(overdue)?;
@@ -166,8 +165,8 @@ pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timesta
     Some(format!("{leader} still holds Machine {name} although reads lag {window:#} at most"))
 }
 
-/// A host that says of a Machine that it may have a VM must have sent a create that did not fail for certain. The note of a host
-/// that is gone may mean anything.
+/// A host that says of a Machine that it may have a VM must have sent a create that did not fail for certain. The note
+/// of a host that is gone may mean anything.
 pub(super) fn of_machine(creates: &Creates, change: &Change<'_>) -> Option<String> {
     let new = change.new?;
     let noted_by = &new["metadata"]["annotations"][NOTED_BY];

@@ -6,11 +6,11 @@ use memory_api::Change;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::rules::{NEWS_TAKE, may_force};
+use super::rules::{PROPAGATION, may_force};
 use crate::cluster::claim_of;
 
-/// How long a volume may stay attached after its pod was told to end before it is given up: the default. Its pod's grace
-/// period comes on top.
+/// The longest time that a volume may stay attached after the deletion of its pod before it is given up: the default.
+/// Its pod's grace period comes on top.
 const DETACH: SignedDuration = SignedDuration::from_mins(2);
 
 /// A host orders the VM of this Machine away for the first time.
@@ -24,8 +24,8 @@ pub(super) fn of_delete(
     if may_force(facts, machine, actor, now) {
         return None;
     }
-    // What was bound a moment ago may have come after the drain, to a Node that somebody has uncordoned.
-    let is_old = |since: Timestamp| now.duration_since(since) > NEWS_TAKE;
+    // A pod bound a moment ago may have come after the drain, to a Node that somebody has uncordoned.
+    let is_old = |since: Timestamp| now.duration_since(since) > PROPAGATION;
     let name = &machine.name;
     let mut pods = facts.workload.pods_of(&machine.node).filter(|(_, pod)| is_old(pod.bound_since));
     if let Some((pod, _)) = pods.next() {
@@ -47,13 +47,14 @@ pub(super) fn of_delete(
     })
 }
 
-/// A host lets a Node go: whatever was attached to it when its VM was ordered away was asked to go. A host that deletes by
-/// force and cannot reach the cluster asks in vain, and Kubernetes detaches what is left once the Node is gone.
+/// A host releases a Node: a detach was requested for each volume that was attached when the deletion of its VM was
+/// requested. A host that deletes by force and cannot reach the cluster asks without success, and Kubernetes detaches
+/// the rest once the Node is gone.
 pub(super) fn of_node(facts: &Facts, change: &Change<'_>) -> Option<String> {
     let node = text(change.old.filter(|_| change.new.is_none()), "/metadata/name");
     let uid = facts.by_node.get(node)?;
     let ordered_away = *facts.ordered_away.get(uid).filter(|_| !facts.ordered_blindly.contains(uid))?;
-    let is_left = |made: Timestamp| ordered_away.duration_since(made) > NEWS_TAKE;
+    let is_left = |made: Timestamp| ordered_away.duration_since(made) > PROPAGATION;
     let mut attachments = facts.workload.attachments_of(node);
     let (left, _) = attachments.find(|(_, one)| !one.is_deleting && !one.is_tried && is_left(one.made))?;
     Some(format!("{} removes Node {node} and leaves {left}, which nobody has asked to go", change.actor))

@@ -1,4 +1,4 @@
-//! What the world is like, learned from each change at the moment when it happens.
+//! The state of the simulated clusters, learned from each change at the moment when it happens.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::doubt::Creates;
 use super::machine::MachineFact;
 use super::node::NodeFact;
-use super::owners::Owners;
+use super::owners::OwnerFacts;
 use super::taken::{self, NamesTaken};
 use super::workload::Workload;
 use crate::cluster::hosts::{TARGET, to_target};
@@ -30,7 +30,7 @@ pub(crate) struct NodeTruth {
 #[derive(Clone, Debug, Default)]
 struct LeaseFact {
     holder: String,
-    /// Who lost it to somebody who did not wait, and until when that may be unknown there.
+    /// The loser to somebody who did not wait, and until when the loser may not know it.
     robbed: Option<(String, Timestamp)>,
 }
 
@@ -38,10 +38,8 @@ struct LeaseFact {
 const ASKED_AT_MOST: usize = 20;
 const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(20);
 
-/// The world.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// By uid.
     pub(crate) machines: BTreeMap<String, MachineFact>,
     /// Uid by name of the Node.
     pub(crate) by_node: BTreeMap<String, String>,
@@ -58,7 +56,7 @@ pub(crate) struct Facts {
     pub(super) workload: Workload,
     /// The results of the hosts' creates.
     pub(super) creates: Creates,
-    pub(super) owners: Owners,
+    pub(super) owners: OwnerFacts,
     /// Whether a policy of the run may decide anything.
     pub(crate) has_judges: bool,
     /// Uids of Machines whose VM was ordered away, and when that was first done.
@@ -224,7 +222,7 @@ impl Facts {
     pub(super) fn is_blind(&self, actor: &str, now: Timestamp) -> bool {
         let host = actor.strip_suffix(TARGET).unwrap_or(actor);
         [host.to_owned(), to_target(host)].iter().any(|way| {
-            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::NEWS_TAKE;
+            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::PROPAGATION;
             self.cut_off.contains_key(way) || self.back.get(way).is_some_and(is_fresh)
         })
     }

@@ -1,4 +1,4 @@
-//! What may not be done while an API server is away.
+//! Forbidden actions while an API server is away.
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
@@ -6,16 +6,16 @@ use memory_api::Change;
 use super::facts::{Facts, text};
 use crate::cluster::hosts::to_target;
 
-/// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and one
-/// more round because calls in flight may take so long.
+/// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and
+/// one more round because calls in flight may take so long.
 const CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
-/// A call that makes, removes or starts anew what nobody asked for.
-pub(super) fn of_deed(facts: &Facts, actor: &str, deed: &str, now: Timestamp) -> Option<String> {
+/// A call that creates, deletes or reboots a VM without a request.
+pub(super) fn of_action(facts: &Facts, actor: &str, action: &str, now: Timestamp) -> Option<String> {
     let since = facts.cut_off.get(actor).or_else(|| facts.cut_off.get(&to_target(actor)))?;
     let away_for = now.duration_since(*since);
     (away_for > CLOSES_AFTER)
-        .then(|| format!("{actor} {deed} although the API server has been away for {away_for:#}"))
+        .then(|| format!("{actor} {action} although the API server has been away for {away_for:#}"))
 }
 
 /// A Machine that a host fails or deletes.
@@ -24,7 +24,7 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
     let has_failed = |object| text(object, "/status/currentStatus/phase") == "Failed";
     let is_going = |object| !text(object, "/metadata/deletionTimestamp").is_empty();
     if has_failed(change.new) && !has_failed(change.old) {
-        return of_deed(facts, change.actor, &format!("fails Machine {name}"), now);
+        return of_action(facts, change.actor, &format!("fails Machine {name}"), now);
     }
     // Machines go with their set while only the cluster of their Nodes is away.
     let goes_with_set = || {
@@ -33,7 +33,7 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
         !facts.cut_off.contains_key(change.actor) && is_asked
     };
     if is_going(change.new) && !is_going(change.old) && !goes_with_set() {
-        return of_deed(facts, change.actor, &format!("deletes Machine {name}"), now);
+        return of_action(facts, change.actor, &format!("deletes Machine {name}"), now);
     }
     None
 }
@@ -54,7 +54,7 @@ mod tests {
         })
     }
 
-    /// What is said of this change, some minutes after the way to the cluster of the Nodes was cut.
+    /// Returns the complaint about this change, some minutes after the way to the cluster of the Nodes was cut.
     fn after(minutes: i64, old: &Value, new: &Value) -> Option<String> {
         let cut = Timestamp::UNIX_EPOCH;
         let mut facts = Facts::default();

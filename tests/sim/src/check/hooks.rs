@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::facts::Facts;
 use super::machine::MachineFact;
-use super::rules::NEWS_TAKE;
+use super::rules::PROPAGATION;
 
-/// Times are written in whole seconds, and the one that is waited for may be written before it is told.
+/// Times are written in whole seconds, and the expected one may be written before the reconcile sees it.
 const GRAIN: SignedDuration = SignedDuration::from_secs(3);
 
 /// A host evicts or deletes a pod of this Machine's Node.
@@ -38,7 +38,7 @@ pub(super) fn of_delete(facts: &Facts, machine: &MachineFact, actor: &str, now: 
 /// One watch tells of hook and deletion, in their order.
 fn is_known(hook: Timestamp, deletion: Timestamp, is_emptied_anyway: bool, now: Timestamp) -> bool {
     if is_emptied_anyway || hook > deletion {
-        now.duration_since(hook.max(deletion)) > NEWS_TAKE
+        now.duration_since(hook.max(deletion)) > PROPAGATION
     } else {
         true
     }

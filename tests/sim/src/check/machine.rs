@@ -14,7 +14,6 @@ use super::rules::HOST;
 const HOOK_LIMIT: SignedDuration = SignedDuration::from_hours(1);
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(96);
 
-/// A Machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MachineFact {
     pub(crate) name: String,
@@ -31,11 +30,10 @@ pub(crate) struct MachineFact {
     pub(crate) phase_since: Option<Timestamp>,
     /// Coming, going, or failed and not kept: since when.
     pub(crate) away_since: Option<Timestamp>,
-    /// Who failed it.
     pub(crate) failed_by: String,
     /// Until when it is preserved.
     pub(crate) kept_until: Option<Timestamp>,
-    /// What it asks for itself, and since when.
+    /// The value of its preservation annotation, and since when.
     pub(crate) wish: (String, Option<Timestamp>),
     /// For how long it is to be preserved.
     pub(crate) kept_for: SignedDuration,
@@ -73,7 +71,7 @@ pub(crate) struct HooksFact {
 }
 
 impl MachineFact {
-    /// What the object says. `before` is what was known of it, `actor` who has written it.
+    /// Reads the object. `before` is the earlier state, `actor` the writer.
     pub(super) fn learn(machine: &Value, before: Option<&Self>, actor: &str, now: Timestamp) -> Self {
         let object = Some(machine);
         let fresh = Self::default();
@@ -172,7 +170,7 @@ impl MachineFact {
     }
 }
 
-/// `lastOperation` is a creation that failed for want of capacity.
+/// `lastOperation` is a creation that failed because of missing capacity.
 fn is_out_of_capacity(machine: &Value) -> bool {
     let last = &machine["status"]["lastOperation"];
     last["type"] == "Create"

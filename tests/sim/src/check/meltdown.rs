@@ -7,7 +7,7 @@ use simcloud::VmState;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::node::Looks;
-use super::rules::NEWS_TAKE;
+use super::rules::PROPAGATION;
 use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
 /// As many of a group may be away: the default.
@@ -36,10 +36,10 @@ pub(super) fn of_change(
         .or_else(|| zone(facts, cloud, uid, machine, change.actor, now))
 }
 
-/// What a host has failed itself it knows; of everything else it hears later.
+/// A host knows at once which Machines it has failed itself; of everything else it learns later.
 fn group(facts: &Facts, uid: &str, machine: &MachineFact, actor: &str, now: Timestamp) -> Option<String> {
     let is_known = |other: &MachineFact| {
-        let is_old_news = other.away_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+        let is_old_news = other.away_since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
         let is_own = other.away_since.is_some() && other.phase == "Failed" && other.failed_by == actor;
         is_old_news || is_own
     };
@@ -66,7 +66,7 @@ fn zone(
         let node = facts.node_of(other);
         node.is_some_and(|node| {
             let since = node.looks_since.max(other.phase_since.filter(|_| other.phase == "Running"));
-            node.looks == Looks::Silent && since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE)
+            node.looks == Looks::Silent && since.is_some_and(|since| now.duration_since(since) > PROPAGATION)
         })
     };
     let silent = others.iter().copied().filter(is_silent).count();

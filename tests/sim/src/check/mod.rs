@@ -1,4 +1,4 @@
-//! Who watches: each change of an object, each call of a driver and each request is held against what must always hold.
+//! The checker: it compares each change of an object, each call of a driver and each request with the rules.
 //!
 //! The rules look at the world as it is, never at what a host believes.
 
@@ -7,11 +7,11 @@ mod drained;
 mod facts;
 mod gate;
 mod hooks;
-mod keeping;
 mod machine;
 mod meltdown;
 mod node;
 mod owners;
+mod preservation;
 mod rules;
 mod taken;
 mod verdicts;
@@ -34,13 +34,13 @@ pub(crate) use facts::{Facts, NodeTruth};
 pub(crate) use machine::MachineFact;
 pub(crate) use rules::HOST;
 
-/// What must always hold, and what must come about in the end.
+/// The rules that always hold, and those that hold in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Never two live VMs for one Machine.
     OneVm,
-    /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
-    /// was listed often enough.
+    /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old
+    /// enough and was listed often enough.
     NoUnaskedDelete,
     /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end,
     /// where the driver offers that.
@@ -56,8 +56,8 @@ pub enum Rule {
     NamesTaken,
     /// Nothing is written and no cloud is called without leading.
     Leader,
-    /// Nothing is made, failed, removed or started anew, unless somebody asked for its end, while an API server is away for longer
-    /// than the gate waits.
+    /// Nothing is created, failed, deleted or rebooted, unless somebody requested its deletion, while an API server is
+    /// away for longer than the gate waits.
     Gate,
     /// A machine that is healthy is never failed, whatever is out of order around it.
     HealthyStays,
@@ -75,7 +75,7 @@ pub enum Rule {
     Preserved,
     /// Never a Node handed over for an update that is not selected, or not empty.
     InPlace,
-    /// Never a phase changed, nor a VM started anew, by a policy that only observes.
+    /// A policy that only observes never changes a phase and never reboots a VM.
     Verdicts,
     /// Never one Machine more made for a set than it wants.
     Surplus,
@@ -111,18 +111,15 @@ pub enum Rule {
     Quiet,
     /// Never one cloud asked over and over about the removal of one VM.
     Sparing,
-    /// Nothing panics.
     NoPanic,
 }
 
 /// A rule that was broken.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which.
     pub rule: Rule,
     /// When, in simulated time.
     pub at: Timestamp,
-    /// How.
     pub detail: String,
 }
 
@@ -132,12 +129,11 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Sees everything.
 #[derive(Clone)]
 pub(crate) struct Watchman {
     facts: Arc<Mutex<Facts>>,
     found: Arc<Mutex<Vec<Violation>>>,
-    told: Arc<Notify>,
+    alarmed: Arc<Notify>,
     cloud: SimCloud,
     clock: Clock,
     wire: Wire,
@@ -146,11 +142,11 @@ pub(crate) struct Watchman {
 
 impl Watchman {
     pub(crate) fn new(cloud: SimCloud, clock: Clock, wire: Wire, story: Story) -> Self {
-        let (facts, found, told) = (Arc::default(), Arc::default(), Arc::default());
-        Self { facts, found, told, cloud, clock, wire, story }
+        let (facts, found, alarmed) = (Arc::default(), Arc::default(), Arc::default());
+        Self { facts, found, alarmed, cloud, clock, wire, story }
     }
 
-    /// What was found, in order.
+    /// The violations found, in order.
     pub(crate) fn found(&self) -> Vec<Violation> {
         self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -158,7 +154,7 @@ impl Watchman {
     /// Until something was found.
     pub(crate) async fn alarm(&self) {
         while self.found().is_empty() {
-            self.told.notified().await;
+            self.alarmed.notified().await;
         }
     }
 
@@ -166,7 +162,7 @@ impl Watchman {
     pub(crate) fn break_rule(&self, rule: Rule, detail: impl Into<String>) {
         let violation = Violation { rule, at: self.clock.now(), detail: detail.into() };
         self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(violation);
-        self.told.notify_one();
+        self.alarmed.notify_one();
     }
 
     /// Something happened that is worth a line of the story, and part of the trace.
@@ -175,7 +171,7 @@ impl Watchman {
         self.story.tell(self.clock.now(), what);
     }
 
-    /// What is known of the world.
+    /// The known state of the simulated clusters.
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -207,7 +203,8 @@ impl Watchman {
 
     /// A create reaches the cloud.
     pub(crate) fn create_asked(&self, uid: &str, actor: &str) {
-        let broken = gate::of_deed(&self.facts(), actor, &format!("makes a VM for {uid}"), self.clock.now());
+        let broken =
+            gate::of_action(&self.facts(), actor, &format!("makes a VM for {uid}"), self.clock.now());
         if let Some(detail) = broken {
             self.break_rule(Rule::Gate, detail);
         }
@@ -245,7 +242,6 @@ impl Watchman {
         self.facts().creates.back_by(uid, self.cloud.window())
     }
 
-    /// Time goes by.
     pub(crate) fn tick(&self) {
         let lasting = doubt::lasts_too_long(&self.facts(), self.cloud.window(), self.clock.now());
         if let Some(detail) = lasting {
@@ -269,10 +265,10 @@ impl Watchman {
         }
     }
 
-    /// An order to start a VM anew reaches the cloud.
+    /// A request to reboot a VM reaches the cloud.
     pub(crate) fn reboot_asked(&self, vm: &str, actor: &str) {
         let forbidden =
-            gate::of_deed(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());
+            gate::of_action(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());
         if let Some(detail) = forbidden {
             self.break_rule(Rule::Gate, detail);
         }

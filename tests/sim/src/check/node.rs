@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::facts::text;
 
-/// What its conditions make of it, by the built-in rule.
+/// The health of a Node by its conditions, by the built-in rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Looks {
     #[default]
@@ -17,7 +17,6 @@ pub(crate) enum Looks {
     Ill,
 }
 
-/// A Node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFact {
     pub(crate) provider_id: String,
@@ -45,7 +44,7 @@ impl NodeFact {
         self.is_selected || has_begun
     }
 
-    /// What the object says. `before` is what was known of it.
+    /// Reads the object. `before` is the earlier state.
     pub(super) fn learn(node: &Value, before: Option<&Self>, now: Timestamp) -> Self {
         let object = Some(node);
         let fresh = Self::default();

@@ -1,4 +1,4 @@
-//! What must always hold. Plain functions of what is known of the world and of what happens.
+//! The rules that always hold: plain functions of the known state and of the events.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
@@ -8,18 +8,18 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, taken, verdicts};
+use super::{doubt, drained, gate, hooks, meltdown, owners, preservation, taken, verdicts};
 use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
-/// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
-/// jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half a minute
-/// less after which a request is given up.
-pub(super) const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
+/// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute,
+/// with jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half
+/// a minute less after which a request is given up.
+pub(super) const PROPAGATION: SignedDuration = SignedDuration::from_mins(2);
 
 /// From the beginning of a drain until it may use force: the default.
 const FORCE_AFTER: SignedDuration = SignedDuration::from_hours(2);
 
-/// Pods of a Node that has not been ready for so long cannot end by themselves.
+/// Pods of a Node that has not been ready for so long cannot end.
 const AILS_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Times in objects are whole seconds.
@@ -55,7 +55,7 @@ pub(super) fn of_change(
         .collect(),
         "nodes" => [
             breaks(Rule::OthersNodes, taken::of_node(facts, change)),
-            breaks(Rule::InPlace, keeping::of_node(facts, change, now)),
+            breaks(Rule::InPlace, preservation::of_node(facts, change, now)),
             breaks(Rule::Volumes, drained::of_node(facts, change)),
             breaks(Rule::Availability, owners::of_node(facts, change, now)),
         ]
@@ -71,7 +71,7 @@ pub(super) fn of_change(
             breaks(Rule::Verdicts, verdicts::of_change(facts, change, now)),
             breaks(Rule::Doubt, doubt::of_machine(&facts.creates, change)),
             breaks(Rule::HandedDown, owners::handed_down(change)),
-            keeping::of_machine(facts, change, now),
+            preservation::of_machine(facts, change, now),
         ]
         .into_iter()
         .flatten()
@@ -116,7 +116,7 @@ pub(super) fn may_force(facts: &Facts, machine: &MachineFact, actor: &str, now: 
         || has_lasted(kept_since, FORCE_AFTER, facts.skew())
         || has_lasted(node.not_ready_since, AILS_FOR, ahead)
         // It was so a moment ago.
-        || (node.not_ready_since.is_none() && !has_lasted(node.looks_since, NEWS_TAKE, SignedDuration::ZERO))
+        || (node.not_ready_since.is_none() && !has_lasted(node.looks_since, PROPAGATION, SignedDuration::ZERO))
 }
 
 fn finalizer_last(facts: &Facts, cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
@@ -174,7 +174,7 @@ fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<S
     let node = facts.nodes.get(&machine.node)?;
     let since = node.fit_since.filter(|_| node.provider_id == machine.provider_id)?;
     let was_fit_for = now.duration_since(since);
-    (was_fit_for > NEWS_TAKE).then(|| {
+    (was_fit_for > PROPAGATION).then(|| {
         format!(
             "{} failed Machine {} whose Node has been well for {was_fit_for:#}",
             change.actor, machine.name
@@ -182,7 +182,7 @@ fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<S
     })
 }
 
-/// Who does not lead writes nothing but Leases, and calls nobody.
+/// A host that does not lead writes nothing but Leases, and sends no calls.
 pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<String> {
     let is_effect =
         matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE" | "CALL") && call.what != "leases";
@@ -191,7 +191,8 @@ pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<Stri
         .then(|| format!("{} sent {} {} {} without leading", call.actor, call.verb, call.what, call.name))
 }
 
-/// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is old.
+/// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is
+/// old.
 pub(super) fn of_delete(
     facts: &mut Facts,
     cloud: &SimCloud,
@@ -223,7 +224,7 @@ pub(super) fn of_delete(
 /// A VM goes that nobody has asked to go: it is old, and was listed often enough.
 fn of_collection(
     facts: &Facts,
-    deed: &str,
+    action: &str,
     created: Timestamp,
     actor: &str,
     now: Timestamp,
@@ -232,8 +233,8 @@ fn of_collection(
     // In order of time, and many in a week.
     let listings = facts.listings.len() - facts.listings.partition_point(|at| *at < created);
     let broken = (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS)
-        .then(|| (Rule::NoUnaskedDelete, format!("{actor} {deed} after {age:#} and {listings} listings")));
-    broken.or_else(|| gate::of_deed(facts, actor, deed, now).map(|detail| (Rule::Gate, detail)))
+        .then(|| (Rule::NoUnaskedDelete, format!("{actor} {action} after {age:#} and {listings} listings")));
+    broken.or_else(|| gate::of_action(facts, actor, action, now).map(|detail| (Rule::Gate, detail)))
 }
 
 /// One VM of two goes by its id: not the one that its Machine has, and as late as one without a Machine.

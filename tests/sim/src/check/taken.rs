@@ -20,7 +20,6 @@ struct Given {
     at: Timestamp,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct NamesTaken(Vec<Given>);
 

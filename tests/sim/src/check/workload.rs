@@ -14,13 +14,12 @@ use super::rules::HOST;
 pub(crate) struct PodFact {
     pub(crate) node: String,
     pub(crate) bound_since: Timestamp,
-    /// Was told to end.
+    /// Its deletion was requested.
     pub(crate) is_going: bool,
     /// Claims that it uses.
     pub(crate) claims: Vec<String>,
 }
 
-/// A VolumeAttachment.
 #[derive(Clone, Debug)]
 pub(crate) struct AttachmentFact {
     pub(crate) node: String,
@@ -32,16 +31,14 @@ pub(crate) struct AttachmentFact {
     pub(crate) is_tried: bool,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
     /// By name, of pods that have not ended.
     pods: BTreeMap<String, PodFact>,
-    /// By Node.
     by_node: BTreeMap<String, Vec<String>>,
     attachments: BTreeMap<String, AttachmentFact>,
-    /// When the last pod of a Node that used a claim was told to end, or was gone without having been told. `None`: a host has deleted
-    /// it rather than asked, by force, which waits for no volume.
+    /// The time when the deletion of the last pod of a Node that used a claim was requested, or when the pod was gone
+    /// without a request. `None`: a host has deleted it by force, which waits for no volume.
     left_at: BTreeMap<(String, String), Option<Timestamp>>,
 }
 
@@ -135,7 +132,8 @@ impl Workload {
         all.filter(move |(_, one)| one.node == node).map(|(name, one)| (name.as_str(), one))
     }
 
-    /// When the last pod of this Node with this claim was told to end. Its successor on another Node says nothing of this one.
+    /// The time when the deletion of the last pod of this Node with this claim was requested. Its successor on another
+    /// Node does not count for this one.
     pub(super) fn left_at(&self, node: &str, claim: &str) -> Option<Timestamp> {
         self.left_at.get(&(node.to_owned(), claim.to_owned())).copied().flatten()
     }

@@ -1,4 +1,4 @@
-//! What a run costs the computer.
+//! The cost of a run.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,6 @@ impl Cost {
         Self { began: Instant::now() }
     }
 
-    /// On the wall.
     pub(crate) fn took(&self) -> Duration {
         self.began.elapsed()
     }

@@ -7,5 +7,5 @@ mod way;
 
 pub(crate) use cost::Cost;
 pub(crate) use options::Options;
-pub(crate) use summary::{Summary, told, violation};
+pub(crate) use summary::{Summary, failure_text, violation};
 pub(crate) use way::run_all;

@@ -1,4 +1,4 @@
-//! What can be asked for, and the command that asks for one run again.
+//! The options of the simulator, and the command that repeats one run.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use sim::{Plan, Planted};
 
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "cargo xtask sim", bin_name = "cargo xtask sim")]
-/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, time as fast as it can
-/// be computed.
+/// Simulates whole clusters, each from its seed: the real runtime and core, everything else in memory, time as fast as
+/// it can be computed.
 pub(crate) struct Options {
     /// How many seeds to run
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
@@ -51,7 +51,7 @@ impl Options {
         Duration::from_secs_f64(self.hours * 3600.0)
     }
 
-    /// What repeats the run of this seed, and nothing else.
+    /// Returns the options that repeat the run of this seed, and nothing else.
     pub(crate) fn command(&self, seed: u64) -> String {
         let Self { machines, hours, .. } = self;
         let bug = self.plant.map(|bug| format!(" --plant {}", name(bug))).unwrap_or_default();

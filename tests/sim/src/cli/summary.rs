@@ -1,4 +1,4 @@
-//! What is said at the end.
+//! The last lines of the output.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,6 @@ use sim::Report;
 
 use super::{Cost, Options};
 
-/// All runs together.
 pub(crate) struct Summary<'a> {
     options: &'a Options,
     reports: &'a [Report],
@@ -29,7 +28,6 @@ impl<'a> Summary<'a> {
         Self { options, reports, seconds, processor_seconds, most_megabytes, faults }
     }
 
-    /// Line by line.
     pub(crate) fn table(&self) -> String {
         let Self { options, reports, seconds, .. } = self;
         let (hours, faults) = (self.machine_hours(), self.all_faults());
@@ -69,7 +67,6 @@ impl<'a> Summary<'a> {
         )
     }
 
-    /// For programs.
     pub(crate) fn json(&self) -> Value {
         json!({
             "seeds": self.reports.len(),
@@ -109,7 +106,7 @@ impl<'a> Summary<'a> {
 }
 
 /// A failure, all about it; the command that repeats it is the last line.
-pub(crate) fn told(options: &Options, report: &Report) -> String {
+pub(crate) fn failure_text(options: &Options, report: &Report) -> String {
     let (seed, command) = (report.seed, options.command(report.seed));
     format!("{}\n\nseed {seed} failed{}\nrepeat it with: {command}", report.story, violation(report))
 }

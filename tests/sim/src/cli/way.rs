@@ -10,7 +10,7 @@ use sim::{Progress, Report, run_watched};
 use super::summary::violation;
 use super::{Cost, Options};
 
-/// Between two lines about how far it is. What is over sooner says nothing on the way.
+/// The time between two lines about the progress. A shorter run prints none.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// The seeds that are under way. Few: one a thread.
@@ -35,7 +35,7 @@ pub(crate) fn run_all(options: &Options, cost: &Cost) -> Vec<Report> {
                     }
                     let seed = options.seed.wrapping_add(number);
                     match watched(options, seed, under_way) {
-                        // Who reads it goes only after this thread.
+                        // The reader ends only after this thread.
                         Ok(report) => drop(done.send(report)),
                         Err(error) => eprintln!("seed {seed} could not be run: {error:#}"),
                     }

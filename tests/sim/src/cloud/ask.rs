@@ -15,7 +15,8 @@ impl SimCloud {
         self.answer(request).await?.json().map_err(|_| unclear)
     }
 
-    /// Asks for a page of VMs, which is never written as text: in a cluster of thousands that would be most of the work.
+    /// Asks for a page of VMs, which is never written as text: in a cluster of thousands that would be most of the
+    /// work.
     pub(super) async fn ask_page(&self, request: Request) -> Result<VmPage, DriverError> {
         let unclear = unclear(&request, "no page");
         self.answer(request.for_values()).await?.page.ok_or(unclear)

@@ -20,13 +20,13 @@ use super::{SimCloud, UID_TAG, provider_id};
 use crate::check::Watchman;
 
 /// The cloud as one host reaches it.
-pub(super) struct Account {
+pub(super) struct HostDrivers {
     pub(super) cloud: SimCloud,
     pub(super) actor: String,
     pub(super) watchman: Watchman,
 }
 
-impl Account {
+impl HostDrivers {
     fn call<'a, T: Send + 'a>(
         &'a self,
         function: &'static str,
@@ -194,11 +194,11 @@ impl Account {
         let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
         let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
-        let machines = there.filter_map(|vm| self.cloud.told(vm)).map(|vm| listed(&vm)).collect();
+        let machines = there.filter_map(|vm| self.cloud.shown_by_listing(vm)).map(|vm| listed(&vm)).collect();
         Ok(Page { machines, next: page.next_cursor })
     }
 
-    async fn start_anew(&self, request: MachineRequest) -> Result<(), DriverError> {
+    async fn reboot_vm(&self, request: MachineRequest) -> Result<(), DriverError> {
         let vm = self.locate(&request).await?.ok_or_else(not_found)?;
         self.watchman.reboot_asked(&vm.id, &self.actor);
         self.cloud.ask::<VmView>(Request::new(Method::Post, &format!("/v1/vms/{}/reboot", vm.id))).await?;
@@ -281,7 +281,7 @@ fn broken<T>(trouble: Trouble) -> Answer<T> {
 /// The provider of all classes that are whole.
 pub(crate) const PROVIDER: &str = "sim";
 
-impl Drivers for Account {
+impl Drivers for HostDrivers {
     fn facts(&self, provider: &ProviderName, _: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         let provider = provider.to_string();
         if provider != PROVIDER {
@@ -340,7 +340,7 @@ impl Drivers for Account {
     }
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
-        self.of_machine("reboot", request, Self::start_anew)
+        self.of_machine("reboot", request, Self::reboot_vm)
     }
 
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {

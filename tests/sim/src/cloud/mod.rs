@@ -29,7 +29,6 @@ pub(crate) const STRANGER: &str = "nobody-";
 /// The tag with the Machine's uid.
 pub(crate) const UID_TAG: &str = "machine-uid";
 
-/// The cloud.
 #[derive(Clone)]
 pub(crate) struct SimCloud {
     model: Arc<Mutex<Cloud>>,
@@ -98,7 +97,7 @@ impl SimCloud {
 
     /// The driver as one host reaches it.
     pub(crate) fn drivers(&self, actor: &str, watchman: &Watchman) -> Arc<dyn Drivers> {
-        Arc::new(drivers::Account {
+        Arc::new(drivers::HostDrivers {
             cloud: self.clone(),
             actor: actor.to_owned(),
             watchman: watchman.clone(),
@@ -112,7 +111,7 @@ impl SimCloud {
         answer
     }
 
-    /// What happened since, with all that time has done.
+    /// Returns the events since then, with all effects of time.
     pub(crate) fn changes(&self, since: u64) -> Changes {
         let now = self.now();
         let mut model = self.lock();
@@ -130,7 +129,7 @@ impl SimCloud {
         self.changed.notified().await;
     }
 
-    /// What `look` sees of every VM, also of those that are gone and can still be read.
+    /// Applies `look` to every VM, also to those that are gone and can still be read.
     pub(crate) fn look<T>(&self, look: impl Fn(&VmView) -> Option<T>) -> Vec<T> {
         let now = self.now();
         let mut model = self.lock();
@@ -164,7 +163,7 @@ impl SimCloud {
         self.lock().stats().created
     }
 
-    /// A VM dies by itself.
+    /// A VM dies without a request.
     pub(crate) fn kill(&self, id: &str) {
         let now = self.now();
         // It may be gone already.
@@ -210,7 +209,7 @@ impl SimCloud {
         })
     }
 
-    /// A VM is started anew.
+    /// A VM is rebooted.
     pub(crate) fn reboot(&self, id: &str) {
         self.handle(&Request::new(Method::Post, &format!("/v1/vms/{id}/reboot")).with_token("sim-token"));
     }

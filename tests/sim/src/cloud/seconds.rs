@@ -7,7 +7,6 @@ use simcloud::{CreateVm, Method, Request, VmState, VmView};
 
 use super::{SimCloud, UID_TAG, provider_id};
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Seconds {
     /// Ids, also of those that are gone.

@@ -1,4 +1,4 @@
-//! Who updates Nodes in place: an agent on each Node, and whoever takes the Node back into service.
+//! In-place updates: an agent on each Node, and the writer that takes the Node back into service.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ impl Cluster {
         }
     }
 
-    /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any other.
+    /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any
+    /// other.
     pub(crate) fn unfinished_update(&self) -> Option<String> {
         let vm_of = |object: &Value| object["spec"]["providerID"].as_str().map(str::to_owned);
         let vms: BTreeSet<String> = self.api.collect("machines", vm_of).into_iter().collect();
@@ -38,7 +39,7 @@ impl Cluster {
         unfinished.into_iter().next()
     }
 
-    /// Its agent has done it, or could not. What has failed is tried again.
+    /// Its agent has done it, or could not. A failed update is retried.
     pub(super) fn update(&self, node: &str) {
         let reason = self.api.find("nodes", node).map(|node| update_of(&node).to_owned());
         let is_retry = reason.as_deref() == Some(node_conditions::UPDATE_FAILED);
@@ -49,7 +50,7 @@ impl Cluster {
             let after = self.between(20, 60);
             return self.later(after, Due::Update(node.to_owned()));
         }
-        let fails = !is_retry && self.lock().chance.happens(0.3);
+        let fails = !is_retry && self.lock().rng.happens(0.3);
         let result = if fails { "failed" } else { "successful" };
         self.log(("update in place ends:", &format!("{node} {result}")));
         let patch = json!({ "metadata": { "labels": { labels::UPDATE_RESULT: result } } });

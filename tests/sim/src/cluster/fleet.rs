@@ -8,34 +8,33 @@ use machinist_api::names::annotations;
 use memory_api::{ApiServer, Change, encode};
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::cluster::hosts::{CLUSTER, NAMESPACE};
 use crate::cluster::pools::{Owners, Pools};
 use crate::plan::Plan;
+use crate::rng::Rng;
 
 /// How often Machines are counted.
 const ROUND: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct FleetState {
     made: u64,
     /// Names of Machines that nobody has asked to go.
     wanted: BTreeSet<String>,
     /// Those of them that have failed.
     failed: BTreeSet<String>,
-    /// How many menders are under way: the last one mends.
-    menders: u32,
+    /// The number of repairs under way: the last one repairs.
+    repairs: u32,
 }
 
-/// All Machines.
 #[derive(Clone)]
 pub(crate) struct Fleet {
     api: ApiServer,
     wished: usize,
     zones: &'static [&'static str],
     pools: Pools,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<FleetState>>,
 }
 
 impl Fleet {
@@ -80,7 +79,6 @@ impl Fleet {
         keep(&mut inner.failed, name, failed.is_some());
     }
 
-    /// Where Machines are.
     pub(crate) fn zones(&self) -> &'static [&'static str] {
         self.zones
     }
@@ -99,9 +97,9 @@ impl Fleet {
     }
 
     /// The name of a Machine that nobody has asked to go.
-    pub(crate) fn any(&self, chance: &mut Chance) -> Option<String> {
+    pub(crate) fn any(&self, rng: &mut Rng) -> Option<String> {
         let inner = self.lock();
-        inner.wanted.iter().nth(chance.below(inner.wanted.len())).cloned()
+        inner.wanted.iter().nth(rng.below(inner.wanted.len())).cloned()
     }
 
     /// Replaces what has failed and makes what is missing, for ever.
@@ -133,25 +131,25 @@ impl Fleet {
     }
 
     /// Classes and Secret are as they should be after a while.
-    pub(crate) fn mend_later(&self, after: Duration) {
-        self.lock().menders += 1;
+    pub(crate) fn repair_later(&self, after: Duration) {
+        self.lock().repairs += 1;
         let fleet = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
             let is_last = {
                 let mut inner = fleet.lock();
-                inner.menders -= 1;
-                inner.menders == 0
+                inner.repairs -= 1;
+                inner.repairs == 0
             };
             if is_last {
-                fleet.mend();
+                fleet.repair();
             }
         });
     }
 
     /// Classes and Secret are as they should be.
-    pub(crate) fn mend(&self) {
-        self.pools.mend();
+    pub(crate) fn repair(&self) {
+        self.pools.repair();
         let patch = json!({ "data": secret()["data"] });
         let _ = self.api.edit("secrets", &format!("{NAMESPACE}/account"), &patch);
         for zone in ZONES {
@@ -163,7 +161,7 @@ impl Fleet {
         }
     }
 
-    /// What is not as it is wished; `None` when all Machines run and no other is there.
+    /// Returns the difference from the wish; `None` when all Machines run and no other is there.
     pub(crate) fn is_short_of(&self) -> Option<String> {
         let others = self.api.collect("machines", |machine| {
             let phase = machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default();
@@ -184,7 +182,7 @@ impl Fleet {
         (count != self.wished).then(|| format!("{count} Machines are there and {} are wished", self.wished))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, FleetState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,16 +23,16 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::chance::Chance;
 use crate::check::{HOST, Watchman};
 use crate::cloud::SimCloud;
 use crate::cluster::policies::Policies;
 use crate::planted::{self, Bent, Planted};
+use crate::rng::Rng;
 
 /// The namespace of all that is not in `kube-system` or `default`.
 pub(crate) const NAMESPACE: &str = "shoot";
 
-/// What VMs of ours are marked with.
+/// The tags of this cluster's VMs.
 pub(crate) const CLUSTER: &str = "sim";
 
 /// Between the end of a process and the start of the next one.
@@ -68,7 +68,7 @@ pub(crate) struct Hosts {
     mark: Arc<Mutex<&'static str>>,
 }
 
-/// What can be done to a process from outside.
+/// Disturbances of a process from outside.
 #[derive(Clone)]
 struct Handles {
     kill: Arc<Notify>,
@@ -154,7 +154,7 @@ impl Hosts {
     }
 
     /// All clocks are right again.
-    pub(crate) fn mend_clocks(&self) {
+    pub(crate) fn repair_clocks(&self) {
         for handles in self.lock().values() {
             handles.shift_ms.store(0, Ordering::Relaxed);
         }
@@ -162,24 +162,24 @@ impl Hosts {
 
     /// One replica: process after process.
     pub(crate) async fn replica(self, replica: usize) {
-        let mut chance = Chance::new(self.seed, &format!("replica {replica}"));
+        let mut rng = Rng::new(self.seed, &format!("replica {replica}"));
         for start in 0_u32.. {
             let name = format!("{HOST}{replica}-{start}");
             self.watchman.note(("host starts", &name));
             let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
             self.lock().insert(name.clone(), handles.clone());
             self.watchman.facts().running.insert(name.clone());
-            let process = self.start(&name, chance.bytes(), &handles);
+            let process = self.start(&name, rng.bytes(), &handles);
             process.end(&handles.kill).await;
             self.watchman.facts().running.remove(&name);
-            // What has been sent and has not arrived never does.
+            // Requests that were sent and have not arrived never do.
             for way in [name.clone(), to_target(&name)] {
                 self.wire.cut(&way);
                 self.api.drop_watches(&way, None);
             }
             self.lock().remove(&name);
             self.watchman.note(("host ends", &name));
-            tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
+            tokio::time::sleep(rng.between(RESTART.0, RESTART.1)).await;
         }
     }
 
@@ -243,7 +243,7 @@ fn settings(planted: Option<Planted>, mark: &str) -> Settings {
         Some(Planted::GateStaysOpen) => {
             Settings { api_check_period: SignedDuration::from_hours(24 * 365), ..settings }
         }
-        // Whatever never comes to rest is found only by passes.
+        // Only a reconcile finds that something never comes to rest.
         Some(Planted::DropsConditions) => Settings { resync: SignedDuration::from_mins(10), ..settings },
         Some(Planted::DeletesOrphansAtOnce) => Settings {
             orphan_vms_period: SignedDuration::from_mins(1),
@@ -267,7 +267,7 @@ fn settings(planted: Option<Planted>, mark: &str) -> Settings {
 struct Process {
     run: JoinHandle<ShutdownResult>,
     election: JoinHandle<()>,
-    /// Who believes to lead always does so for as long as this is there.
+    /// A host that believes that it leads does so for as long as this is there.
     _always: watch::Sender<bool>,
 }
 

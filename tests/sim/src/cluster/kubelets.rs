@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use simcloud::{Event, EventKind, Method, Request};
 
 use super::{Cluster, Due, SILENCE};
-use crate::chance::Chance;
 use crate::cloud::provider_id;
+use crate::rng::Rng;
 
 /// The kubelet of one VM.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Cluster {
     }
 
     /// The kubelet of this VM is started again after a while, if its VM still runs.
-    pub(crate) fn mend_kubelet(&self, vm: &str, after: Duration) {
+    pub(crate) fn repair_kubelet(&self, vm: &str, after: Duration) {
         self.later(after, Due::Back(vm.to_owned()));
     }
 
@@ -90,10 +90,10 @@ impl Cluster {
     }
 
     /// A VM whose kubelet has joined.
-    pub(crate) fn any_joined(&self, chance: &mut Chance) -> Option<String> {
+    pub(crate) fn any_joined(&self, rng: &mut Rng) -> Option<String> {
         let state = self.lock();
         let joined = || state.kubelets.iter().filter(|(_, one)| one.has_node && !one.is_gone);
-        joined().nth(chance.below(joined().count())).map(|(vm, _)| vm.clone())
+        joined().nth(rng.below(joined().count())).map(|(vm, _)| vm.clone())
     }
 
     /// The Node's name of this VM.
@@ -115,7 +115,7 @@ impl Cluster {
     }
 
     /// Everything that was broken works again, where there still is a VM.
-    pub(crate) fn mend_all(&self) {
+    pub(crate) fn repair_all(&self) {
         self.lock().dark_until = None;
         self.lock().dark_zones.clear();
         let vms: Vec<String> = self.lock().kubelets.keys().cloned().collect();
@@ -214,7 +214,8 @@ impl Cluster {
         state.cordoned.remove(node);
         state.pods.nodes.retain(|other| other != node);
         if let Some(vm) = state.by_node.remove(node) {
-            // Who lost its Node does not make another one by itself. What is gone for good is forgotten.
+            // A kubelet that lost its Node does not create another one. The kubelet of a VM that is gone for good is
+            // forgotten.
             if state.kubelets.get(&vm).is_some_and(|kubelet| kubelet.is_gone) {
                 state.kubelets.remove(&vm);
             } else if let Some(kubelet) = state.kubelets.get_mut(&vm) {

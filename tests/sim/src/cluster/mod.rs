@@ -23,10 +23,10 @@ use memory_api::{ApiServer, Change};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::chance::Chance;
 use crate::check::Watchman;
 use crate::cloud::SimCloud;
 use crate::cluster::pools::Owners;
+use crate::rng::Rng;
 pub(crate) use agents::update_of;
 use kubelets::Kubelet;
 use pods::Pods;
@@ -48,7 +48,7 @@ enum Due {
     App(usize),
     /// A pod starts to serve, or has ended.
     Pod(String),
-    /// The budget of this application is counted anew.
+    /// The budget of this application is counted again.
     Budget(usize),
     /// Pods of a Node that is gone are taken away.
     Collect(String),
@@ -66,9 +66,9 @@ enum Due {
     Detached(String),
 }
 
-/// What has changed and was not looked at yet.
+/// A change that was not processed yet.
 #[derive(Debug)]
-enum News {
+enum ClusterEvent {
     NodeGone(String),
     Cordon(String, bool),
     Pod(String),
@@ -86,7 +86,7 @@ struct State {
     due: BTreeMap<(Timestamp, u64), Due>,
     dues: u64,
     since: u64,
-    chance: Chance,
+    rng: Rng,
     cordoned: BTreeSet<String>,
     /// No kubelet reaches the API server until then.
     dark_until: Option<Timestamp>,
@@ -94,11 +94,10 @@ struct State {
     dark_zones: BTreeSet<String>,
 }
 
-/// The cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     state: Arc<Mutex<State>>,
-    news: Arc<Mutex<VecDeque<News>>>,
+    news: Arc<Mutex<VecDeque<ClusterEvent>>>,
     attachments: Arc<Mutex<Attachments>>,
     woken: Arc<Notify>,
     api: ApiServer,
@@ -130,7 +129,7 @@ impl Cluster {
             due: BTreeMap::new(),
             dues: 0,
             since: 0,
-            chance: Chance::new(seed, "cluster"),
+            rng: Rng::new(seed, "cluster"),
             cordoned: BTreeSet::new(),
             dark_until: None,
             dark_zones: BTreeSet::new(),
@@ -144,7 +143,7 @@ impl Cluster {
             cloud,
             clock,
             watchman,
-            has_own_ids: Chance::new(seed, "provider ids").happens(0.5),
+            has_own_ids: Rng::new(seed, "provider ids").happens(0.5),
             takes_back: true,
         };
         cluster.start_apps(apps);
@@ -165,44 +164,43 @@ impl Cluster {
         let name =
             object.and_then(|object| object["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
         let news = match (change.plural, change.new) {
-            ("nodes", None) => News::NodeGone(name),
+            ("nodes", None) => ClusterEvent::NodeGone(name),
             ("nodes", Some(node)) => {
                 let update = agents::update_of(node);
                 if change.old.is_some_and(|old| agents::update_of(old) != update) {
-                    self.tell(News::Update(name.clone(), update.to_owned()));
+                    self.tell(ClusterEvent::Update(name.clone(), update.to_owned()));
                 }
                 let is_cordoned = |node: &Value| node["spec"]["unschedulable"] == true;
                 if change.old.is_some_and(is_cordoned) == is_cordoned(node) {
                     return;
                 }
-                News::Cordon(name, is_cordoned(node))
+                ClusterEvent::Cordon(name, is_cordoned(node))
             }
-            ("pods", None) => News::PodGone(name),
+            ("pods", None) => ClusterEvent::PodGone(name),
             ("pods", Some(pod)) => {
                 let is_going = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
                 if !is_going(pod) || change.old.is_some_and(is_going) {
                     return;
                 }
-                News::Pod(name)
+                ClusterEvent::Pod(name)
             }
             ("volumeattachments", Some(attachment)) => {
                 let is_going = |one: &Value| one["metadata"]["deletionTimestamp"].is_string();
                 if !is_going(attachment) || change.old.is_some_and(is_going) {
                     return;
                 }
-                News::Attachment(name)
+                ClusterEvent::Attachment(name)
             }
             _ => return,
         };
         self.tell(news);
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: ClusterEvent) {
         self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(news);
         self.woken.notify_one();
     }
 
-    /// Lives for ever.
     pub(crate) async fn live(self) {
         loop {
             self.catch_up();
@@ -248,15 +246,15 @@ impl Cluster {
         }
     }
 
-    fn react(&self, news: News) {
+    fn react(&self, news: ClusterEvent) {
         match news {
-            News::NodeGone(node) => self.node_gone(&node),
-            News::Cordon(node, true) => drop(self.lock().cordoned.insert(node)),
-            News::Cordon(node, false) => drop(self.lock().cordoned.remove(&node)),
-            News::Pod(pod) => self.pod_goes(&pod),
-            News::PodGone(pod) => self.pod_gone(&pod),
-            News::Update(node, reason) => self.update_goes_on(&node, &reason),
-            News::Attachment(name) => self.attachment_goes(&name),
+            ClusterEvent::NodeGone(node) => self.node_gone(&node),
+            ClusterEvent::Cordon(node, true) => drop(self.lock().cordoned.insert(node)),
+            ClusterEvent::Cordon(node, false) => drop(self.lock().cordoned.remove(&node)),
+            ClusterEvent::Pod(pod) => self.pod_goes(&pod),
+            ClusterEvent::PodGone(pod) => self.pod_gone(&pod),
+            ClusterEvent::Update(node, reason) => self.update_goes_on(&node, &reason),
+            ClusterEvent::Attachment(name) => self.attachment_goes(&name),
         }
     }
 
@@ -298,6 +296,6 @@ impl Cluster {
     }
 
     fn between(&self, shortest: u64, longest: u64) -> Duration {
-        self.lock().chance.between(Duration::from_secs(shortest), Duration::from_secs(longest))
+        self.lock().rng.between(Duration::from_secs(shortest), Duration::from_secs(longest))
     }
 }

@@ -1,4 +1,4 @@
-//! Pods of applications: made, placed, started, ended within their grace period, made anew.
+//! Pods of applications: created, placed, started, ended within their grace period, created again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,17 +23,14 @@ pub(super) struct App {
     has_volumes: bool,
 }
 
-/// A pod.
 #[derive(Clone, Debug)]
 struct Pod {
     app: usize,
     node: Option<String>,
     is_going: bool,
-    /// Its volume's.
     claim: Option<String>,
 }
 
-/// All pods.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     pub(super) apps: Vec<App>,
@@ -57,16 +54,16 @@ impl Pods {
 impl Cluster {
     pub(super) fn start_apps(&self, apps: usize) {
         for app in 0..apps {
-            let replicas = 2 + self.lock().chance.below(3);
+            let replicas = 2 + self.lock().rng.below(3);
             // A budget that allows nothing is what users do by mistake.
-            let min_available = if self.lock().chance.happens(0.1) { replicas } else { replicas - 1 };
+            let min_available = if self.lock().rng.happens(0.1) { replicas } else { replicas - 1 };
             let budget = json!({
                 "metadata": { "name": format!("app-{app}"), "namespace": NAMESPACE },
                 "spec": { "minAvailable": min_available, "selector": { "matchLabels": { "app": app.to_string() } } },
             });
             let made = self.api.create("poddisruptionbudgets", &budget);
             assert!(made.is_ok(), "nothing was there before: {made:?}");
-            let has_volumes = self.lock().chance.happens(0.5);
+            let has_volumes = self.lock().rng.happens(0.5);
             for place in (0..replicas).filter(|_| has_volumes) {
                 self.make_volume(&claim(app, place));
             }
@@ -145,7 +142,7 @@ impl Cluster {
         for _ in 0..8 {
             let at = {
                 let len = state.pods.nodes.len();
-                state.chance.below(len)
+                state.rng.below(len)
             };
             let Some(node) = state.pods.nodes.get(at).cloned() else { break };
             if !state.cordoned.contains(&node) {
@@ -220,7 +217,7 @@ impl Cluster {
         self.let_go_all(node);
     }
 
-    /// What runs on a silent Node is not ready.
+    /// Pods of a silent Node are not ready.
     pub(super) fn pods_of_node(&self, node: &str, is_well: bool) {
         let pods = self.lock().pods.by_node.get(node).cloned().unwrap_or_default();
         for pod in pods {

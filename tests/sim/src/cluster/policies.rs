@@ -14,7 +14,7 @@ use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// A policy of a run.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub(crate) struct PolicyPlan {
     pub(crate) is_grim: bool,
 }
 
-struct State {
-    chance: Chance,
+struct PolicyState {
+    rng: Rng,
     policies: Vec<(PolicyPlan, Standing)>,
     generation: u64,
     is_calm: bool,
@@ -34,24 +34,24 @@ struct State {
 
 /// All policies of a run. Every host sees the same ones.
 #[derive(Clone)]
-pub(crate) struct Policies(Arc<Mutex<State>>);
+pub(crate) struct Policies(Arc<Mutex<PolicyState>>);
 
 impl Policies {
     pub(crate) fn new(seed: u64, plans: &[PolicyPlan]) -> Self {
         let standing = Standing::Serving { generation: 1 };
         let policies = plans.iter().map(|plan| (plan.clone(), standing.clone())).collect();
-        let chance = Chance::new(seed, "verdicts");
-        Self(Arc::new(Mutex::new(State { chance, policies, generation: 1, is_calm: false })))
+        let rng = Rng::new(seed, "verdicts");
+        Self(Arc::new(Mutex::new(PolicyState { rng, policies, generation: 1, is_calm: false })))
     }
 
-    /// One of them is loaded anew, or is not there for a while.
-    pub(crate) fn swap(&self, chance: &mut Chance) -> Option<String> {
+    /// One of them is reloaded, or is absent for a while.
+    pub(crate) fn swap(&self, rng: &mut Rng) -> Option<String> {
         let mut state = self.lock();
-        let at = chance.below(state.policies.len());
+        let at = rng.below(state.policies.len());
         state.generation += 1;
         let generation = state.generation;
         let (plan, standing) = state.policies.get_mut(at)?;
-        *standing = if chance.happens(0.5) {
+        *standing = if rng.happens(0.5) {
             Standing::Serving { generation }
         } else {
             Standing::NotServing { reason: "it is being loaded".to_owned() }
@@ -70,7 +70,7 @@ impl Policies {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PolicyState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,11 +98,11 @@ impl HealthPolicies for Policies {
             return async move { Ok(answer(verdict, action, now, MAX_HOLD)) }.boxed();
         }
         let is_grim = state.policies.iter().any(|(plan, _)| plan.name == policy.as_str() && plan.is_grim);
-        let holds = state.chance.between(Duration::from_mins(1), Duration::from_mins(15));
+        let holds = state.rng.between(Duration::from_mins(1), Duration::from_mins(15));
         let holds = SignedDuration::try_from(holds).unwrap_or(MAX_HOLD);
         let sick = Verdict::Unhealthy { since: now };
         let kinds = [(6, 0), (5, 1), (2, 2), (1, 3), (3, 4), (2, 5), (1, 6)];
-        let kind = if is_grim { 1 } else { state.chance.weighed(&kinds).unwrap_or_default() };
+        let kind = if is_grim { 1 } else { state.rng.weighed(&kinds).unwrap_or_default() };
         drop(state);
         async move {
             let (verdict, action) = match kind {
@@ -128,7 +128,7 @@ fn answer(verdict: Verdict, action: Action, now: Timestamp, holds: SignedDuratio
     RawAnswer { verdict, reason: "it seems so".to_owned(), action, holds_until }
 }
 
-/// What the built-in rule says.
+/// The answer of the built-in rule.
 fn truth(question: &Question, now: Timestamp) -> (Verdict, Action) {
     let conditions = question.node.iter().flat_map(|node| &node.conditions);
     let conditions: Vec<NodeConditionFact> = conditions

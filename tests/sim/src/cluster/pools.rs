@@ -7,15 +7,16 @@ use machinist_api::names::{annotations, labels, node_conditions, taints};
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::cluster::hosts::NAMESPACE;
 use crate::plan::Plan;
+use crate::rng::Rng;
 
 /// Somebody removes what belongs to nobody after so many rounds of the fleet.
 const ROUNDS_UNOWNED: u32 = 15;
 
-/// What may be wished of a deployment by annotations, and how. A run begins at the midnight before a Thursday.
+/// The annotations of a deployment that a user may wish, and their values. A run begins at the midnight before a
+/// Thursday.
 const WISHES: &[(&str, &[&str])] = &[
     (annotations::DISRUPTION_BUDGET, &["1/2m", "1/10m", "2/5m", "1/1h"]),
     (
@@ -28,12 +29,10 @@ const WISHES: &[(&str, &[&str])] = &[
     (annotations::CLASS_ALTERNATIVES, &["sim-1b", "sim-1c,sim-1a"]),
 ];
 
-/// Whose the Machines of a run are.
+/// The kind of owner of the Machines of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owners {
-    /// Users make each.
     Nobody,
-    /// Of one MachineSet.
     Set,
     /// Of one or two MachineDeployments.
     Deployments,
@@ -43,7 +42,7 @@ impl Owners {
     /// Of a run's seed.
     pub(crate) fn drawn(seed: u64) -> Self {
         let owners = [(2, Self::Nobody), (2, Self::Set), (6, Self::Deployments)];
-        Chance::new(seed, "owners").weighed(&owners).unwrap_or(Self::Nobody)
+        Rng::new(seed, "owners").weighed(&owners).unwrap_or(Self::Nobody)
     }
 
     /// The resource of the pools.
@@ -64,7 +63,6 @@ pub(crate) struct Pool {
     pub(crate) size: usize,
 }
 
-/// All of them.
 #[derive(Clone)]
 pub(crate) struct Pools {
     pub(crate) owners: Owners,
@@ -72,11 +70,11 @@ pub(crate) struct Pools {
     /// The disruption budget of each, rather than other wishes.
     budget: Option<&'static str>,
     api: ApiServer,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<PoolsState>>,
 }
 
-struct Inner {
-    chance: Chance,
+struct PoolsState {
+    rng: Rng,
     is_calm: bool,
     /// Resource and name of what belongs to nobody, and in how many rounds.
     unowned: BTreeMap<(&'static str, String), u32>,
@@ -85,8 +83,8 @@ struct Inner {
 impl Pools {
     pub(crate) fn new(plan: &Plan, api: ApiServer) -> Self {
         let Plan { owners, machines: wished, budget, .. } = *plan;
-        let mut chance = Chance::new(plan.seed, "pools wished");
-        let is_two = owners == Owners::Deployments && wished > 2 && chance.happens(0.4);
+        let mut rng = Rng::new(plan.seed, "pools wished");
+        let is_two = owners == Owners::Deployments && wished > 2 && rng.happens(0.4);
         let pool = |number: usize, size: usize| Pool { name: format!("pool-{number}"), size };
         let pools = match owners {
             Owners::Nobody => Vec::new(),
@@ -95,7 +93,7 @@ impl Pools {
             }
             Owners::Set | Owners::Deployments => vec![pool(0, wished)],
         };
-        let inner = Inner { chance, is_calm: false, unowned: BTreeMap::new() };
+        let inner = PoolsState { rng, is_calm: false, unowned: BTreeMap::new() };
         Self { owners, pools, budget, api, inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -142,8 +140,8 @@ impl Pools {
         }
     }
 
-    /// What users hold up goes on.
-    pub(crate) fn mend(&self) {
+    /// Resumes paused rollouts.
+    pub(crate) fn repair(&self) {
         if self.owners != Owners::Deployments {
             return;
         }
@@ -168,9 +166,9 @@ impl Pools {
 
     fn object(&self, pool: &Pool) -> Value {
         let mut inner = self.lock();
-        let zone = inner.chance.pick(&ZONES).copied().unwrap_or_default();
-        let hook_limit = inner.chance.happens(0.5).then_some("5m");
-        let auto_preserve = inner.chance.happens(0.2).then_some(1);
+        let zone = inner.rng.pick(&ZONES).copied().unwrap_or_default();
+        let hook_limit = inner.rng.happens(0.5).then_some("5m");
+        let auto_preserve = inner.rng.happens(0.2).then_some(1);
         let template = json!({
             "metadata": {
                 "labels": { labels::DEPLOYMENT: pool.name },
@@ -193,24 +191,24 @@ impl Pools {
             },
         });
         if self.owners == Owners::Deployments {
-            object["spec"]["strategy"] = strategy(&mut inner.chance);
+            object["spec"]["strategy"] = strategy(&mut inner.rng);
             object["metadata"]["annotations"] = match self.budget {
                 _ if inner.is_calm => Value::Null,
                 Some(budget) => json!({ annotations::DISRUPTION_BUDGET: budget }),
-                None if inner.chance.happens(0.3) => wishes(&mut inner.chance),
+                None if inner.rng.happens(0.3) => wishes(&mut inner.rng),
                 None => Value::Null,
             };
             object["spec"]["progressDeadlineSeconds"] = json!(600);
-            object["spec"]["revisionHistoryLimit"] = json!(inner.chance.below(4));
+            object["spec"]["revisionHistoryLimit"] = json!(inner.rng.below(4));
         }
         object
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PoolsState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is not as it is wished.
+    /// Returns the difference from the wish.
     pub(crate) fn is_short_of(&self) -> Option<String> {
         let plural = self.owners.plural()?;
         let mut wished = 0;
@@ -277,12 +275,12 @@ impl Pools {
 }
 
 /// A strategy: mostly rolling, with all kinds of bounds.
-pub(crate) fn strategy(chance: &mut Chance) -> Value {
+pub(crate) fn strategy(rng: &mut Rng) -> Value {
     let kinds = [(7, "RollingUpdate"), (1, "Recreate"), (2, "InPlaceUpdate")];
-    let kind = chance.weighed(&kinds).unwrap_or_default();
+    let kind = rng.weighed(&kinds).unwrap_or_default();
     let shares = [json!(0), json!(1), json!(2), json!("50%"), json!("25%")];
-    let surge = chance.pick(&shares).cloned().unwrap_or_default();
-    let unavailable = chance.pick(&shares).cloned().unwrap_or_default();
+    let surge = rng.pick(&shares).cloned().unwrap_or_default();
+    let unavailable = rng.pick(&shares).cloned().unwrap_or_default();
     let bounds = json!({ "maxSurge": surge, "maxUnavailable": unavailable });
     match kind {
         "RollingUpdate" => json!({ "type": kind, "rollingUpdate": bounds, "inPlaceUpdate": null }),
@@ -296,10 +294,10 @@ pub(crate) fn strategy(chance: &mut Chance) -> Value {
 }
 
 /// Some of the wishes, and none of the others any more.
-pub(crate) fn wishes(chance: &mut Chance) -> Value {
+pub(crate) fn wishes(rng: &mut Rng) -> Value {
     let mut wished = serde_json::Map::new();
     for (key, values) in WISHES {
-        let value = chance.pick(values).filter(|_| chance.happens(0.4));
+        let value = rng.pick(values).filter(|_| rng.happens(0.4));
         wished.insert((*key).to_owned(), json!(value));
     }
     Value::Object(wished)

@@ -46,7 +46,7 @@ pub(super) struct Attachments {
 }
 
 impl Attachments {
-    /// An attachment comes or goes. What it attaches, and where, never changes.
+    /// An attachment appears or disappears. Its volume and its Node never change.
     pub(super) fn change(&mut self, change: &Change<'_>) {
         let Some(object) = change.new.or(change.old).filter(|_| change.new.is_none() != change.old.is_none())
         else {
@@ -125,7 +125,7 @@ impl Cluster {
 
     /// The pod of this claim has left this Node: the volume is let go, sooner or later.
     pub(super) fn let_go(&self, claim: &str, node: &str) {
-        let hangs = self.lock().chance.happens(0.1);
+        let hangs = self.lock().rng.happens(0.1);
         let after = if hangs { self.between(60, 300) } else { self.between(1, 8) };
         self.later(after, Due::LetGo(claim.to_owned(), node.to_owned()));
     }

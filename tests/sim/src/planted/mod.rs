@@ -30,7 +30,6 @@ use crate::cluster::hosts::NAMESPACE;
 use crate::cluster::policies::Policies;
 use crate::cluster::pools::Owners;
 
-/// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// Every create is sent twice, with two keys.
@@ -45,8 +44,8 @@ pub enum Planted {
     LeaksVms,
     /// The host believes that it leads, always.
     LeadsAlways,
-    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said to have
-    /// stopped every VM.
+    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said
+    /// to have stopped every VM.
     FailsAtOnce,
     /// The conditions that a host copies from a Node never arrive.
     DropsConditions,
@@ -58,13 +57,11 @@ pub enum Planted {
     GateStaysOpen,
     /// Every order to remove a VM is sent over and over.
     OrdersOverAndOver,
-    /// A pass panics.
     Panics,
     /// Any number of Machines may be given up at a time.
     ReplacesAllAtOnce,
     /// The cloud is said to have stopped every VM that is looked at.
     GivesUpZones,
-    /// Hooks hold nothing.
     IgnoresHooks,
     /// The wait for hooks before the removal of a VM is noted to have begun long ago.
     HurriesHooks,
@@ -118,12 +115,11 @@ pub enum Planted {
     WritesOthersNodes,
     /// With a Machine that is failed for the name of its Node, another one of its set is.
     GivesUpForNames,
-    /// What stands in an annotation of a set goes to its Machines as it is.
+    /// The annotation of a set is copied to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
-    /// All of them.
     pub const ALL: [Self; 43] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
@@ -170,7 +166,7 @@ impl Planted {
         Self::HandsDownTexts,
     ];
 
-    /// Whose Machines must be for it to show.
+    /// The kind of owner that Machines need for the bug to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
             Self::MakesAgain
@@ -468,7 +464,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     let path = request.uri().path().to_owned();
     match bug {
         Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
-            // What changes nothing makes no version, so that the bug is not even told by an event.
+            // A write without a change makes no version, so that the bug does not even show as an event.
             patched(request, |patch| {
                 if let Some(status) = patch["status"].as_object_mut() {
                     status.remove("conditions");
@@ -514,7 +510,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
         Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
             let (mut head, body) = request.into_parts();
             let bytes = body.collect().await?.to_bytes();
-            // What is said on the Node once its Machine is kept.
+            // The condition on the Node once its Machine is kept.
             if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
                 return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
             }
@@ -529,7 +525,7 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     }
 }
 
-/// The same request with another patch in it. What is no patch stays as it is.
+/// Returns the same request with another patch in it. A request without a patch stays as it is.
 async fn patched(request: Request<Body>, change: impl FnOnce(&mut Value)) -> Result<Request<Body>, BoxError> {
     if request.method() != Method::PATCH {
         return Ok(request);

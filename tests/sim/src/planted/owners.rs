@@ -11,7 +11,7 @@ use tower::{BoxError, Service};
 
 use super::{Planted, patched};
 
-/// What a server answers.
+/// The answer of a server.
 pub(super) type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// The request as the bug makes it. May send others before.

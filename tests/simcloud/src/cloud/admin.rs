@@ -1,4 +1,4 @@
-//! What tests and the node simulator may do and see, over HTTP and by direct calls.
+//! The admin functions for tests and the node simulator, over HTTP and by direct calls.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ impl Cloud {
         self.faults.faults()
     }
 
-    /// Replaces all faults. What is late by an earlier read lag stays late.
+    /// Replaces all faults. Changes that are late by an earlier read lag stay late.
     ///
     /// # Errors
     /// When a value is out of range; the earlier faults stay in force.
@@ -85,7 +85,7 @@ impl Cloud {
         self.vms.find(id).filter(|vm| !vm.is_forgotten()).map(|vm| &vm.truth)
     }
 
-    /// The VM dies by itself, as when its hardware fails or a spot VM is reclaimed.
+    /// The VM dies, as when its hardware fails or a spot VM is reclaimed.
     ///
     /// # Errors
     /// When there is no such VM.

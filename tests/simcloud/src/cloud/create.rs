@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rand::RngExt;
 
-use super::keys::{self, Claim, Purpose};
+use super::keys::{self, KeyedRequest, Purpose};
 use super::lifecycle::Due;
 use super::vm::Vm;
 use super::{Cloud, parse_body};
@@ -28,12 +28,12 @@ pub(super) const VOLUMES_LIMIT: usize = 25;
 impl Cloud {
     pub(super) fn create_vm(&mut self, account: &Arc<str>, request: &Request) -> Result<Reply, ApiError> {
         let wanted: CreateVm = parse_body(request)?;
-        let claim = match &request.idempotency_key {
-            Some(key) => Some(Claim::new(account, Purpose::Vm, key, &wanted)?),
+        let keyed = match &request.idempotency_key {
+            Some(key) => Some(KeyedRequest::new(account, Purpose::Vm, key, &wanted)?),
             None => None,
         };
-        if let Some(claim) = &claim
-            && let Some(seq) = self.keys.made(claim)?
+        if let Some(keyed) = &keyed
+            && let Some(seq) = self.keys.made(keyed)?
         {
             let vm = self.vms.get(seq).filter(|vm| vm.truth.state.is_live()).ok_or_else(keys::gone)?;
             return Reply::json(200, &vm.truth);
@@ -41,8 +41,8 @@ impl Cloud {
         let region = self.check(account, &wanted)?;
         self.check_room(account, &wanted)?;
         let seq = self.make(account, wanted, region);
-        if let Some(claim) = claim {
-            self.keys.remember(claim, seq);
+        if let Some(keyed) = keyed {
+            self.keys.remember(keyed, seq);
         }
         let vm = self.vms.get(seq).ok_or_else(|| ApiError::new(Code::Internal, "the VM was lost"))?;
         Reply::json(201, &vm.truth)
@@ -136,7 +136,7 @@ impl Cloud {
     }
 }
 
-/// What holds for names and tags of VMs and volumes.
+/// The rules for names and tags of VMs and volumes.
 pub(super) fn check_name_and_tags(
     name: &str,
     tags: &std::collections::BTreeMap<String, String>,

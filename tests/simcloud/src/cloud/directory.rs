@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! The callers, and their permissions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use crate::config::{Account, Config, Role};
 use crate::route::Operation;
 use crate::wire::error::{ApiError, Code};
 
-/// Whoever made a call.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
-    /// The admin token.
     Admin,
     /// A token of an account.
-    Account { name: Arc<str> },
+    Account {
+        name: Arc<str>,
+    },
     /// No token, where none is needed.
     Nobody,
 }
@@ -37,7 +38,6 @@ impl Caller {
     }
 }
 
-/// Accounts and tokens.
 #[derive(Debug)]
 pub(crate) struct Directory {
     admin_token: String,

@@ -11,7 +11,7 @@ use crate::wire::error::{ApiError, Code};
 /// Longer keys are refused, as clouds do.
 const KEY_LIMIT_BYTES: usize = 128;
 
-/// What a key is for; the same key may be used once for each.
+/// The purpose of a key; the same key may be used once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
     Vm,
@@ -32,12 +32,12 @@ struct Use {
 
 /// A key together with what is asked for under it.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct KeyedRequest {
     key: (Arc<str>, Purpose, String),
     fingerprint: [u8; 32],
 }
 
-impl Claim {
+impl KeyedRequest {
     pub(crate) fn new(
         account: &Arc<str>,
         purpose: Purpose,
@@ -57,10 +57,10 @@ impl Claim {
 
 impl Keys {
     /// The number of what was made under the key; an error if something else was asked for.
-    pub(crate) fn made(&self, claim: &Claim) -> Result<Option<u64>, ApiError> {
-        match self.used.get(&claim.key) {
+    pub(crate) fn made(&self, keyed: &KeyedRequest) -> Result<Option<u64>, ApiError> {
+        match self.used.get(&keyed.key) {
             None => Ok(None),
-            Some(earlier) if earlier.fingerprint == claim.fingerprint => Ok(Some(earlier.made)),
+            Some(earlier) if earlier.fingerprint == keyed.fingerprint => Ok(Some(earlier.made)),
             Some(_) => Err(ApiError::new(
                 Code::IdempotencyMismatch,
                 "the idempotency key was used with other parameters",
@@ -68,8 +68,8 @@ impl Keys {
         }
     }
 
-    pub(crate) fn remember(&mut self, claim: Claim, made: u64) {
-        self.used.insert(claim.key, Use { fingerprint: claim.fingerprint, made });
+    pub(crate) fn remember(&mut self, keyed: KeyedRequest, made: u64) {
+        self.used.insert(keyed.key, Use { fingerprint: keyed.fingerprint, made });
     }
 }
 

@@ -1,4 +1,4 @@
-//! What time does to VMs.
+//! The effects of time on VMs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,17 +12,16 @@ use crate::wire::VmState;
 /// Something that happens to a VM at its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Due {
-    /// It has booted.
     Boot(u64),
     /// It has shut down.
     Terminate(u64),
     /// Its record is dropped.
     Forget(u64),
     /// Reads have caught up with a change.
-    Settle(u64),
+    ReachFinalState(u64),
 }
 
-/// What is due, in order of time, then of arrival.
+/// The due changes, in order of time, then of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     queue: BTreeMap<(Timestamp, u64), Due>,
@@ -54,9 +53,9 @@ impl Cloud {
             Due::Terminate(seq) => self.terminate(seq, None),
             Due::Forget(seq) => {
                 self.vms.unpublish(seq, self.visible_from());
-                self.settle(seq);
+                self.reach_final_state(seq);
             }
-            Due::Settle(seq) => self.vms.settle(seq, self.now),
+            Due::ReachFinalState(seq) => self.vms.reach_final_state(seq, self.now),
         }
     }
 
@@ -99,15 +98,15 @@ impl Cloud {
     /// Lets reads see the VM as it is, once the read lag has passed.
     pub(super) fn publish(&mut self, seq: u64) {
         self.vms.publish(seq, self.visible_from());
-        self.settle(seq);
+        self.reach_final_state(seq);
     }
 
-    fn settle(&mut self, seq: u64) {
+    fn reach_final_state(&mut self, seq: u64) {
         let visible_from = self.visible_from();
         if visible_from <= self.now {
-            self.vms.settle(seq, self.now);
+            self.vms.reach_final_state(seq, self.now);
         } else {
-            self.timers.push(visible_from, Due::Settle(seq));
+            self.timers.push(visible_from, Due::ReachFinalState(seq));
         }
     }
 

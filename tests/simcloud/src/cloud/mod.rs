@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use crate::config::{Config, Latency};
 use crate::request::Request;
 use crate::route::{Operation, Pace};
-use crate::server::fault_book::{Fate, FaultBook, Plan, Spoil};
+use crate::server::fault_book::{FaultBook, Injection, Plan, Spoil};
 use crate::server::journal::Journal;
 use crate::stats::Calls;
 use crate::wire::answer::{Answer, Delivery, Reply};
@@ -94,14 +94,14 @@ impl Cloud {
         };
         let plan = self.plan(request, &caller, &operation);
         let delay = plan.delay + self.pace(operation.pace());
-        let (outcome, mut answer) = match plan.fate {
-            Fate::Proceed => {
+        let (outcome, mut answer) = match plan.injection {
+            Injection::Proceed => {
                 let reply = self.execute(&operation, &caller, request);
                 let outcome = reply.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
                 (outcome, self.dress(reply, &request_id))
             }
-            Fate::Before(spoil) => self.spoil(spoil, Ok(Reply::empty(200)), &request_id),
-            Fate::After(spoil) => {
+            Injection::Before(spoil) => self.spoil(spoil, Ok(Reply::empty(200)), &request_id),
+            Injection::After(spoil) => {
                 let reply = self.execute(&operation, &caller, request);
                 self.spoil(spoil, reply, &request_id)
             }
@@ -158,7 +158,7 @@ impl Cloud {
     fn plan(&mut self, request: &Request, caller: &Caller, operation: &Operation<'_>) -> Plan {
         match (operation, caller) {
             (Operation::Stats | Operation::Admin(_), _) | (_, Caller::Admin | Caller::Nobody) => {
-                Plan { delay: Duration::ZERO, fate: Fate::Proceed }
+                Plan { delay: Duration::ZERO, injection: Injection::Proceed }
             }
             (_, Caller::Account { name, .. }) => {
                 self.faults.plan(request, Some(name), self.now, &mut self.rng)

@@ -18,7 +18,6 @@ pub(crate) struct Vm {
     /// Its number, in order of creation.
     pub(crate) seq: u64,
     pub(crate) account: Arc<str>,
-    /// How it is.
     pub(crate) truth: VmView,
     /// How reads see it.
     pub(crate) seen: Lagged<Option<Arc<VmView>>>,

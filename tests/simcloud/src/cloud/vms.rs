@@ -11,7 +11,6 @@ use crate::server::faults::Capacity;
 use crate::stats::{Twins, VmCounts};
 use crate::wire::{VmState, VmView};
 
-/// The VMs.
 #[derive(Debug)]
 pub(crate) struct Vms {
     vms: BTreeMap<u64, Vm>,
@@ -182,7 +181,7 @@ impl Vms {
     }
 
     /// Forgets what no read will see again; the whole VM if reads see none.
-    pub(crate) fn settle(&mut self, seq: u64, now: Timestamp) {
+    pub(crate) fn reach_final_state(&mut self, seq: u64, now: Timestamp) {
         let Some(vm) = self.vms.get_mut(&seq) else { return };
         vm.seen.prune(now);
         let wanted: BTreeSet<Term> =
@@ -283,7 +282,7 @@ mod tests {
         vms.publish(1, now);
         vms.enter(1, VmState::Terminated);
         vms.unpublish(1, now);
-        vms.settle(1, now);
+        vms.reach_final_state(1, now);
         assert_eq!((found(&vms), vms.by_machine.len()), ([0, 0], 0));
     }
 
@@ -293,16 +292,16 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         vms.insert(vm(("role", "db")));
         vms.publish(1, now);
-        vms.settle(1, now);
+        vms.reach_final_state(1, now);
         assert_eq!(vms.index.terms(), 4, "any, the name, the tag's key, the tag");
         vms.retag(1, [("role".to_owned(), "web".to_owned())].into());
         vms.publish(1, now);
         assert_eq!(vms.index.terms(), 5, "reads may see either tag");
-        vms.settle(1, now);
+        vms.reach_final_state(1, now);
         assert_eq!(vms.index.terms(), 4);
         vms.enter(1, VmState::Terminated);
         vms.unpublish(1, now);
-        vms.settle(1, now);
+        vms.reach_final_state(1, now);
         assert_eq!((vms.index.terms(), vms.vms.len(), vms.by_id.len()), (0, 0, 0));
         assert_eq!(vms.counts, VmCounts::default());
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::create::check_name_and_tags;
 use super::directory::Caller;
-use super::keys::{self, Claim, Purpose};
+use super::keys::{self, KeyedRequest, Purpose};
 use super::paging::Page;
 use super::vms::scatter;
 use super::{Cloud, parse_body};
@@ -18,7 +18,6 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::volumes::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
 use crate::wire::{AttachedVolume, CreateVm, VmState, VolumeRequest};
 
-/// The volumes.
 #[derive(Debug)]
 pub(crate) struct Volumes {
     volumes: BTreeMap<u64, Volume>,
@@ -170,12 +169,12 @@ fn device(slot: usize) -> String {
 impl Cloud {
     pub(super) fn create_volume(&mut self, account: &Arc<str>, request: &Request) -> Result<Reply, ApiError> {
         let wanted: CreateVolume = parse_body(request)?;
-        let claim = match &request.idempotency_key {
-            Some(key) => Some(Claim::new(account, Purpose::Volume, key, &wanted)?),
+        let keyed = match &request.idempotency_key {
+            Some(key) => Some(KeyedRequest::new(account, Purpose::Volume, key, &wanted)?),
             None => None,
         };
-        if let Some(claim) = &claim
-            && let Some(seq) = self.keys.made(claim)?
+        if let Some(keyed) = &keyed
+            && let Some(seq) = self.keys.made(keyed)?
         {
             return Reply::json(200, self.volumes.view(seq).map_err(|_| keys::gone())?);
         }
@@ -185,8 +184,8 @@ impl Cloud {
             return Err(ApiError::invalid("sizeGib is 0"));
         }
         let seq = self.volumes.insert(account, wanted, self.now);
-        if let Some(claim) = claim {
-            self.keys.remember(claim, seq);
+        if let Some(keyed) = keyed {
+            self.keys.remember(keyed, seq);
         }
         Reply::json(201, self.volumes.view(seq)?)
     }

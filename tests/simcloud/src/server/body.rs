@@ -20,10 +20,12 @@ pub(super) struct Broken;
 
 /// A body of an answer.
 pub(super) enum AnswerBody {
-    /// All bytes.
     Whole(Full<Bytes>),
     /// Some bytes, then the connection breaks.
-    Cut { bytes: Option<Bytes>, then: Pin<Box<tokio::time::Sleep>> },
+    Cut {
+        bytes: Option<Bytes>,
+        then: Pin<Box<tokio::time::Sleep>>,
+    },
     /// Bytes as they come.
     Stream(mpsc::Receiver<Bytes>),
 }

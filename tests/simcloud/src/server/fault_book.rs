@@ -11,26 +11,25 @@ use crate::request::Request;
 use crate::server::faults::{Effect, Faults, Match, Rule};
 use crate::wire::error::{ApiError, Code};
 
-/// What befalls a call.
+/// The faults of a call.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Added to the answer's delay.
     pub(crate) delay: Duration,
-    pub(crate) fate: Fate,
+    pub(crate) injection: Injection,
 }
 
-/// What happens beside a delay.
+/// The disturbance beside a delay.
 #[derive(Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Injection {
     /// The work is done and answered.
     Proceed,
-    /// Nothing is done.
     Before(Spoil),
     /// The work is done, but the caller sees something else.
     After(Spoil),
 }
 
-/// What the caller sees instead of an honest answer.
+/// The disturbed answer that the caller sees.
 #[derive(Debug)]
 pub(crate) enum Spoil {
     Error(ApiError),
@@ -47,7 +46,7 @@ pub(crate) struct FaultBook {
     ledgers: Vec<Ledger>,
 }
 
-/// What a rule remembers.
+/// The counters of a rule.
 #[derive(Debug, Default)]
 struct Ledger {
     seen: u64,
@@ -62,7 +61,7 @@ struct Bucket {
 }
 
 impl FaultBook {
-    /// Replaces the faults; all counts start anew.
+    /// Replaces the faults; all counts start again.
     pub(crate) fn set(&mut self, faults: Faults) {
         self.ledgers = faults.rules.iter().map(|_| Ledger::default()).collect();
         self.faults = faults;
@@ -82,7 +81,7 @@ impl FaultBook {
         fired
     }
 
-    /// What befalls this call of this account.
+    /// Decides the faults of this call of this account.
     pub(crate) fn plan(
         &mut self,
         request: &Request,
@@ -90,7 +89,7 @@ impl FaultBook {
         now: Timestamp,
         rng: &mut Xoshiro256PlusPlus,
     ) -> Plan {
-        let mut plan = Plan { delay: Duration::ZERO, fate: Fate::Proceed };
+        let mut plan = Plan { delay: Duration::ZERO, injection: Injection::Proceed };
         for (rule, ledger) in self.faults.rules.iter().zip(&mut self.ledgers) {
             if !matches(&rule.matches, request, account) {
                 continue;
@@ -102,10 +101,10 @@ impl FaultBook {
             match strike(rule, ledger, now, rng) {
                 Strike::Miss => continue,
                 Strike::Delay(delay) => plan.delay += delay,
-                Strike::Fate(fate) => plan.fate = fate,
+                Strike::Injection(injection) => plan.injection = injection,
             }
             ledger.fired += 1;
-            if !matches!(plan.fate, Fate::Proceed) {
+            if !matches!(plan.injection, Injection::Proceed) {
                 break;
             }
         }
@@ -116,13 +115,14 @@ impl FaultBook {
 enum Strike {
     Miss,
     Delay(Duration),
-    Fate(Fate),
+    Injection(Injection),
 }
 
 fn strike(rule: &Rule, ledger: &mut Ledger, now: Timestamp, rng: &mut Xoshiro256PlusPlus) -> Strike {
-    let when =
-        |after_commit: bool, spoil| if after_commit { Fate::After(spoil) } else { Fate::Before(spoil) };
-    Strike::Fate(match &rule.effect {
+    let when = |after_commit: bool, spoil| {
+        if after_commit { Injection::After(spoil) } else { Injection::Before(spoil) }
+    };
+    Strike::Injection(match &rule.effect {
         Effect::Error { code, status, retry_after, message, after_commit } => {
             let mut error = ApiError::new(
                 *code,
@@ -151,10 +151,10 @@ fn strike(rule: &Rule, ledger: &mut Ledger, now: Timestamp, rng: &mut Xoshiro256
             let mut error = ApiError::new(Code::Throttled, "too many calls");
             error.retry_after =
                 Some(retry_after.unwrap_or_else(|| ((1.0 - bucket.tokens) / rate).ceil().max(1.0) as u64));
-            Fate::Before(Spoil::Error(error))
+            Injection::Before(Spoil::Error(error))
         }
-        Effect::Truncate { bytes } => Fate::After(Spoil::Truncate { bytes: *bytes }),
-        Effect::Garbage => Fate::After(Spoil::Garbage),
+        Effect::Truncate { bytes } => Injection::After(Spoil::Truncate { bytes: *bytes }),
+        Effect::Garbage => Injection::After(Spoil::Garbage),
         Effect::Html { status, after_commit } => when(*after_commit, Spoil::Html { status: *status }),
     })
 }
@@ -205,11 +205,11 @@ mod tests {
             .into_iter()
             .map(|(method, path, millis)| {
                 let plan = book.plan(&Request::new(method, path), Some("default"), at(millis), &mut rng);
-                match plan.fate {
-                    Fate::Proceed if plan.delay.is_zero() => '.',
-                    Fate::Proceed => 'd',
-                    Fate::Before(_) => 'b',
-                    Fate::After(_) => 'a',
+                match plan.injection {
+                    Injection::Proceed if plan.delay.is_zero() => '.',
+                    Injection::Proceed => 'd',
+                    Injection::Before(_) => 'b',
+                    Injection::After(_) => 'a',
                 }
             })
             .collect();

@@ -1,4 +1,4 @@
-//! What goes wrong, as the admin API says it.
+//! Fault rules, in the form of the admin API.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,28 +24,25 @@ pub struct Faults {
     pub boot_failure_probability: f64,
 }
 
-/// One rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
     /// The name under which `/stats` counts how often it fired; by default its place in the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// For which calls.
     #[serde(default, rename = "match")]
     pub matches: Match,
-    /// What happens to them.
+    /// The effect on the calls.
     pub effect: Effect,
 }
 
-/// For which calls a rule holds. What is absent does not restrict.
+/// The calls for which a rule applies. An absent field does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Match {
-    /// The HTTP method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The path; `*` stands for one segment, `**` at the end for any rest.
+    /// The path; `*` matches one segment, `**` at the end any rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The account of the caller.
@@ -62,7 +59,7 @@ pub struct Match {
     pub count: Option<u64>,
 }
 
-/// What a rule does to a call.
+/// The effect of a rule on a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Effect {
@@ -92,9 +89,7 @@ pub enum Effect {
         #[serde(default = "half_a_minute_ms")]
         hold_ms: u64,
     },
-    /// Answers later.
     Delay {
-        /// By how much.
         ms: u64,
         /// And by up to so much more.
         #[serde(default)]
@@ -102,9 +97,7 @@ pub enum Effect {
     },
     /// Answers 429 when calls come faster than a token bucket fills.
     Throttle {
-        /// Calls a second.
         rate: f64,
-        /// Calls at once.
         burst: f64,
         /// Seconds for the `Retry-After` header; by default until the bucket has a token again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +113,6 @@ pub enum Effect {
     Garbage,
     /// Answers with the HTML error page of a proxy.
     Html {
-        /// The HTTP status.
         status: u16,
         /// Whether the work is done all the same.
         #[serde(default)]
@@ -162,7 +154,7 @@ impl Capacity {
 }
 
 impl Faults {
-    /// What is wrong with these faults, if anything is.
+    /// Returns the problem with these faults, if there is one.
     pub(crate) fn flaw(&self) -> Option<String> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         if !share(self.boot_failure_probability) {

@@ -8,13 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Address;
 
-/// What happened to a VM.
+/// An event of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventKind {
     /// It was created and boots.
     Created,
-    /// It runs.
     Running,
     /// It was rebooted and runs again, with the next boot id.
     Rebooted,
@@ -26,14 +25,11 @@ pub enum EventKind {
     Reset,
 }
 
-/// One delta.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// Grows by one with each event. Lines of a snapshot carry the number of the last event before it.
     pub seq: u64,
-    /// When it happened.
     pub at: Timestamp,
-    /// What happened.
     pub kind: EventKind,
     /// The VM; absent for a reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,28 +40,18 @@ pub struct Event {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventVm {
-    /// The cloud's id.
     pub id: String,
     /// The account that it belongs to.
     pub account: String,
-    /// The name.
     pub name: String,
-    /// The region.
     pub region: String,
-    /// The zone.
     pub zone: String,
-    /// The machine type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Processor cores.
     pub cpus: u32,
-    /// Memory.
     pub memory_gib: u32,
-    /// Graphics processors.
     pub gpus: u32,
-    /// Addresses.
     pub addresses: Vec<Address>,
-    /// Tags.
     pub tags: BTreeMap<String, String>,
     /// Grows with each boot.
     pub boot_id: u32,
@@ -76,7 +62,7 @@ pub struct EventVm {
 pub struct Changes {
     /// The deltas, oldest first.
     pub events: Vec<Event>,
-    /// What to ask with the next time.
+    /// The cursor of the next request.
     pub next: u64,
 }
 

@@ -33,9 +33,7 @@ pub enum StartError {
     /// The address is taken or not ours.
     #[error("failed to listen on {address}")]
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -101,7 +99,6 @@ impl Server {
         Ok(Self { addr, admin_token, token, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
@@ -113,7 +110,6 @@ impl Server {
         format!("http://{}", self.addr)
     }
 
-    /// The admin token.
     #[must_use]
     pub fn admin_token(&self) -> &str {
         &self.admin_token
@@ -166,7 +162,7 @@ impl Server {
         self.with(|cloud, _| cloud.vms().cloned().collect())
     }
 
-    /// The VM dies by itself.
+    /// The VM dies without a request.
     ///
     /// # Errors
     /// When there is no such VM.

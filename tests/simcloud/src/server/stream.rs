@@ -12,7 +12,7 @@ use super::body::{AnswerBody, Broken};
 use super::connection::plain;
 use crate::request::{Method, Request};
 
-/// Batches that wait for a slow reader; beyond this it lags, and may be told to start anew.
+/// Batches that wait for a slow reader; beyond this it lags, and may have to start again.
 const BATCHES_AHEAD: usize = 4;
 
 pub(super) fn is_asked_for(request: &Request) -> bool {

@@ -1,4 +1,4 @@
-//! What comes back: bytes, how long they take, and whether they arrive.
+//! Answers: bytes, their delay, and whether they arrive.
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use crate::wire::error::ApiError;
 /// How the bytes of an answer reach the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// As they are.
     Whole,
     /// The header announces the whole body; the connection breaks after so many bytes of it.
     Truncated {
@@ -27,13 +26,11 @@ pub enum Delivery {
 /// An answer of the model.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// Headers beside content type and length: always `date` and `x-request-id`, sometimes `retry-after`.
     pub headers: Vec<(&'static str, String)>,
     /// The media type of the body.
     pub content_type: &'static str,
-    /// The body.
     pub body: Vec<u8>,
     /// How long the caller waits for it.
     pub delay: Duration,

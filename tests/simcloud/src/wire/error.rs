@@ -1,4 +1,4 @@
-//! What the cloud answers when it does not do what it was asked for.
+//! The error answers of the cloud.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl Code {
         }
     }
 
-    /// The code as it stands in the body of an answer and in the statistics.
+    /// The code in the body of an answer and in the statistics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,9 +75,8 @@ impl Code {
 /// A refusal: code, status, text, and when to come back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// What kind of refusal it is.
+    /// The kind of refusal.
     pub code: Code,
-    /// The HTTP status.
     pub status: u16,
     /// A sentence for people.
     pub message: String,

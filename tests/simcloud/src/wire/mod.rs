@@ -15,14 +15,10 @@ use serde::{Deserialize, Serialize};
 pub struct CreateVm {
     /// The name; need not be unique.
     pub name: String,
-    /// The zone.
     pub zone: String,
-    /// The machine type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The image.
     pub image: String,
-    /// Tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
     /// Base64 of what the VM finds at boot.
@@ -58,10 +54,8 @@ pub struct VolumeRequest {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchTags {
-    /// Tags to set.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Keys to remove.
     #[serde(default)]
     pub remove: Vec<String>,
 }
@@ -79,9 +73,7 @@ pub struct Initialize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VmState {
-    /// It boots.
     Pending,
-    /// It runs.
     Running,
     /// It was deleted and shuts down.
     Stopping,
@@ -123,29 +115,20 @@ impl VmState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VmView {
-    /// The cloud's id.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// The state.
     pub state: VmState,
     /// Why the VM left its wanted state, if not by a delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
-    /// The region.
     pub region: String,
-    /// The zone.
     pub zone: String,
-    /// The machine type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The image.
     pub image: String,
     /// Addresses, as in a Node's status.
     pub addresses: Vec<Address>,
-    /// Tags.
     pub tags: BTreeMap<String, String>,
-    /// Attached volumes.
     pub volumes: Vec<AttachedVolume>,
     /// Whether the network drops foreign packets; `initialize` turns it off.
     pub source_dest_check: bool,
@@ -163,7 +146,6 @@ pub struct Address {
     /// `InternalIP`, `InternalDNS` or `Hostname`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The address.
     pub address: String,
 }
 
@@ -171,7 +153,6 @@ pub struct Address {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachedVolume {
-    /// The volume's id.
     pub id: String,
     /// The device inside the VM.
     pub device: String,

@@ -11,11 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct CreateVolume {
     /// The name; need not be unique.
     pub name: String,
-    /// The zone.
     pub zone: String,
-    /// The size.
     pub size_gib: u64,
-    /// Tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
 }
@@ -24,7 +21,6 @@ pub struct CreateVolume {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AttachVolume {
-    /// The VM's id.
     pub vm: String,
 }
 
@@ -42,15 +38,10 @@ pub enum VolumeState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeView {
-    /// The cloud's id.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// The zone.
     pub zone: String,
-    /// The size.
     pub size_gib: u64,
-    /// Tags.
     pub tags: BTreeMap<String, String>,
     /// Whether it is in use.
     pub state: VolumeState,

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use simcloud::{Account, Answer, Cloud, Config, Latency, Method, Request, Role, Token};
 
 /// A cloud, its clock, and a token to call it with.
-struct World {
+struct Harness {
     cloud: Cloud,
     now: Timestamp,
     token: &'static str,
 }
 
-impl World {
+impl Harness {
     fn new() -> Self {
         Self::with(Config {
             latency: Latency { boot_ms: 1000, terminate_ms: 1000, ..Latency::ZERO },

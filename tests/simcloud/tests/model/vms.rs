@@ -1,46 +1,49 @@
 use serde_json::{Value, json};
 use simcloud::{Method, Request};
 
-use super::{World, code, text, wanted};
+use super::{Harness, code, text, wanted};
 
 #[test]
 fn a_vm_boots_runs_stops_stays_visible_and_vanishes() {
-    let mut world = World::new();
-    let id = world.vm("a");
-    assert_eq!(world.state(&id), "pending");
-    world.pass(999);
-    assert_eq!(world.state(&id), "pending");
-    world.pass(1);
-    assert_eq!(world.state(&id), "running");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
+    assert_eq!(harness.state(&id), "pending");
+    harness.pass(999);
+    assert_eq!(harness.state(&id), "pending");
+    harness.pass(1);
+    assert_eq!(harness.state(&id), "running");
     for _ in 0..2 {
-        assert_eq!(world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null).0, 202);
-        assert_eq!(world.state(&id), "stopping");
+        assert_eq!(harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null).0, 202);
+        assert_eq!(harness.state(&id), "stopping");
     }
-    world.pass(1000);
-    assert_eq!(world.state(&id), "terminated");
-    assert_eq!(world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null).0, 202);
-    assert_eq!(world.names("/v1/vms"), ["a"]);
-    world.pass(30_000);
-    assert_eq!(world.state(&id), "404");
-    assert_eq!(world.names("/v1/vms"), [""; 0]);
-    assert_eq!(code(&world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null)), (404, "not_found"));
+    harness.pass(1000);
+    assert_eq!(harness.state(&id), "terminated");
+    assert_eq!(harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null).0, 202);
+    assert_eq!(harness.names("/v1/vms"), ["a"]);
+    harness.pass(30_000);
+    assert_eq!(harness.state(&id), "404");
+    assert_eq!(harness.names("/v1/vms"), [""; 0]);
+    assert_eq!(
+        code(&harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null)),
+        (404, "not_found")
+    );
 }
 
 #[test]
 fn a_vm_that_is_deleted_while_it_boots_never_runs() {
-    let mut world = World::new();
-    let id = world.vm("a");
-    world.pass(500);
-    world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
-    world.pass(500);
-    assert_eq!(world.state(&id), "stopping");
-    let kinds: Vec<String> = events(&mut world, "");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
+    harness.pass(500);
+    harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
+    harness.pass(500);
+    assert_eq!(harness.state(&id), "stopping");
+    let kinds: Vec<String> = events(&mut harness, "");
     assert_eq!(kinds, ["reset", "stopping"]);
 }
 
 #[test]
 fn wrong_values_are_named() {
-    let mut world = World::new();
+    let mut harness = Harness::new();
     for (field, value, expected) in [
         ("name", json!(""), (400, "invalid_parameter")),
         ("zone", json!("nowhere"), (400, "invalid_parameter")),
@@ -55,21 +58,21 @@ fn wrong_values_are_named() {
     ] {
         let mut body = wanted("a");
         body[field] = value;
-        let answer = world.create("key", &body);
+        let answer = harness.create("key", &body);
         assert_eq!(code(&answer), expected, "{field}: {}", answer.1);
         assert!(answer.1["requestId"].as_str().unwrap().starts_with("req-"));
     }
-    assert_eq!(world.create("key", &wanted("a")).0, 201, "a refused create does not use the key up");
+    assert_eq!(harness.create("key", &wanted("a")).0, 201, "a refused create does not use the key up");
 }
 
 #[test]
 fn tokens_open_what_they_may() {
-    let mut world = World::new();
-    let id = world.vm("a");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
     let mut check = |token: Option<&str>, method, target: &str, expected: (u16, &str)| {
         let mut request = Request::new(method, target).with_json(&wanted("b")).unwrap();
         request.token = token.map(str::to_owned);
-        let answer = world.cloud.handle(&request, world.now);
+        let answer = harness.cloud.handle(&request, harness.now);
         let body: Value = answer.json().unwrap();
         assert_eq!((answer.status, body["code"].as_str().unwrap_or("none")), expected, "{token:?} {target}");
     };
@@ -88,105 +91,105 @@ fn tokens_open_what_they_may() {
     check(Some("sim-admin"), Method::Post, "/v1/vms", (403, "forbidden"));
     check(None, Method::Get, "/stats", (200, "none"));
     check(Some("one"), Method::Get, "/v2/vms", (404, "not_found"));
-    world.token = "two";
-    assert_eq!(world.names("/v1/vms"), [""; 0]);
+    harness.token = "two";
+    assert_eq!(harness.names("/v1/vms"), [""; 0]);
 }
 
 #[test]
 fn tags_change_what_a_vm_is_found_by() {
-    let mut world = World::new();
-    let id = world.vm("a");
-    world.vm("b");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
+    harness.vm("b");
     let patch = json!({"set": {"role": "db", "cluster": "c2"}, "remove": ["machine-uid"]});
-    let (status, vm) = world.call(Method::Patch, &format!("/v1/vms/{id}/tags"), &patch);
+    let (status, vm) = harness.call(Method::Patch, &format!("/v1/vms/{id}/tags"), &patch);
     assert_eq!((status, &vm["tags"]), (200, &json!({"role": "db", "cluster": "c2"})));
-    assert_eq!(world.names("/v1/vms?tag=cluster:c1"), ["b"]);
-    assert_eq!(world.names("/v1/vms?tag=cluster:c2&tag=role:db"), ["a"]);
-    assert_eq!(world.names("/v1/vms?tag=cluster"), ["a", "b"]);
-    assert_eq!(world.names("/v1/vms?tag=cluster:c2&tag=machine-uid:a"), [""; 0]);
-    assert_eq!(world.names("/v1/vms?name=b&state=pending&zone=sim-1a&region=sim-1"), ["b"]);
-    assert_eq!(world.names("/v1/vms?state=running&state=stopping"), [""; 0]);
-    assert_eq!(code(&world.get("/v1/vms?state=odd")), (400, "invalid_parameter"));
+    assert_eq!(harness.names("/v1/vms?tag=cluster:c1"), ["b"]);
+    assert_eq!(harness.names("/v1/vms?tag=cluster:c2&tag=role:db"), ["a"]);
+    assert_eq!(harness.names("/v1/vms?tag=cluster"), ["a", "b"]);
+    assert_eq!(harness.names("/v1/vms?tag=cluster:c2&tag=machine-uid:a"), [""; 0]);
+    assert_eq!(harness.names("/v1/vms?name=b&state=pending&zone=sim-1a&region=sim-1"), ["b"]);
+    assert_eq!(harness.names("/v1/vms?state=running&state=stopping"), [""; 0]);
+    assert_eq!(code(&harness.get("/v1/vms?state=odd")), (400, "invalid_parameter"));
 }
 
 #[test]
 fn a_vm_that_asked_for_it_shows_whether_it_was_initialized() {
-    let mut world = World::new();
+    let mut harness = Harness::new();
     let mut body = wanted("a");
     body["needsInitialize"] = json!(true);
-    let (_, vm) = world.create("a", &body);
+    let (_, vm) = harness.create("a", &body);
     assert_eq!((&vm["initialized"], &vm["sourceDestCheck"]), (&json!(false), &json!(true)));
     let path = format!("/v1/vms/{}/initialize", text(&vm["id"]));
     for _ in 0..2 {
-        let (status, vm) = world.call(Method::Post, &path, &json!({"sourceDestCheck": false}));
+        let (status, vm) = harness.call(Method::Post, &path, &json!({"sourceDestCheck": false}));
         assert_eq!((status, &vm["initialized"], &vm["sourceDestCheck"]), (200, &json!(true), &json!(false)));
     }
-    let id = world.vm("b");
-    assert_eq!(world.get(&format!("/v1/vms/{id}")).1["initialized"], json!(true));
+    let id = harness.vm("b");
+    assert_eq!(harness.get(&format!("/v1/vms/{id}")).1["initialized"], json!(true));
 }
 
 #[test]
 fn a_reboot_needs_a_running_vm_and_starts_another_boot() {
-    let mut world = World::new();
-    let id = world.vm("a");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
     let path = format!("/v1/vms/{id}/reboot");
-    assert_eq!(code(&world.call(Method::Post, &path, &Value::Null)), (409, "conflict"));
-    world.pass(1000);
-    let (status, vm) = world.call(Method::Post, &path, &Value::Null);
+    assert_eq!(code(&harness.call(Method::Post, &path, &Value::Null)), (409, "conflict"));
+    harness.pass(1000);
+    let (status, vm) = harness.call(Method::Post, &path, &Value::Null);
     assert_eq!((status, &vm["bootId"], &vm["state"]), (202, &json!(2), &json!("running")));
-    let (_, console) = world.get(&format!("/v1/vms/{id}/console"));
+    let (_, console) = harness.get(&format!("/v1/vms/{id}/console"));
     assert_eq!(console["output"], "created\nbooted\nrebooted\n");
 }
 
 #[test]
 fn readers_of_events_learn_each_change_once() {
-    let mut world = World::new();
-    let (_, start) = world.admin(Method::Get, "/admin/vms", &Value::Null);
-    let id = world.vm("a");
-    world.pass(1000);
-    world.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &Value::Null);
-    world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
-    world.pass(1000);
+    let mut harness = Harness::new();
+    let (_, start) = harness.admin(Method::Get, "/admin/vms", &Value::Null);
+    let id = harness.vm("a");
+    harness.pass(1000);
+    harness.call(Method::Post, &format!("/v1/vms/{id}/reboot"), &Value::Null);
+    harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
+    harness.pass(1000);
     let since = format!("?since={}", start["next"]);
-    assert_eq!(events(&mut world, &since), ["created", "running", "rebooted", "stopping", "terminated"]);
-    assert_eq!(events(&mut world, "?since=5"), [""; 0]);
-    assert_eq!(events(&mut world, "?since=77"), ["reset"], "a number of another cloud");
+    assert_eq!(events(&mut harness, &since), ["created", "running", "rebooted", "stopping", "terminated"]);
+    assert_eq!(events(&mut harness, "?since=5"), [""; 0]);
+    assert_eq!(events(&mut harness, "?since=77"), ["reset"], "a number of another cloud");
 }
 
 #[test]
 fn a_killed_vm_is_terminated_at_once_with_a_reason() {
-    let mut world = World::new();
-    let id = world.vm("a");
-    world.pass(1000);
-    assert_eq!(world.admin(Method::Delete, &format!("/admin/vms/{id}"), &Value::Null).0, 202);
-    let (_, vm) = world.get(&format!("/v1/vms/{id}"));
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
+    harness.pass(1000);
+    assert_eq!(harness.admin(Method::Delete, &format!("/admin/vms/{id}"), &Value::Null).0, 202);
+    let (_, vm) = harness.get(&format!("/v1/vms/{id}"));
     assert_eq!((&vm["state"], &vm["stateReason"]), (&json!("terminated"), &json!("killed")));
-    assert_eq!(code(&world.create("a", &wanted("a"))), (410, "idempotency_gone"));
+    assert_eq!(code(&harness.create("a", &wanted("a"))), (410, "idempotency_gone"));
 }
 
 #[test]
 fn stats_count_calls_states_and_duplicates() {
-    let mut world = World::new();
-    let id = world.vm("a");
+    let mut harness = Harness::new();
+    let id = harness.vm("a");
     let mut twin = wanted("a");
     twin["name"] = json!("a-twin");
-    world.create("other key", &twin);
-    let stats = world.cloud.stats();
+    harness.create("other key", &twin);
+    let stats = harness.cloud.stats();
     assert_eq!((stats.duplicates, stats.duplicates_ever, stats.created), (1, 1, 2));
     assert_eq!((stats.outcome("vm.create", "ok"), stats.vms.pending), (2, 2));
-    world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
-    let stats = world.cloud.stats();
+    harness.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null);
+    let stats = harness.cloud.stats();
     assert_eq!((stats.duplicates, stats.duplicates_ever, stats.vms.live()), (0, 1, 1));
-    world.pass(60_000);
-    let stats = world.cloud.stats();
+    harness.pass(60_000);
+    let stats = harness.cloud.stats();
     assert_eq!((stats.terminated, stats.vms.terminated, stats.vms.running), (1, 0, 1));
-    world.cloud.reset_stats();
-    let stats = world.cloud.stats();
+    harness.cloud.reset_stats();
+    let stats = harness.cloud.stats();
     assert_eq!((stats.created, stats.duplicates_ever, stats.calls.len(), stats.vms.running), (0, 0, 0, 1));
 }
 
-fn events(world: &mut World, query: &str) -> Vec<String> {
-    let (status, changes) = world.admin(Method::Get, &format!("/admin/vms{query}"), &Value::Null);
+fn events(harness: &mut Harness, query: &str) -> Vec<String> {
+    let (status, changes) = harness.admin(Method::Get, &format!("/admin/vms{query}"), &Value::Null);
     assert_eq!(status, 200, "{changes}");
     changes["events"].as_array().unwrap().iter().map(|event| text(&event["kind"])).collect()
 }

@@ -4,7 +4,7 @@ use machinist_core::driver::error::CallError;
 
 use crate::case::{Case, Outcome, failed, fine, said, skipped};
 use crate::checks::{Check, check};
-use crate::proxy::{Effect, Kind, On, Times};
+use crate::proxy::{Effect, On, RequestKind, Times};
 
 pub(crate) fn checks() -> Vec<Check> {
     vec![
@@ -31,7 +31,7 @@ fn hide(case: &Case) -> Outcome {
     if case.profile().invisible.is_empty() {
         return skipped("the profile does not say what reads answer that do not show a VM (invisible)");
     }
-    case.stage.proxy.disturb(On::Only(Kind::Other), Times::Always, Effect::Invisible);
+    case.stage.proxy.disturb(On::Only(RequestKind::Other), Times::Always, Effect::Invisible);
     Ok(())
 }
 

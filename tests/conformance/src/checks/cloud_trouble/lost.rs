@@ -4,7 +4,7 @@ use machinist_core::driver::error::{CallError, Code};
 
 use crate::case::{Case, Machine, Outcome, failed, fine, guest, must, said, skipped};
 use crate::checks::{Check, check};
-use crate::proxy::{Effect, Kind, On, Times};
+use crate::proxy::{Effect, On, RequestKind, Times};
 
 pub(crate) fn checks() -> Vec<Check> {
     vec![
@@ -59,7 +59,7 @@ pub(crate) fn checks() -> Vec<Check> {
     ]
 }
 
-const CREATES: On = On::Only(Kind::Create);
+const CREATES: On = On::Only(RequestKind::Create);
 
 pub(crate) fn knows_requests(case: &Case) -> Outcome {
     let requests = &case.profile().requests;
@@ -123,7 +123,7 @@ pub(crate) async fn says_so(case: &Case, name: &str, effect: Effect) -> Outcome 
 async fn delete(case: Case) -> Outcome {
     knows_requests(&case)?;
     let mut machine = case.made("delete").await?;
-    case.stage.proxy.disturb(On::Only(Kind::Delete), Times::Once, Effect::LoseAnswer);
+    case.stage.proxy.disturb(On::Only(RequestKind::Delete), Times::Once, Effect::LoseAnswer);
     if let Err(error @ CallError::Broken(_)) = case.delete(&mut machine).await {
         return failed(format!("a deletion whose answer is lost does not answer: {}", said(&error)));
     }

@@ -6,7 +6,7 @@ use machinist_core::driver::error::{Code, DriverError};
 use super::lost::{disturbed_create, knows_requests};
 use crate::case::{Case, Outcome, fine, guest, must, skipped};
 use crate::checks::{Check, check};
-use crate::proxy::{Effect, Kind, On, Times, canned};
+use crate::proxy::{Effect, On, RequestKind, Times, canned};
 
 pub(crate) fn checks() -> Vec<Check> {
     vec![
@@ -56,7 +56,7 @@ pub(crate) fn checks() -> Vec<Check> {
             "patience",
             Shared,
             true,
-            patience,
+            does_not_ask_on,
             "a driver that meets 500 does not ask on and on"
         ),
         check!(
@@ -89,7 +89,7 @@ fn passes<T>(answer: Answer<T>, call: &str) -> Outcome<DriverError> {
 
 async fn create(case: Case) -> Outcome {
     knows_requests(&case)?;
-    case.stage.proxy.disturb(On::Only(Kind::Create), Times::Always, broken());
+    case.stage.proxy.disturb(On::Only(RequestKind::Create), Times::Always, broken());
     let error = passes(case.create(&mut case.machine("create")).await, "create that meets 500")?;
     must(error.may_have_happened, || {
         "create that meets 500 says that nothing has happened: who knows?".to_owned()
@@ -141,7 +141,7 @@ async fn second_page(case: Case) -> Outcome {
     passes(case.list().await, "list of which the second page meets 500").map(drop)
 }
 
-async fn patience(case: Case) -> Outcome {
+async fn does_not_ask_on(case: Case) -> Outcome {
     if !case.capabilities().status {
         return skipped("the driver does not offer get-status");
     }

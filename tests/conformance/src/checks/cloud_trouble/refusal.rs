@@ -6,7 +6,7 @@ use super::lost::knows_requests;
 use crate::case::{Case, Outcome, guest, must, skipped};
 use crate::checks::{Check, check};
 use crate::profile::Refused;
-use crate::proxy::{Effect, Kind, On, Times, canned};
+use crate::proxy::{Effect, On, RequestKind, Times, canned};
 
 pub(crate) fn checks() -> Vec<Check> {
     vec![
@@ -52,7 +52,7 @@ async fn refused(case: &Case) -> Outcome<Vec<(String, Refused, DriverError)>> {
     let mut all = Vec::new();
     for (name, refused) in &case.profile().refusals {
         case.stage.proxy.disturb(
-            On::Only(Kind::Create),
+            On::Only(RequestKind::Create),
             Times::Always,
             Effect::Instead(refused.answer.clone()),
         );

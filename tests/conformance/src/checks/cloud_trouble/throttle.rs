@@ -41,7 +41,14 @@ pub(crate) fn checks() -> Vec<Check> {
             list,
             "a listing that meets 429 is unavailable until Retry-After"
         ),
-        check!("throttle", "patience", Own, true, patience, "a driver that meets 429 does not ask on and on"),
+        check!(
+            "throttle",
+            "patience",
+            Own,
+            true,
+            does_not_ask_on,
+            "a driver that meets 429 does not ask on and on"
+        ),
     ]
 }
 
@@ -92,7 +99,7 @@ async fn list(case: Case) -> Outcome {
     judged(case.page(&case.cluster, None).await, "list")
 }
 
-async fn patience(case: Case) -> Outcome {
+async fn does_not_ask_on(case: Case) -> Outcome {
     // Without Retry-After, so that it is the driver and not the host who is patient.
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::Instead(canned(429, &[], "slow down")));
     let _ = case.create(&mut case.machine("patience")).await;

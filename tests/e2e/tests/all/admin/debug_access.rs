@@ -1,4 +1,4 @@
-//! Who may read `/debug` of a host whose account reviews tokens at a real API server.
+//! Access to `/debug` of a host whose account reviews tokens at a real API server.
 
 use std::net::UdpSocket;
 use std::time::Duration;

@@ -170,17 +170,17 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
         "CreateMachine",
     ];
     says(lab, &["mc/m", "--address", &address], &whole).await?;
-    let told = json_of(lab, &["machines/m", "--address", &address]).await?;
-    let calls = told["queue"]["calls"].as_array().cloned().unwrap_or_default();
+    let explained = json_of(lab, &["machines/m", "--address", &address]).await?;
+    let calls = explained["queue"]["calls"].as_array().cloned().unwrap_or_default();
     let create =
         calls.iter().find(|call| call["operation"] == "CreateMachine").context("the create is told")?;
     ensure!(create["outcome"] == "ok" && create["provider"] == "sim", "{create}");
     ensure!(create["machineUid"] == json!(machine.metadata.uid), "{create}");
-    ensure!(told["queue"]["timeouts"]["creation"] == "20m0s", "{told}");
+    ensure!(explained["queue"]["timeouts"]["creation"] == "20m0s", "{explained}");
 
     by_port_forward(lab, &port).await?;
 
-    // Who cannot be asked is named, and the rest is told all the same.
+    // An unreachable host is named, and the rest is printed all the same.
     says(
         lab,
         &["machine/m", "--address", "127.0.0.1:1"],
@@ -230,14 +230,14 @@ async fn by_port_forward(lab: &Lab, port: &str) -> Result<()> {
     show_as_pod(lab, name.trim()).await?;
     let leader = format!("as pod {} remembers them", name.trim());
     says(lab, &["machine", "m", "--port", port], &["CreateMachine", &leader]).await?;
-    // What plugins have logged goes the same way.
+    // Log lines of plugins come the same way.
     let shell = Shell::new(lab)?;
     let said = shell.does(&["logs", "sim", "--port", port]).await?;
     ensure!(said.contains("sim has logged nothing"), "{said}");
     shell.fails(&["logs", "smi", "--port", port], "there is no plugin smi; there are: sim").await?;
     shell.fails(&["logs", "sim", "--port", "1"], "--url where").await?;
     shell.fails(&["logs", "sim", "-n", "default"], "nobody leads").await?;
-    // Who may not forward ports is told what to ask for, and all the rest.
+    // A user who may not forward ports reads which permission to request, and all the rest.
     let viewer = lab.plane.kubeconfig_for("viewer", &["viewers"])?;
     lab.plane.apply(VIEWERS).await?;
     lab.plane.wait_until_allowed("viewer", &["viewers"], "get", "machine.sapcloud.io/machines").await?;

@@ -1,4 +1,4 @@
-//! What operators see and may see.
+//! Output for operators, and its limits.
 
 pub(crate) mod debug_access;
 pub(crate) mod explain;

@@ -10,7 +10,7 @@ use super::scene::{AWS, all, create, installed};
 use super::takeover::adopt;
 use crate::scene::{SIM, is_gone, is_running, nudge, turn};
 
-/// What the class of the tests puts on each of its instances.
+/// The tags that the class of the tests puts on each of its instances.
 fn class_tags(name: &str) -> BTreeMap<String, String> {
     [("Name", name), ("kubernetes.io/cluster/lab", "1"), ("kubernetes.io/role/node", "1")]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -94,8 +94,8 @@ async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_
 async fn two_instances_with_a_machines_name_are_named_and_go_with_it() {
     installed(async |lab, host| {
         adopt(lab, host).await?;
-        // As machine-controller-manager makes them: the tags of the class, none of ours. The launch gets lost, so that a look
-        // comes next.
+        // As machine-controller-manager makes them: the tags of the class, none of ours. The launch gets lost, so that
+        // a look comes next.
         let twins = [
             lab.cloud.create_foreign(&class_tags("m")).await?,
             lab.cloud.create_foreign(&class_tags("m")).await?,

@@ -14,7 +14,7 @@ use crate::scene::turn;
 
 /// When a host is killed, counted from the request for its Machines.
 #[derive(Clone, Copy, Debug)]
-enum Moment {
+enum CrashPoint {
     /// After so many milliseconds.
     Ms(u64),
     /// After so many launches have reached EC2.
@@ -25,9 +25,9 @@ enum Moment {
     Recorded,
 }
 
-use Moment::{Claimed, Launches, Ms, Recorded};
+use CrashPoint::{Claimed, Launches, Ms, Recorded};
 
-const MOMENTS: [Moment; 10] =
+const MOMENTS: [CrashPoint; 10] =
     [Ms(0), Claimed, Launches(1), Ms(60), Recorded, Launches(2), Ms(150), Launches(3), Ms(300), Recorded];
 const MACHINES_A_MOMENT: usize = 3;
 const LAG: Lag = Lag { creation: Duration::from_millis(1_500), change: Duration::from_millis(500) };
@@ -89,7 +89,7 @@ async fn start(lab: &Lab<Aws>) -> Result<Host> {
     Ok(host)
 }
 
-async fn reach(lab: &Lab<Aws>, moment: Moment, prefix: &str, launches: u64) -> Result<()> {
+async fn reach(lab: &Lab<Aws>, moment: CrashPoint, prefix: &str, launches: u64) -> Result<()> {
     let reached = async {
         while !is_reached(lab, moment, prefix, launches).await? {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -107,7 +107,7 @@ async fn reach(lab: &Lab<Aws>, moment: Moment, prefix: &str, launches: u64) -> R
     Ok(())
 }
 
-async fn is_reached(lab: &Lab<Aws>, moment: Moment, prefix: &str, launches: u64) -> Result<bool> {
+async fn is_reached(lab: &Lab<Aws>, moment: CrashPoint, prefix: &str, launches: u64) -> Result<bool> {
     if let Launches(count) = moment {
         return Ok(lab.cloud.stats().requests_of("RunInstances") >= launches + count);
     }

@@ -1,4 +1,4 @@
-//! What users, clouds and what is in between get wrong: the right code, a message that says what to do, and nothing leaked.
+//! Mistakes of users, of clouds and on the way: the right code, a message that says how to fix it, and nothing leaked.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::scene::{all, class_with, heal, installed, one_instance_each};
 use crate::scene::{is_gone, is_running, nudge, patch_class, secrets};
 
-/// What a Machine of class `class` says: its reason, code and message, everywhere where people and programs look.
+/// The report about a Machine of class `class`: reason, code and message, everywhere where people and programs look.
 async fn says(lab: &Lab<Aws>, name: &str, class: &str, code: &str, parts: &[&str]) -> Result<()> {
     waits(lab, name, class, "CreationFailed", code, parts).await
 }
@@ -48,7 +48,7 @@ async fn keyed(lab: &Lab<Aws>, name: &str, credentials: &Credentials) -> Result<
 
 #[tokio::test]
 #[ignore = "nightly: waits two minutes for the pauses between tries"]
-async fn credentials_that_are_not_accepted_are_told_apart() {
+async fn refused_credentials_have_their_own_error() {
     installed(async |lab, _| {
         let right = lab.cloud.keys().clone();
         let unknown = Credentials { access_key_id: "AKIAUNKNOWN".to_owned(), ..right.clone() };

@@ -36,8 +36,8 @@ async fn machines_become_instances_and_nodes_and_leave_nothing_behind() {
     .await;
 }
 
-/// The Machine's instance carries the class's tags and ours, was made under the Machine's key, got user data with a token
-/// of its own, and is the one that the Node names.
+/// The Machine's instance carries the class's tags and ours, was made under the Machine's key, got user data with a
+/// token of its own, and is the one that the Node names.
 async fn is_marked(lab: &Lab<Aws>, name: &str, cluster: &str) -> Result<()> {
     let machine = lab.machines().get(name).await?;
     let uid = machine.uid().context("a Machine has a uid")?;

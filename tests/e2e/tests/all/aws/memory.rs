@@ -25,11 +25,11 @@ const MACHINE: &str = "m-of-the-scan";
 struct Witness {
     cloud: Aws,
     canaries: Vec<(&'static str, String)>,
-    seen: Mutex<BTreeMap<&'static str, Seen>>,
+    seen: Mutex<BTreeMap<&'static str, MemoryUse>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct MemoryUse {
     calls: u32,
     /// The least that was looked through in a call.
     bytes: usize,
@@ -71,7 +71,8 @@ impl MemoryInspector for Witness {
     }
 }
 
-/// How a secret could stand in memory: as it is, URL-encoded, in hex, and in base64 wherever in a longer text it begins.
+/// How a secret could stand in memory: as it is, URL-encoded, in hex, and in base64 wherever in a longer text it
+/// begins.
 fn forms(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let escaped = |is_upper: bool| {
         let byte = |byte: u8| match byte {

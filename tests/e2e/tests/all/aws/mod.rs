@@ -2,6 +2,7 @@
 
 mod clusters;
 mod crash;
+mod failures;
 mod identity;
 mod input;
 mod life;
@@ -10,7 +11,6 @@ mod orphans;
 mod reboot;
 mod scene;
 mod takeover;
-mod trouble;
 
 /// So that it fits into a ConfigMap twice, even unpacked.
 #[test]

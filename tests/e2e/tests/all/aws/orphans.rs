@@ -94,7 +94,8 @@ async fn listed() -> Result<()> {
     ensure!(ids == wanted, "{:?}", ids.symmetric_difference(&wanted).collect::<Vec<_>>());
     ensure!(found.iter().all(|vm| vm.created_at.is_some()), "the age of each is known");
 
-    // What has no Machine is told by its uid, not by its name: uid-7's Machine was made anew under its name.
+    // An instance without a Machine is found by its uid, not by its name: uid-7's Machine was created again under its
+    // name.
     let machines: BTreeSet<String> = (0..OURS)
         .map(|number| if number == 7 { "uid-anew".to_owned() } else { format!("uid-{number}") })
         .collect();

@@ -1,4 +1,4 @@
-//! An instance is started anew, and stays what it is.
+//! An instance is rebooted, and stays the same.
 
 use anyhow::{Context, Result, ensure};
 use e2e::{Aws, Cloud, sandbox};

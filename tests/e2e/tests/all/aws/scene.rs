@@ -13,8 +13,8 @@ use crate::scene::{played, turn};
 
 pub(super) static AWS: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("aws-driver").expect("builds"));
 
-/// Runs a test in a lab whose cloud is EC2, with its driver serving, a Secret `aws` and a class `small`. In the end everything
-/// is deleted, and nothing may be left.
+/// Runs a test in a lab whose cloud is EC2, with its driver serving, a Secret `aws` and a class `small`. In the end
+/// everything is deleted, and nothing may be left.
 pub(super) async fn installed(test: impl AsyncFnOnce(&Lab<Aws>, &Host) -> Result<()>) {
     let _turn = turn().await;
     let cloud = Aws::start().await.expect("EC2 starts");

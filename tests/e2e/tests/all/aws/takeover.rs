@@ -13,7 +13,7 @@ use serde_json::json;
 use super::scene::{AWS, installed, provider_id, swap};
 use crate::scene::{has_phase, is_gone};
 
-/// What the class of the tests puts on each of its instances.
+/// The tags that the class of the tests puts on each of its instances.
 pub(super) const KEYS: [&str; 2] = ["kubernetes.io/cluster/lab", "kubernetes.io/role/node"];
 /// With its VM stored, as all but the youngest have it.
 const STORED: [&str; 3] = ["m0", "m1", "m2"];
@@ -46,7 +46,7 @@ async fn installation(lab: &Lab<Aws>) -> Result<BTreeMap<String, String>> {
         if name != UNSTORED {
             machine.spec.provider_id = Some(format!("aws:///{}/{id}", lab.cloud.region()));
         }
-        // What says that a create was begun.
+        // The sign that a create has begun.
         machine.annotations_mut().insert(names::annotations::PRIORITY.to_owned(), "3".to_owned());
         lab.machines().create(&Default::default(), &machine).await?;
         instances.insert(name.to_owned(), id);
@@ -87,7 +87,7 @@ async fn attack_without_adoption_a_takeover_deletes_nothing_makes_nothing_and_ea
                 "{name} lost its finalizer"
             );
         }
-        // As the condition says. What waits for it is tried at once.
+        // As the condition says. Waiting work is retried at once.
         adopt(lab, host).await?;
         for name in ["m0", UNSTORED] {
             is_gone(lab, name).await?;

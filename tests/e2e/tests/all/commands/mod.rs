@@ -1,5 +1,5 @@
-//! The commands about deployments against a real API server. Sets, Machines and statuses are written by hand, so that each
-//! moment of a rollout stands still while it is looked at.
+//! The commands about deployments against a real API server. Sets, Machines and statuses are written by hand, so that
+//! each moment of a rollout lasts for as long as the test needs.
 
 mod fleet;
 mod plugin;
@@ -27,8 +27,8 @@ async fn run(program: impl AsRef<OsStr>, kubeconfig: &Path, words: &[&str]) -> R
     command.output().await.with_context(|| format!("{} does not start", program.display()))
 }
 
-/// What it prints, when all is well.
-fn told(words: &[&str], done: &Output) -> Result<String> {
+/// Returns the output of a command that succeeds.
+fn output_of(words: &[&str], done: &Output) -> Result<String> {
     let complaint = String::from_utf8_lossy(&done.stderr);
     ensure!(done.status.success(), "{words:?} fails: {complaint}");
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
@@ -36,7 +36,7 @@ fn told(words: &[&str], done: &Output) -> Result<String> {
 
 /// It works, and says all of these.
 async fn says(lab: &Lab, words: &[&str], parts: &[&str]) -> Result<String> {
-    let said = told(words, &machinist(lab, words).await?)?;
+    let said = output_of(words, &machinist(lab, words).await?)?;
     for part in parts {
         ensure!(said.contains(part), "{words:?} does not say {part:?}:\n{said}");
     }

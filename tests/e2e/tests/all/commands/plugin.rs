@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::fleet::deployment;
-use super::{refused, run, told};
+use super::{output_of, refused, run};
 
 pub(super) async fn story(lab: &Lab) -> Result<()> {
     deployment(lab, "plugged", "large", 0).await?;
@@ -44,7 +44,7 @@ fn contexts(lab: &Lab, folder: &Path) -> Result<PathBuf> {
 
 async fn namespaces(folder: &Path, kubeconfig: &Path) -> Result<()> {
     let plugin = folder.join("kubectl-machinist");
-    let tree = async |words: &[&str]| told(words, &run(&plugin, kubeconfig, words).await?);
+    let tree = async |words: &[&str]| output_of(words, &run(&plugin, kubeconfig, words).await?);
     let here = tree(&["tree"]).await?;
     ensure!(here.contains("machinedeployment/plugged"), "the namespace of the context is meant: {here}");
     let other = tree(&["tree", "--context", "other"]).await?;
@@ -57,7 +57,7 @@ async fn namespaces(folder: &Path, kubeconfig: &Path) -> Result<()> {
     refused(&words, &run(&plugin, kubeconfig, &words).await?, "there is no Machine m in namespace default")?;
     // Under its own name the program means the host's namespace, whatever the context says.
     let words = ["tree", "--context", "other"];
-    let own = told(&words, &run(e2e::binary()?, kubeconfig, &words).await?)?;
+    let own = output_of(&words, &run(e2e::binary()?, kubeconfig, &words).await?)?;
     ensure!(own.contains("machinedeployment/plugged"), "{own}");
     let words = ["rollout", "pause"];
     refused(&words, &run(&plugin, kubeconfig, &words).await?, "Usage: kubectl machinist rollout pause")
@@ -65,7 +65,7 @@ async fn namespaces(folder: &Path, kubeconfig: &Path) -> Result<()> {
 
 async fn completion(lab: &Lab, folder: &Path, kubeconfig: &Path) -> Result<()> {
     let completer = folder.join("kubectl_complete-machinist");
-    let asked = async |words: &[&str]| told(words, &run(&completer, kubeconfig, words).await?);
+    let asked = async |words: &[&str]| output_of(words, &run(&completer, kubeconfig, words).await?);
     let names = asked(&["rollout", "status", "plu"]).await?;
     ensure!(names == "plugged\n:4\n", "{names}");
     let none = asked(&["rollout", "status", "--context", "other", "plu"]).await?;
@@ -100,7 +100,7 @@ async fn by_kubectl(folder: &Path, kubeconfig: &Path) -> Result<()> {
     let kubectl = async |words: &[&str]| {
         let mut command = Command::new("kubectl");
         command.args(words).env("KUBECONFIG", kubeconfig).env("PATH", &path).stdin(Stdio::null());
-        told(words, &command.output().await?)
+        output_of(words, &command.output().await?)
     };
     let tree = kubectl(&["machinist", "tree", "plugged"]).await?;
     ensure!(tree.contains("machinedeployment/plugged"), "{tree}");

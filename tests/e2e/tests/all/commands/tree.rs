@@ -104,7 +104,7 @@ async fn followed(lab: &Lab) -> Result<()> {
     ensure!(lines.next_line().await?.is_none(), "there is nothing more to show");
     let done = child.wait_with_output().await?;
     refused(&["tree", "--watch"], &done, "there is no MachineDeployment workers")?;
-    // What it leaves belongs to nobody, and is shown.
+    // Its former Machines belong to nobody, and are shown.
     says(
         lab,
         &["tree"],

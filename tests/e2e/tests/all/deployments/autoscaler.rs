@@ -56,7 +56,7 @@ async fn a_scale_down_by_priorities_takes_those_that_are_meant() {
     takes_those_that_are_meant(Dialect::Priorities).await;
 }
 
-/// The newest Machine but one, and its Node. None that would go by itself.
+/// The last Machine by name, and its Node: not the one that a scale-down would choose without a hint.
 fn one_of(fleet: &FleetWatch) -> Result<(String, String)> {
     let machine = names(fleet).into_iter().next_back().context("there are Machines")?;
     let node = node_of(fleet, &machine);

@@ -1,9 +1,10 @@
-//! Deployments that contradict themselves or each other: nothing is made that nobody wants, and each says what to mend.
+//! Deployments that contradict themselves or each other: no unwanted Machine is created, and each says how to fix it.
 //!
-//! The API server has no rules here, so that everything reaches the host that may have been stored before there were rules.
+//! The API server has no rules here, so that everything reaches the host that may have been stored before there were
+//! rules.
 
 use anyhow::{Context, Result, ensure};
-use e2e::fleet::{Bounds, FleetWatch};
+use e2e::fleet::{FleetBounds, FleetWatch};
 use e2e::manifests::NAMESPACE;
 use e2e::manifests::deployments::{raw_deployment, rolling};
 use e2e::{Cloud, Kinds, Lab, LabOptions, eventually};
@@ -41,7 +42,7 @@ async fn sets(lab: &Lab) -> Result<usize> {
     Ok(lab.sets().list_metadata(&ListParams::default()).await?.items.len())
 }
 
-/// A name, what is wrong about it, and what it is told.
+/// A name, the problem, and the reported message.
 type Wrong = (&'static str, Value, &'static str, &'static str);
 
 /// Merged into a deployment that is right.
@@ -131,7 +132,7 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 #[tokio::test]
-async fn a_deployment_that_cannot_be_understood_makes_nothing_and_says_what_to_mend() {
+async fn a_deployment_that_cannot_be_parsed_creates_nothing_and_says_how_to_fix_it() {
     installed(without_rules(), async |lab, _| {
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
         for (name, patch, _, _) in wrong() {
@@ -144,11 +145,11 @@ async fn a_deployment_that_cannot_be_understood_makes_nothing_and_says_what_to_m
         }
         ensure!(sets(lab).await? == 0, "none has a set");
         ensure!(fleet.stretch().most == 0, "none has a Machine: {:?}", fleet.stretch());
-        // What is mended works; the others can be deleted, which the test does in the end.
-        let mended = json!({ "spec": { "selector": { "matchLabels": { "name": "selects-nothing" } } } });
-        lab.patch_deployment("selects-nothing", &mended).await?;
+        // The corrected one works; the others can be deleted, which the test does in the end.
+        let corrected = json!({ "spec": { "selector": { "matchLabels": { "name": "selects-nothing" } } } });
+        lab.patch_deployment("selects-nothing", &corrected).await?;
         lab.deployment_is_complete("selects-nothing").await?;
-        fleet.stretch().keeps_to(Bounds { most: 2, fewest_available: 0 })
+        fleet.stretch().keeps_to(FleetBounds { most: 2, fewest_available: 0 })
     })
     .await;
 }
@@ -164,14 +165,14 @@ async fn bounds_that_would_hold_a_rollout_for_ever_or_mean_more_than_all_count_a
                 "neither",
                 json!(0),
                 json!("0%"),
-                Bounds { most: 2, fewest_available: 1 },
+                FleetBounds { most: 2, fewest_available: 1 },
                 "maxUnavailable counts as 1",
             ),
             (
                 "more-than-all",
                 json!("150%"),
                 json!("150%"),
-                Bounds { most: 5, fewest_available: 0 },
+                FleetBounds { most: 5, fewest_available: 0 },
                 "maxUnavailable 150% counts as 100%",
             ),
         ] {
@@ -211,7 +212,7 @@ async fn a_class_that_is_not_there_is_named_and_makes_no_more_machines_than_are_
 }
 
 #[tokio::test]
-async fn deployments_that_select_each_others_machines_keep_to_their_own_and_are_told() {
+async fn deployments_that_select_each_others_machines_keep_to_their_own_and_report_it() {
     installed(without_rules(), async |lab, _| {
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
         let strategy = rolling(&json!(1), &json!(0));
@@ -255,7 +256,7 @@ async fn deployments_that_select_each_others_machines_keep_to_their_own_and_are_
 }
 
 #[tokio::test]
-async fn a_revision_that_is_gone_changes_nothing_and_is_told_with_those_that_are_kept() {
+async fn a_revision_that_is_gone_changes_nothing_and_is_reported_with_those_that_are_kept() {
     installed(without_rules(), async |lab, _| {
         lab.put_class(&lab.cloud.large_class("large", "sim")).await?;
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;

@@ -1,9 +1,9 @@
-//! What people do with their hands while a deployment works.
+//! Manual edits while a deployment works.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::fleet::{Bounds, FleetWatch};
+use e2e::fleet::{FleetBounds, FleetWatch};
 use e2e::manifests::deployments::deployment;
 use e2e::{Cloud, Lab, LabOptions, eventually};
 use kube::ResourceExt;
@@ -53,8 +53,8 @@ async fn a_set_that_is_edited_in_mid_rollout_is_put_right_and_nothing_runs_away(
         fleet.until("three are left", |tally| tally.objects == 3 && tally.available == 3).await?;
         let classes = fleet.look(|fleet| fleet.tally().classes.clone());
         ensure!(classes == [("large".to_owned(), 3)].into(), "{classes:?}");
-        // What was written by hand may be followed until it is put right, and no further.
-        fleet.stretch().keeps_to(Bounds { most: 5 + 6, fewest_available: 3 })?;
+        // A manual edit may be followed until it is reverted, and no further.
+        fleet.stretch().keeps_to(FleetBounds { most: 5 + 6, fewest_available: 3 })?;
         let revision = lab.sets().get(&other).await?.annotations().get("deployment.kubernetes.io/revision").cloned();
         ensure!(revision.is_some(), "its revision is back");
         Ok(())
@@ -78,7 +78,7 @@ async fn sets_that_are_deleted_in_mid_rollout_are_made_again_and_the_rollout_end
         lab.deployment_is_complete(POOL).await?;
         let classes = fleet.look(|fleet| fleet.tally().classes.clone());
         ensure!(classes == [("large".to_owned(), 3)].into(), "{classes:?}");
-        fleet.stretch().keeps_to(Bounds { most: 4, fewest_available: 3 })
+        fleet.stretch().keeps_to(FleetBounds { most: 4, fewest_available: 3 })
     })
     .await;
 }
@@ -112,7 +112,7 @@ async fn a_deployment_that_comes_again_under_its_name_during_its_own_deletion_ma
         })
         .await?;
         // The Machines of the first, on their way out, are not counted for the second, and none is taken over.
-        fleet.stretch().keeps_to(Bounds { most: 3 + 2, fewest_available: 0 })?;
+        fleet.stretch().keeps_to(FleetBounds { most: 3 + 2, fewest_available: 0 })?;
         ensure!(fleet.stretch().made == 3 + 2, "{:?}", fleet.stretch());
         Ok(())
     })

@@ -19,7 +19,8 @@ use machinist_api::names::annotations::TRIGGER_DELETION;
 /// The deployment of most tests.
 const POOL: &str = "pool";
 
-/// Creates the deployment, of class `small` and with maxSurge 1 and maxUnavailable 0, and waits until it is complete. The watch has seen all of it.
+/// Creates the deployment, of class `small` and with maxSurge 1 and maxUnavailable 0, and waits until it is complete.
+/// The watch has seen all of it.
 async fn pool(lab: &Lab, replicas: u32) -> Result<FleetWatch> {
     let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
     lab.create_deployment(&deployment(POOL, "small", replicas, 1, 0)).await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::autoscaler::Dialect;
-use e2e::fleet::Bounds;
+use e2e::fleet::FleetBounds;
 use e2e::{Cloud, Lab, LabOptions, eventually};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -45,7 +45,7 @@ async fn in_a_rollout_the_autoscaler_scales_up_and_not_down_and_leaves_nodes_alo
         ensure!(lab.deployments().get(POOL).await?.spec.replicas == before, "{node} is left alone");
         autoscaler.turn(1).await?;
         lab.deployment_is_complete(POOL).await?;
-        fleet.stretch().keeps_to(Bounds { most: 5, fewest_available: 3 })?;
+        fleet.stretch().keeps_to(FleetBounds { most: 5, fewest_available: 3 })?;
         let classes = fleet.look(|fleet| fleet.tally().classes.clone());
         ensure!(classes == [("large".to_owned(), 4)].into(), "{classes:?}");
         eventually("no Node is kept from the autoscaler any more", async || {

@@ -36,9 +36,13 @@ async fn held(lab: &Lab) -> Result<()> {
     lab.pods_run_on("m", "web", 3).await?;
     lab.pods_run_on("m", "free", 3).await?;
     lab.delete_machine("m").await?;
-    let told = lab.machine_condition("m", "Drained", "default/web").await?;
+    let condition = lab.machine_condition("m", "Drained", "default/web").await?;
     let until = deleted_at(lab, "m").await?.checked_add(TIMEOUT)?.to_string();
-    ensure!(told.message.contains(&until), "it does not say that force comes at {until}: {}", told.message);
+    ensure!(
+        condition.message.contains(&until),
+        "it does not say that force comes at {until}: {}",
+        condition.message
+    );
     e2e::eventually("what no budget holds has gone", async || {
         Ok(lab.pods_on("m", "free").await?.is_empty().then_some(()))
     })
@@ -62,7 +66,7 @@ async fn held(lab: &Lab) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_budget_that_can_never_allow_an_eviction_is_told_apart() {
+async fn a_budget_that_can_never_allow_an_eviction_has_its_own_message() {
     with_workloads(async |lab, _| {
         runs_with_timeout(lab, "m", "1h").await?;
         lab.apply(&[
@@ -72,8 +76,8 @@ async fn a_budget_that_can_never_allow_an_eviction_is_told_apart() {
         .await?;
         lab.pods_run_on("m", "web", 2).await?;
         lab.delete_machine("m").await?;
-        let told = lab.machine_condition("m", "Drained", "default/never").await?;
-        ensure!(told.message.contains("never allows an eviction"), "{}", told.message);
+        let condition = lab.machine_condition("m", "Drained", "default/never").await?;
+        ensure!(condition.message.contains("never allows an eviction"), "{}", condition.message);
         ensure!(lab.pods_on("m", "web").await?.len() == 2, "a budget was overruled");
         lab.apply(&[budget("never", "web", "minAvailable", 0)]).await?;
         is_gone(lab, "m").await

@@ -1,4 +1,4 @@
-//! What does not leave by itself is made to, when it is asked for or the time is over, and volumes are let go of.
+//! Pods that do not leave are forced, on request or after the time limit, and volumes are released.
 
 use std::time::Duration;
 

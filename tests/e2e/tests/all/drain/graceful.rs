@@ -20,7 +20,7 @@ async fn pods_end_with_their_grace_and_run_elsewhere_while_daemons_and_static_po
         lab.pods_run_on("from", "web", 8).await?;
         lab.pods_run_on("from", "agent", 1).await?;
         lab.pods_run_on("from", "static", 1).await?;
-        // Two that nobody makes anew: one has finished, one has local data.
+        // Two pods without a controller: one has finished, one has local data.
         let job = PodShape::of("job").annotated(nodesim::pods::FINISHES_AFTER_MS, "1");
         lab.create_pod(&e2e::manifests::workloads::pod("job", "from", &job)).await?;
         let mut scratch = e2e::manifests::workloads::pod("scratch", "from", &PodShape::of("scratch"));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{installed, is_running, patch_machine, runs};
 
-/// What others wrote onto every Machine here. It must be there in the end.
+/// The annotation that others wrote onto every Machine here. It must be there in the end.
 const FOREIGN: &str = "example.com/mine";
 
 /// A Machine of class `small` with these fields of its spec, and with marks of others.
@@ -64,7 +64,7 @@ async fn objects_that_contradict_themselves_get_a_condition_and_lose_nothing() {
         words(lab, "words").await?;
         words(lab, "honest").await?;
 
-        // Both are told, and what to do.
+        // Both are reported, with the fix.
         for name in ["honest", "same-vm"] {
             contested(lab, name).await?;
         }
@@ -114,8 +114,10 @@ async fn contested(lab: &Lab, name: &str) -> Result<()> {
     eventually(&format!("Machine {name} says that its VM is contested"), async || {
         let own =
             lab.machines().get(name).await?.status.and_then(|status| status.machinist).unwrap_or_default();
-        let told = own.conditions.into_iter().find(|condition| condition.type_ == "Contested");
-        Ok(told.filter(|told| told.status == "True" && told.message.contains("spec.providerID")).map(drop))
+        let condition = own.conditions.into_iter().find(|condition| condition.type_ == "Contested");
+        Ok(condition
+            .filter(|condition| condition.status == "True" && condition.message.contains("spec.providerID"))
+            .map(drop))
     })
     .await
 }

@@ -60,7 +60,6 @@ const AT_ONCE: [Moment; 21] = [
 /// Moments for a host that waits for the Leases of the one before to run out.
 const WITH_LEASES: [Moment; 3] = [Creates(1), Recorded, Creates(3)];
 const MACHINES_A_MOMENT: usize = 3;
-/// Moments of deletions.
 const DELETIONS: [u64; 6] = [0, 20, 60, 120, 250, 500];
 
 /// A crash leaves a Lease behind that nobody renews. Long enough for a busy machine to renew one that is in use.
@@ -181,8 +180,8 @@ async fn is_reached(lab: &Lab, moment: Moment, names: &[String], creates: u64) -
     })
 }
 
-/// Waits until so many Machines run, and touches those that do not meanwhile, as an impatient user does: they are tried at
-/// once, and the host's writes meet others.
+/// Waits until so many Machines run, and touches those that do not meanwhile, as an impatient user does: they are tried
+/// at once, and the host's writes meet others.
 async fn all_run(lab: &Lab, machines: usize) -> Result<()> {
     let mut touched = 0;
     eventually(&format!("{machines} Machines are Running"), async || {

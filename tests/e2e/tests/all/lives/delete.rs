@@ -70,7 +70,7 @@ async fn deletion_waits_with_a_reason_while_the_class_or_the_secret_of_a_vm_is_g
         patch_class(lab, "small", &json!({ "metadata": { "finalizers": null } })).await?;
         lab.classes().delete("small", &Default::default()).await?;
         e2e::eventually("the class is gone", async || {
-            // It may be held anew in between.
+            // Finalizers may be added again in between.
             if lab.classes().get_opt("small").await?.is_none() {
                 return Ok(Some(()));
             }

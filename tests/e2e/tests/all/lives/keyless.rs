@@ -14,7 +14,7 @@ use crate::scene::{SIM, scene, turn};
 const WINDOW: Duration = Duration::from_secs(10);
 /// Long enough for a debug build beside other tests. A create that waited for a clock of five minutes would not be in
 /// time.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 
 async fn create(lab: &Lab, prefix: &str, count: usize) -> Result<()> {
     let names: Vec<String> = (0..count).map(|number| format!("{prefix}-{number:02}")).collect();
@@ -22,8 +22,8 @@ async fn create(lab: &Lab, prefix: &str, count: usize) -> Result<()> {
     Ok(())
 }
 
-async fn all_run(lab: &Lab, count: usize, patience: Duration) -> Result<()> {
-    within(patience, &format!("{count} Machines are Running"), async || {
+async fn all_run(lab: &Lab, count: usize, timeout: Duration) -> Result<()> {
+    within(timeout, &format!("{count} Machines are Running"), async || {
         let machines = lab.machines().list(&ListParams::default()).await?.items;
         let running = machines.iter().filter(|machine| machine.phase().as_str() == "Running").count();
         Ok((running == count).then_some(()))
@@ -39,12 +39,12 @@ async fn a_crowd_comes_and_goes_while_a_fifth_of_all_calls_fails() {
         lab.install_driver_without_keys(&SIM, WINDOW).await?;
         lab.cloud.set_faults(failing(0.1, 0.1)).map_err(|error| anyhow!("{error:?}"))?;
         create(lab, "crowd", MACHINES).await?;
-        all_run(lab, MACHINES, PATIENCE).await?;
+        all_run(lab, MACHINES, TIMEOUT).await?;
         one_vm_each(lab).await?;
         let (_, tokens) = lab.left_in_target().await?;
         ensure!(tokens.is_empty(), "bootstrap tokens are left: {tokens:?}");
         lab.machines().delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
-        within(PATIENCE, "all Machines are gone", async || {
+        within(TIMEOUT, "all Machines are gone", async || {
             Ok(lab.machines().list(&ListParams::default()).await?.items.is_empty().then_some(()))
         })
         .await?;
@@ -88,7 +88,7 @@ async fn hosts_that_are_killed_leave_one_vm_for_each_machine() {
         for kill in 0..KILLS {
             let creates = lab.cloud.stats().calls_of("vm.create");
             create(&lab, &format!("kill-{kill}"), EACH).await?;
-            within(PATIENCE, "the host is amid creates", async || {
+            within(TIMEOUT, "the host is amid creates", async || {
                 Ok((lab.cloud.stats().calls_of("vm.create") > creates).then_some(()))
             })
             .await?;
@@ -101,7 +101,7 @@ async fn hosts_that_are_killed_leave_one_vm_for_each_machine() {
 }
 
 async fn ended(lab: &Lab, machines: usize) -> Result<()> {
-    all_run(lab, machines, PATIENCE).await?;
+    all_run(lab, machines, TIMEOUT).await?;
     one_vm_each(lab).await?;
     let (_, tokens) = lab.left_in_target().await?;
     ensure!(tokens.is_empty(), "bootstrap tokens are left: {tokens:?}");

@@ -10,7 +10,7 @@ use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGE
 
 use crate::scene::{SIM, is_running, turn};
 
-/// Who holds both Leases; nobody is the empty text.
+/// The holders of both Leases; an empty text is nobody.
 async fn holders(lab: &Lab) -> Result<[String; 2]> {
     let api: Api<Lease> = Api::namespaced(lab.client.clone(), e2e::manifests::NAMESPACE);
     let mut holders = [String::new(), String::new()];

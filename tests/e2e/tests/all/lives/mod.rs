@@ -6,6 +6,6 @@ pub(crate) mod delete;
 pub(crate) mod keyless;
 pub(crate) mod lead;
 pub(crate) mod life;
-pub(crate) mod mend;
 pub(crate) mod observe;
+pub(crate) mod repair;
 pub(crate) mod shapes;

@@ -1,4 +1,4 @@
-//! What operators see without asking: metrics of Machines, which go with them, and Events.
+//! Output that operators see without a query: metrics of Machines, which disappear with them, and Events.
 
 use anyhow::{Context, Result, ensure};
 use e2e::{LabOptions, manifests};

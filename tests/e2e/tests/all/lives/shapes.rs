@@ -1,4 +1,5 @@
-//! Other shapes of clusters: control and target apart, no target at all, and the kinds as machine-controller-manager has them.
+//! Other shapes of clusters: control and target apart, no target at all, and the kinds as machine-controller-manager
+//! has them.
 
 use std::time::Duration;
 
@@ -154,7 +155,7 @@ async fn a_whole_life_on_the_kinds_that_others_have_installed() {
             };
             Ok(of("machines") + of("machines/status") + of("machineclasses") + of("nodes"))
         };
-        // What the end of the creation still writes.
+        // The last writes of the creation.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let before = writes().await?;
         tokio::time::sleep(Duration::from_secs(4)).await;

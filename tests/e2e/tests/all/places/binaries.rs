@@ -1,4 +1,5 @@
-//! The host in the place of machine-controller-manager's binaries: by their names, with the arguments with which they are deployed.
+//! The host in the place of machine-controller-manager's binaries: by their names, with the arguments with which they
+//! are deployed.
 
 use anyhow::{Context, Result, ensure};
 use e2e::{Host, HostOptions, Lab, LabOptions, eventually, manifests};
@@ -14,7 +15,7 @@ use crate::scene::{SIM, runs, turn};
 const MANAGER: &str = "machine-controller-manager";
 const MACHINES: &str = "machine-controller";
 
-/// Who holds a Lease; none where there is no Lease.
+/// The holder of a Lease; none where there is no Lease.
 async fn holder(lab: &Lab, name: &str) -> Result<Option<String>> {
     let api: Api<Lease> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
     Ok(api.get_opt(name).await?.and_then(|lease| lease.spec?.holder_identity))

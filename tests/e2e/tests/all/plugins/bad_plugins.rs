@@ -106,7 +106,7 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
             host.metrics().await?.sum("machinist_plugin_state", &["plugin=\"sim\"", "state=\"Rejected\""]);
         ensure!(rejected == 1.0, "{rejected}");
         lab.no_machines().await?;
-        // And it can be mended in place.
+        // And it can be corrected in place.
         lab.put_plugin(&manifests::plugin("sim", &SIM, &lab.cloud.url())?).await?;
         lab.plugin_state("sim", "Ready").await?;
         runs(lab, "mended").await.map(drop)

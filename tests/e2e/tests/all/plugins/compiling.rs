@@ -16,7 +16,7 @@ use crate::scene::{SIM, is_running, turn};
 /// Takes the optimising compiler many seconds, as JavaScript's engine does.
 const FUNCTIONS: u32 = 5_000;
 
-/// What the host's own account of memory may grow by: the component, packed and unpacked, and its notes.
+/// The most that the host's own memory may grow by: the component, packed and unpacked, and its notes.
 const GROWTH: u64 = 64 << 20;
 
 /// More than that is what the compiler needs; less, and this test would prove nothing.
@@ -26,14 +26,14 @@ const COMPILER: u64 = 2 * GROWTH;
 const LEASE: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct CompileLog {
     compiler: u64,
     most: u64,
     oldest: Duration,
     looks: u32,
 }
 
-impl Seen {
+impl CompileLog {
     async fn look(&mut self, lab: &Lab, host: &Host) -> Result<()> {
         let pid = host.pid();
         self.most = self.most.max(process_usage(pid)?.anonymous_bytes);
@@ -81,7 +81,7 @@ async fn story(lab: &Lab) -> Result<()> {
     let before = process_usage(host.pid())?.anonymous_bytes;
     let started = Instant::now();
     lab.put_plugin(&manifests::plugin("sim", &large, &lab.cloud.url())?).await?;
-    let (mut seen, mut served_after) = (Seen::default(), None);
+    let (mut seen, mut served_after) = (CompileLog::default(), None);
     loop {
         seen.look(lab, &host).await?;
         let metrics = host.metrics().await?;

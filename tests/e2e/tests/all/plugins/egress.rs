@@ -1,4 +1,4 @@
-//! Requests that a driver may not make: refused, counted, and told on its ConfigMap.
+//! Requests that a driver may not send: refused, counted, and reported on its ConfigMap.
 
 use anyhow::{Result, ensure};
 use e2e::{Host, Lab, LabOptions, manifests};
@@ -43,7 +43,7 @@ const METADATA: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn hosts_that_are_not_granted_are_refused_counted_and_told() {
+async fn hosts_that_are_not_granted_are_refused_counted_and_reported() {
     installed(LabOptions::default(), async |lab, host| {
         let open = Server::redirecting("http://169.254.169.254/latest/meta-data").await?;
         let own = json!({ "host": "127.0.0.1", "scheme": "http", "ports": [open.port()], "addresses": ["loopback"] });

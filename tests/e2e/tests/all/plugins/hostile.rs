@@ -86,9 +86,11 @@ async fn a_driver_that_breaks_again_and_again_is_left_alone_for_a_while() {
         lab.create_machine("later", "traps").await?;
         lab.machine_reason("later", "DriverNotReady", "traps is not ready").await?;
         runs(lab, "beside").await?;
-        // Mended, they go on when the quarantine is over. What the driver made is not found any more, so that it can go.
-        let mended = json!({ "providerSpec": { "do": "fail", "code": "not-found", "in": ["get-status"] } });
-        patch_class(lab, "traps", &mended).await?;
+        // Once corrected, they continue when the quarantine is over. The driver's VM is not found any more, so that the
+        // Machine can be deleted.
+        let corrected =
+            json!({ "providerSpec": { "do": "fail", "code": "not-found", "in": ["get-status"] } });
+        patch_class(lab, "traps", &corrected).await?;
         e2e::eventually("the Machines go on", async || {
             let machines = lab.machines().list(&Default::default()).await?.items;
             let made = machines.iter().filter(|machine| machine.provider_id().is_some()).count();

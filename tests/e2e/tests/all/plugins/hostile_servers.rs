@@ -22,7 +22,6 @@ impl Server {
         Self::start(None).await
     }
 
-    /// Sends everyone elsewhere.
     pub(crate) async fn redirecting(to: &str) -> Result<Self> {
         let answer = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
         Self::start(Some(answer)).await

@@ -98,7 +98,7 @@ async fn broken_parts_are_rejected_by_name_while_the_old_version_makes_machines(
         lab.plugin_state("sim", "Ready").await?;
         runs(lab, "by-parts").await?;
 
-        // What is loaded needs its parts no more.
+        // A loaded plugin needs its parts no more.
         maps(lab).delete("sim-a-3", &DeleteParams::default()).await?;
         e2e::eventually("the part is missed aloud", async || {
             let status = lab.plugin_status("sim").await?.context("there is a status")?;

@@ -1,4 +1,5 @@
-//! Health policies on the real control plane: from a ConfigMap to a verdict, and from there to a reboot and a replacement.
+//! Health policies on the real control plane: from a ConfigMap to a verdict, and from there to a reboot and a
+//! replacement.
 
 use anyhow::{Context, Result, ensure};
 use e2e::manifests::NAMESPACE;
@@ -47,7 +48,7 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
             lab.create_machine(name, "small").await?;
             is_running(lab, name).await?;
         }
-        // Whoever observes tells what it would have done, and the built-in rule goes on.
+        // An observing policy reports the action that it would have taken, and the built-in rule applies.
         ensure!(lab.nodes.set_ready("one", false), "the Node is there");
         lab.machine_reason("one", "NodeUnhealthy", "Ready is False").await?;
         lab.machine_reason("one", "PolicyWouldDiffer", "ladder says unhealthy, reboot").await?;
@@ -73,7 +74,7 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
         ensure!(lab.cloud.stats().calls_of("vm.reboot") == 1, "one reboot is asked for");
         is_running(lab, "two").await?;
 
-        // Of a deployment one is started anew at a time.
+        // One Machine of a deployment is rebooted at a time.
         lab.create_machine("three", "small").await?;
         is_running(lab, "three").await?;
         for name in ["two", "three"] {

@@ -181,7 +181,7 @@ async fn a_push_over_a_driver_that_makes_machines_loses_and_doubles_none() {
 }
 
 #[tokio::test]
-async fn what_others_own_is_not_overwritten_without_being_told() {
+async fn objects_of_others_are_not_overwritten_without_a_flag() {
     bare(async |lab, shell| {
         let foreign: ConfigMap =
             serde_json::from_value(json!({ "metadata": { "name": "foreign" }, "data": { "a": "b" } }))?;
@@ -213,7 +213,7 @@ async fn what_others_own_is_not_overwritten_without_being_told() {
 async fn a_push_that_the_host_rejects_says_why_and_what_serves_on() {
     bare(async |lab, shell| {
         shell.does(&FIRST).await?;
-        // Good by itself, and rejected here: another plugin serves this provider.
+        // Valid alone, and rejected here: another plugin serves this provider.
         let rival = [
             "push",
             "sim-2.wasm",

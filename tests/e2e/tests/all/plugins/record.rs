@@ -43,7 +43,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// What the Node's token is made of, while it waits for the Node.
+/// The secret parts of bootstrap tokens that wait for their Nodes.
 async fn bootstrap_secrets(lab: &Lab) -> Result<Vec<String>> {
     let api: Api<Secret> = Api::namespaced(lab.client.clone(), "kube-system");
     let all = api.list(&ListParams::default().fields("type=bootstrap.kubernetes.io/token")).await?.items;
@@ -116,17 +116,17 @@ async fn story(lab: &Lab, folder: &Path) -> Result<()> {
     let same = folder.join("same.wasm");
     fs::write(&same, SIM.as_slice())?;
     let played = replay(&same, &recordings).await?;
-    let told = calls(&played)?;
-    ensure!(played.status.success() && told.len() == files.len(), "{told:#?}");
-    ensure!(told.iter().all(|call| call["same"] == true), "{told:#?}");
+    let replayed = calls(&played)?;
+    ensure!(played.status.success() && replayed.len() == files.len(), "{replayed:#?}");
+    ensure!(replayed.iter().all(|call| call["same"] == true), "{replayed:#?}");
 
     // One that asks the cloud at another path.
     let changed = folder.join("changed.wasm");
     fs::write(&changed, changed_driver()?)?;
     let played = replay(&changed, &recordings).await?;
     ensure!(!played.status.success(), "a changed driver is told");
-    let told = calls(&played)?;
-    let create = told.iter().find(|call| call["operation"] == "CreateMachine").context("a create")?;
+    let replayed = calls(&played)?;
+    let create = replayed.iter().find(|call| call["operation"] == "CreateMachine").context("a create")?;
     let differences = create["differences"].as_array().context("differences")?;
     ensure!(create["same"] == false && !differences.is_empty(), "{create:#}");
     ensure!(create["recorded_digest"] != create["played_digest"], "{create:#}");

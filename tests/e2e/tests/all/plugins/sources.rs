@@ -69,24 +69,24 @@ async fn a_driver_from_a_directory_runs_machines_and_is_swapped_by_a_rename() {
         fs::write(own.join("settings.json"), json!({ "endpoint": lab.cloud.url() }).to_string())?;
         rename(&own, "plugin.wasm", &SIM)?;
         runs(lab, "first").await?;
-        let told = plugin(host, "sim").await?;
-        ensure!(told["source"]["directory"] == "sim" && told["serving"] == true, "{told}");
-        ensure!(told["held"]["providers"] == json!(["sim"]), "{told}");
+        let shown = plugin(host, "sim").await?;
+        ensure!(shown["source"]["directory"] == "sim" && shown["serving"] == true, "{shown}");
+        ensure!(shown["held"]["providers"] == json!(["sim"]), "{shown}");
 
-        // What is no component changes nothing, and says so.
+        // A file that is no component changes nothing, and is reported.
         rename(&own, "plugin.wasm", b"no wasm")?;
         eventually("the driver of the directory is rejected", async || {
-            let told = plugin(host, "sim").await?;
-            Ok((told["state"] == "Rejected" && told["serving"] == true).then_some(()))
+            let shown = plugin(host, "sim").await?;
+            Ok((shown["state"] == "Rejected" && shown["serving"] == true).then_some(()))
         })
         .await?;
         runs(lab, "second").await?;
 
-        let before = told["held"]["digest"].clone();
+        let before = shown["held"]["digest"].clone();
         rename(&own, "plugin.wasm", &marked(&SIM))?;
         eventually("the next version serves", async || {
-            let told = plugin(host, "sim").await?;
-            Ok((told["state"] == "Ready" && told["held"]["digest"] != before).then_some(()))
+            let shown = plugin(host, "sim").await?;
+            Ok((shown["state"] == "Ready" && shown["held"]["digest"] != before).then_some(()))
         })
         .await?;
         runs(lab, "third").await?;
@@ -96,7 +96,7 @@ async fn a_driver_from_a_directory_runs_machines_and_is_swapped_by_a_rename() {
     .await;
 }
 
-/// What the driver says of a zone without room is there for who asks.
+/// The driver's report of a zone without capacity can be queried.
 async fn logs(lab: &Lab, host: &Host) -> Result<()> {
     let full = Capacity { zone: "sim-1a".to_owned(), kind: "*".to_owned(), limit: 0 };
     let faults = Faults { capacity: vec![full], ..Faults::default() };
@@ -181,11 +181,11 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
         let said = shell.does(&["list"]).await?;
         ensure!(said.contains(" ours:3"), "{said}");
         runs(lab, "m").await?;
-        let told = plugin(host, "sim").await?;
-        ensure!(told["source"]["oci"]["manifest"] == json!(digest), "{told}");
-        ensure!(told["source"]["configMap"] == "machinist-system/sim", "{told}");
+        let shown = plugin(host, "sim").await?;
+        ensure!(shown["source"]["oci"]["manifest"] == json!(digest), "{shown}");
+        ensure!(shown["source"]["configMap"] == "machinist-system/sim", "{shown}");
 
-        // What nobody has signed is not loaded, wherever it comes from, and the signed one goes on.
+        // An unsigned plugin is not loaded, wherever it comes from, and the signed one keeps serving.
         let unsigned = format!("{}/acme/sim:2", registry.address());
         shell.does(&["push", "sim-2.wasm", "--oci", &unsigned]).await?;
         lab.put_plugin(&naming(lab, "other", &unsigned)?).await?;
@@ -268,7 +268,7 @@ async fn a_push_asks_for_the_hosts_that_a_driver_wishes() {
             "{}",
             grants().await?
         );
-        // Whoever gives grants is not asked, nor the next time.
+        // With grants on the command line there is no question, nor the next time.
         shell.file("narrow.yaml", b"egress: []\n")?;
         shell.does(&push("cloud.json", &["--grants", "narrow.yaml"])).await?;
         shell.does(&push("cloud.json", &[])).await?;

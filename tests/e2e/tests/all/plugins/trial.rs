@@ -58,7 +58,7 @@ async fn story(lab: &Lab, host: Host) -> Result<()> {
     ensure!(said.contains("answers no call any more"), "{said}");
     ensure!(serving(lab).await? == ["sim"], "{:?}", serving(lab).await?);
 
-    // What was decided is on the ConfigMap: the next process keeps to it.
+    // The decision is on the ConfigMap: the next process keeps it.
     host.kill();
     let _next = lab.start_host().await?;
     let said = shell.does(&["push", "sim.wasm", "--configmap", "sim"]).await?;

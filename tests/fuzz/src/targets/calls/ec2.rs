@@ -111,7 +111,7 @@ fn call(operation: &str, request: &Request, status: u16, answers: &[&str]) -> Ve
         .secret("providerSecretAccessKey", "canary-Zx9-0123456789abcdef", &[])
         .user_data("#cloud-config", &[Place::form("UserData")]);
     let driver = host.driver::<AwsDriver>();
-    let told = match operation {
+    let message = match operation {
         "create" => driver.create(request).map(|made| format!("{made:?}")),
         "status" => driver.get_status(request).map(|vm| format!("{:?}", vm.state)),
         "delete" => driver.delete(request).map(|deleted| format!("{deleted:?}")),
@@ -120,8 +120,8 @@ fn call(operation: &str, request: &Request, status: u16, answers: &[&str]) -> Ve
             .list(&request.class, CLUSTER, None)
             .map(|page| format!("{} machines", page.machines.len().min(3))),
     };
-    let told = told.unwrap_or_else(|failure| format!("{:?} {}", failure.code, failure.message));
-    promise(told.len() < 100_000, || "an answer floods".to_owned())?;
+    let message = message.unwrap_or_else(|failure| format!("{:?} {}", failure.code, failure.message));
+    promise(message.len() < 100_000, || "an answer floods".to_owned())?;
     promise(asked.get() <= 250, || format!("{} requests in one call", asked.get()))?;
     let own = own(answers);
     for request in host.seen() {
@@ -131,7 +131,7 @@ fn call(operation: &str, request: &Request, status: u16, answers: &[&str]) -> Ve
             })?;
         }
     }
-    Ok(Shape::of(&told))
+    Ok(Shape::of(&message))
 }
 
 /// The instances that a request orders away.
@@ -157,7 +157,7 @@ fn is_own(instance: Node<'_, '_>) -> bool {
         .filter_map(|node| Some((verbatim(node, "key")?, verbatim(node, "value").unwrap_or_default())))
         .collect();
     let has = |key: &str, value: &str| tags.iter().any(|(known, is)| known == key && is == value);
-    // In one cluster the name is as good as the uid: a Machine that was restored has another uid.
+    // In one cluster the name counts like the uid: a Machine that was restored has another uid.
     let is_named = has("machinist.dev/machine-uid", UID) || has("Name", "machine-1");
     let token = child(instance, "clientToken").unwrap_or_default();
     (has("machinist.dev/cluster", CLUSTER) && is_named) || token.starts_with(KEY)

@@ -143,18 +143,18 @@ fn check(input: &[u8]) -> Verdict {
         .secret("providerAccessKeyId", "AKIA1", &[])
         .secret("providerSecretAccessKey", SECRET, &[])
         .user_data(SECRET, &[Place::form("UserData"), Place::json("/userData")]);
-    let told = match recording.plugin.as_str() {
+    let message = match recording.plugin.as_str() {
         "sim" => call::<SimDriver>(&host, &recording),
         _ => call::<AwsDriver>(&host, &recording),
     };
-    let told = told.unwrap_or_else(|failure| {
+    let message = message.unwrap_or_else(|failure| {
         format!("{:?} {} {:?}", failure.code, failure.message, failure.cloud_code.is_some())
     });
-    promise(told.len() <= MOST_MESSAGE, || format!("an answer of {} bytes: {told}", told.len()))?;
-    promise(!told.contains(SECRET), || "a secret is in an answer".to_owned())?;
+    promise(message.len() <= MOST_MESSAGE, || format!("an answer of {} bytes: {message}", message.len()))?;
+    promise(!message.contains(SECRET), || "a secret is in an answer".to_owned())?;
     let requests = *asked.borrow();
     promise(requests <= MOST_REQUESTS, || format!("{requests} requests in one call"))?;
-    Ok(Shape::of(&told).and(Shape::of(&recording.operation)))
+    Ok(Shape::of(&message).and(Shape::of(&recording.operation)))
 }
 
 fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnswer, Trouble> {

@@ -42,8 +42,8 @@ fn check(input: &[u8]) -> Verdict {
     let recording = match recording(input) {
         Ok(recording) => recording,
         Err(error) => {
-            let told = error.to_string();
-            promise(told.contains("call.json"), || format!("an error names no file: {told}"))?;
+            let message = error.to_string();
+            promise(message.contains("call.json"), || format!("an error names no file: {message}"))?;
             return Ok(Shape::of(&machinist_core::value::error_chain::chain(&error)));
         }
     };

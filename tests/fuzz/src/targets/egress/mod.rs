@@ -70,7 +70,7 @@ secrets:
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Raw {
+struct RawRequest {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
@@ -92,7 +92,7 @@ fn samples() -> Vec<Vec<u8>> {
 }
 
 fn check(input: &[u8]) -> Verdict {
-    let Ok(raw) = serde_json::from_slice::<Raw>(input) else { return Ok(Shape::of("no request")) };
+    let Ok(raw) = serde_json::from_slice::<RawRequest>(input) else { return Ok(Shape::of("no request")) };
     let grants = Arc::new(Grants::parse(GRANTS).map_err(|error| error.to_string())?);
     let values = [("token".to_owned(), VALUE.as_bytes().to_vec())].into();
     let user_data = Some(SCRIPT.as_bytes().to_vec());

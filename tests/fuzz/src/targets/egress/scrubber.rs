@@ -101,8 +101,8 @@ fn check(input: &[u8]) -> Verdict {
     Ok(Shape::of(&steps.join(" ")).and(Shape::of(if pieces.is_empty() { "whole" } else { "pieces" })))
 }
 
-/// True for a value that the vault promises to find in any spelling: long, and neither letters nor digits alone. URLs, paths
-/// and addresses are found as a whole only, texts of several words by their lines.
+/// True for a value that the vault promises to find in any spelling: long, and neither letters nor digits alone. URLs,
+/// paths and addresses are found as a whole only, texts of several words by their lines.
 fn is_credential(value: &str) -> bool {
     let value = value.trim_matches(|blank: char| blank.is_ascii_whitespace());
     let has = |kind: fn(&u8) -> bool| value.bytes().filter(kind).count() >= 4;

@@ -192,14 +192,15 @@ async fn live(world: &Value) -> Verdict {
     promise(most <= 1, || format!("one Machine has {most} VMs"))?;
     let kept = api.all("secrets").into_iter().filter(|secret| secret["metadata"]["namespace"] == ELSEWHERE);
     promise(kept.collect::<Vec<_>>() == others, || "an object of another namespace is changed".to_owned())?;
-    let told =
+    let message =
         |plural: &str| api.all(plural).iter().map(|object| object["status"].to_string()).collect::<String>();
-    Ok(KINDS.iter().fold(Shape::of(""), |shape, plural| shape.and(Shape::of(&statuses(&told(plural))))))
+    Ok(KINDS.iter().fold(Shape::of(""), |shape, plural| shape.and(Shape::of(&statuses(&message(plural))))))
 }
 
 /// Reasons and phases alone.
-fn statuses(told: &str) -> String {
-    told.split('"')
+fn statuses(message: &str) -> String {
+    message
+        .split('"')
         .filter(|word| word.starts_with(|letter: char| letter.is_ascii_uppercase()))
         .take(12)
         .collect()

@@ -2,7 +2,7 @@
 
 use machinist_artifacts::Bundle;
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -51,6 +51,6 @@ fn check(input: &[u8]) -> Verdict {
             promise(bundle.to_text() == text, || format!("{text} is read as {}", bundle.to_text()))?;
             Ok(Shape::of(&bundle.covers().join(" ")))
         }
-        Err(error) => is_told(&error),
+        Err(error) => error_is_readable(&error),
     }
 }

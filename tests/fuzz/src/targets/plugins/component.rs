@@ -8,7 +8,7 @@ use wasm_encoder::{
 };
 use wasmparser::{Parser, Payload};
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -30,11 +30,11 @@ fn samples() -> Vec<Vec<u8>> {
     let (driver, policy) = ("machinist:provider/driver@0.1.0", "machinist:policy/policy@0.1.0");
     let known =
         ["wasi:http/outgoing-handler@0.2.6", "wasi:clocks/wall-clock@0.2.6", "machinist:host/secrets@0.1.0"];
-    let odd = ["machinist:host/log@0.1.0", "acme:odd/thing@1.0.0", "wasi:sockets/tcp@0.2.6"];
+    let unknown = ["machinist:host/log@0.1.0", "acme:odd/thing@1.0.0", "wasi:sockets/tcp@0.2.6"];
     vec![
         importing(&known, driver),
         importing(&["machinist:host/log@0.1.0", "wasi:clocks/wall-clock@0.2.6"], policy),
-        importing(&odd, driver),
+        importing(&unknown, driver),
         importing(&known, "acme:odd/other@2.0.0"),
         Module::new().finish(),
         COMPONENT.to_vec(),
@@ -95,7 +95,7 @@ fn check(input: &[u8]) -> Verdict {
         }
         shape = shape.and(match &inspected {
             Ok(inspection) => Shape::of(&format!("{} {}", inspection.granted.len(), inspection.inert.len())),
-            Err(error) => is_told(error)?,
+            Err(error) => error_is_readable(error)?,
         });
     }
     Ok(shape)

@@ -55,7 +55,7 @@ pub(crate) const TARGET: Target = Target {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Raw {
+struct RawObject {
     metadata: Meta,
     data: BTreeMap<String, String>,
     #[serde(rename = "binaryData")]
@@ -104,7 +104,7 @@ fn samples() -> Vec<Vec<u8>> {
 }
 
 fn check(input: &[u8]) -> Verdict {
-    let Ok(raw) = serde_json::from_slice::<Raw>(input) else { return Ok(Shape::of("no object")) };
+    let Ok(raw) = serde_json::from_slice::<RawObject>(input) else { return Ok(Shape::of("no object")) };
     let decoded = raw
         .binary_data
         .into_iter()
@@ -125,7 +125,7 @@ fn check(input: &[u8]) -> Verdict {
     let _resolved = map.annotations.values().filter_map(|text| Resolved::of_status(text)).count();
     let declared = match map.declared() {
         Ok(declared) => declared,
-        Err(error) => return is_told(&error),
+        Err(error) => return error_is_readable(&error),
     };
     promise(!declared.plugin.is_empty(), || "a plugin has no name".to_owned())?;
     let settings =
@@ -134,17 +134,19 @@ fn check(input: &[u8]) -> Verdict {
     let shape = Shape::of(&format!("{:?} {:?}", declared.kind, declared.warnings.len()));
     let Content::Whole(packed) = &declared.component else { return Ok(shape) };
     match packed.unpack() {
-        Err(error) => is_told(&error),
+        Err(error) => error_is_readable(&error),
         Ok(bytes) => match component::inspect(&bytes, Contract::of(&bytes)) {
             Ok(inspection) => Ok(shape.and(Shape::of(&format!("{inspection:?}")))),
-            Err(error) => is_told(&error),
+            Err(error) => error_is_readable(&error),
         },
     }
 }
 
 /// Checks that reports of it are bounded and visible.
-pub(crate) fn is_told(error: &(dyn std::error::Error + 'static)) -> Verdict {
-    let told = reason(error);
-    promise(told.len() <= 4096 && is_visible(&told), || format!("a reason commands or floods: {told:?}"))?;
-    Ok(Shape::of(&told))
+pub(crate) fn error_is_readable(error: &(dyn std::error::Error + 'static)) -> Verdict {
+    let message = reason(error);
+    promise(message.len() <= 4096 && is_visible(&message), || {
+        format!("a reason commands or floods: {message:?}")
+    })?;
+    Ok(Shape::of(&message))
 }

@@ -4,7 +4,7 @@ use http::Method;
 use machinist_plugin_host::Grants;
 use machinist_plugin_host::testing::{EgressDecision as Judged, RequestTarget};
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -101,7 +101,7 @@ fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
     let grants = match Grants::parse(&text) {
         Ok(grants) => grants,
-        Err(error) => return is_told(&error),
+        Err(error) => return error_is_readable(&error),
     };
     for url in ELSEWHERE {
         let Ok(target) = RequestTarget::parse(&Method::GET, url) else {

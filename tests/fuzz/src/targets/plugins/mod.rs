@@ -1,4 +1,4 @@
-//! What a writer of ConfigMaps sends.
+//! Input of a writer of ConfigMaps.
 
 pub(super) mod bundle;
 pub(super) mod component;

@@ -2,7 +2,7 @@
 
 use machinist_plugin_host::{Encoding, Packed};
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::target::{Shape, Target, Verdict, promise};
 
@@ -39,7 +39,7 @@ fn check(input: &[u8]) -> Verdict {
         })?;
         shape = shape.and(match made {
             Ok(bytes) => Shape::of(if bytes.len() > input.len() { "it grows" } else { "it is as long" }),
-            Err(error) => is_told(&error)?,
+            Err(error) => error_is_readable(&error)?,
         });
     }
     Ok(shape)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, PartNumber, assemble};
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::target::{Shape, Target, Verdict, promise};
 
@@ -37,7 +37,7 @@ fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
     let index = match Index::parse(&text) {
         Ok(index) => index,
-        Err(error) => return is_told(&error),
+        Err(error) => return error_is_readable(&error),
     };
     let again = Index::parse(&index.to_json());
     promise(again.is_ok_and(|again| again == index), || "an index is not read as it was written".to_owned())?;

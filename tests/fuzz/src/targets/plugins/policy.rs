@@ -43,8 +43,8 @@ fn check(input: &[u8]) -> Verdict {
             promise(short && is_visible(&about.name), || format!("a policy is called {:?}", about.name))?;
         }
         Err(breakage) => {
-            let told = breakage.to_string();
-            promise(told.len() < 1024 && is_visible(&told), || format!("a breakage says {told:?}"))?;
+            let message = breakage.to_string();
+            promise(message.len() < 1024 && is_visible(&message), || format!("a breakage says {message:?}"))?;
         }
     }
     Ok(shape.and(opinion(&answer, &policy_reason(&text("reason")))?))

@@ -3,7 +3,7 @@
 use machinist_plugin_host::testing::VersionDecision;
 use machinist_plugin_host::{PolicyTerms, Release};
 
-use super::configmap::is_told;
+use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
 use crate::samples;
 use crate::target::{Shape, Target, Verdict, promise};
@@ -69,10 +69,10 @@ fn check(input: &[u8]) -> Verdict {
     })?;
     let mut shape = Shape::of(&format!("{said:?}"));
     if let Err(error) = &rollout {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     if let Err(error) = &terms {
-        shape = shape.and(is_told(error)?);
+        shape = shape.and(error_is_readable(error)?);
     }
     Ok(shape.and(Shape::of(&format!("{rollout:?} {terms:?}"))))
 }

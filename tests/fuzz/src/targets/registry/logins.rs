@@ -48,12 +48,12 @@ fn check(input: &[u8]) -> Verdict {
     let logins = match Logins::parse(input) {
         Ok(logins) => logins,
         Err(error) => {
-            let told = error.to_string();
+            let message = error.to_string();
             let registries = serde_json::from_slice::<Value>(input).unwrap_or_default()["auths"].to_string();
-            // The name of a registry is told, and nothing else of it.
-            let is_name = registries.matches(CANARY).count() > 0 && told.contains(CANARY);
-            promise(!told.contains(CANARY) || is_name, || format!("a password is told: {told}"))?;
-            return Ok(Shape::of(&told));
+            // The name of a registry may be in the message, and nothing else of it.
+            let is_name = registries.matches(CANARY).count() > 0 && message.contains(CANARY);
+            promise(!message.contains(CANARY) || is_name, || format!("a password is told: {message}"))?;
+            return Ok(Shape::of(&message));
         }
     };
     let shown = format!("{logins:?}");

@@ -60,17 +60,17 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> Verdict {
     let read = [manifest::read(input, ""), manifest::read(input, manifest::INDEX)];
-    for told in read.iter().filter_map(|read| read.as_ref().err()) {
-        let told = chain(told);
-        promise(!told.contains(CANARY) && told.len() < 1024, || {
-            format!("an answer's text is told: {told:?}")
+    for message in read.iter().filter_map(|read| read.as_ref().err()) {
+        let message = chain(message);
+        promise(!message.contains(CANARY) && message.len() < 1024, || {
+            format!("an answer's text is told: {message:?}")
         })?;
     }
     let signed = signatures(input);
     if let Err(error) = &signed {
-        let told = chain(error);
-        promise(!told.contains(CANARY) && told.len() < 1024, || {
-            format!("an answer's text is told: {told:?}")
+        let message = chain(error);
+        promise(!message.contains(CANARY) && message.len() < 1024, || {
+            format!("an answer's text is told: {message:?}")
         })?;
     }
     let kind = |read: &Result<Document, _>| match read {

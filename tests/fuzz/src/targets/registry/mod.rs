@@ -1,4 +1,4 @@
-//! What a registry answers.
+//! Answers of a registry.
 
 pub(super) mod challenge;
 pub(super) mod logins;

@@ -42,7 +42,7 @@ fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
     let reference = match text.parse::<Reference>() {
         Ok(reference) => reference,
-        Err(error) => return crate::targets::plugins::configmap::is_told(&error),
+        Err(error) => return crate::targets::plugins::configmap::error_is_readable(&error),
     };
     let written = reference.to_string();
     promise(written.parse() == Ok(reference.clone()), || format!("{written} is read as another artifact"))?;

@@ -60,7 +60,7 @@ fn check(input: &[u8]) -> Verdict {
         let signed = [Signed { payload: input.to_vec(), signature: text.to_string() }];
         let checked = keys.check_artifact(ContentDigest::of(COMPONENT), &signed);
         promise(checked.is_err(), || "a made-up payload passes".to_owned())?;
-        let told = checked.err().map(|error| error.to_string()).unwrap_or_default();
-        Ok(Shape::of(&told).and(Shape::of_result(&read)).and(Shape::of(&format!("{private}"))))
+        let message = checked.err().map(|error| error.to_string()).unwrap_or_default();
+        Ok(Shape::of(&message).and(Shape::of_result(&read)).and(Shape::of(&format!("{private}"))))
     })
 }

@@ -9,7 +9,7 @@ use crate::vm::{Address, Vm};
 
 const MIB_IN_GIB: u32 = 1024;
 
-/// What an instance type has.
+/// The resources of an instance type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     cpus: u32,
@@ -17,7 +17,6 @@ pub(super) struct Size {
     gpus: u32,
 }
 
-/// An instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_runs_is_found_and_the_next_page_is_told() {
+    fn only_running_instances_and_the_next_page_are_returned() {
         let answer = "<R><instanceStatusSet><item><instanceId>i-1</instanceId><instanceState><name>running</name>\
                       </instanceState></item><item><instanceId>i-2</instanceId><instanceState><name>pending</name>\
                       </instanceState></item></instanceStatusSet><nextToken>t</nextToken></R>";

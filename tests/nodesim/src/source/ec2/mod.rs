@@ -18,7 +18,6 @@ use super::{VmEvent, VmSource};
 use crate::vm::Vm;
 use answer::{Found, Size};
 
-/// Between two rounds.
 const PACE: Duration = Duration::from_millis(250);
 /// The pause is at least so many times as long as the round took, so that the cloud has time for others.
 const REST: u32 = 2;
@@ -28,7 +27,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 const BATCH: usize = 100;
 const VERSION: &str = "2016-11-15";
 
-/// Polls an EC2.
 #[derive(Debug)]
 pub struct Ec2Source {
     url: String,
@@ -36,7 +34,6 @@ pub struct Ec2Source {
     only: Option<(String, String)>,
     pace: Duration,
     http: reqwest::Client,
-    /// Of instance types.
     sizes: Mutex<BTreeMap<String, Size>>,
 }
 
@@ -186,7 +183,7 @@ impl VmSource for Ec2Source {
                         }
                     }
                     Err(error) => {
-                        // What was learned half-way was not told.
+                        // Facts learned half-way were not sent.
                         is_first = true;
                         tracing::debug!(error = format!("{error:#}"), "the cloud could not be asked");
                     }

@@ -12,7 +12,6 @@ use super::super::machine::MachineFact;
 use super::super::rules::HOST;
 use super::past::Past;
 
-/// A set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SetFact {
     pub(super) name: String,
@@ -35,7 +34,6 @@ pub(crate) struct SetFact {
     pub(super) meddled_at: Option<Timestamp>,
 }
 
-/// A deployment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeploymentFact {
     pub(super) name: String,
@@ -58,27 +56,25 @@ pub(crate) struct DeploymentFact {
     pub(super) leaves_since: Option<Timestamp>,
     /// When somebody who is no host has changed a set of it.
     pub(super) meddled_at: Option<Timestamp>,
-    /// When a host has told a set of it a number after that: it has heard of it. One that waits for a crash, an outage or a
-    /// freeze to end has not.
-    heard_at: Option<Timestamp>,
+    /// The time when a host wrote a number to a set after that: then the host has seen it. A host that waits for a
+    /// crash, an outage or a freeze to end has not.
+    seen_at: Option<Timestamp>,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct Owners {
-    /// By uid.
+pub(crate) struct OwnerFacts {
     pub(super) sets: BTreeMap<String, SetFact>,
-    /// By uid.
     pub(super) deployments: BTreeMap<String, DeploymentFact>,
     /// Sets and deployments that are gone, by uid, and since when.
     pub(super) gone: BTreeMap<String, Timestamp>,
     /// Uid of the set and name of Machines that a host has ordered to go.
     pub(super) used_names: BTreeSet<(String, String)>,
-    /// Machines that are gone and that no host took away while they were available: of which deployment, and when they ceased to be.
+    /// Machines that are gone and that no host took away while they were available: of which deployment, and when they
+    /// ceased to be.
     pub(super) lost: Vec<(String, Timestamp)>,
 }
 
-impl Owners {
+impl OwnerFacts {
     /// The deployment of a set, or the set itself without one. Empty without a set.
     pub(in crate::check) fn family<'a>(&'a self, set: &'a str) -> &'a str {
         let deployment = self.sets.get(set).map(|set| set.deployment.as_str());
@@ -107,13 +103,13 @@ impl Owners {
                 let wanted = set.wanted.last();
                 set.learn(object, is_host, now);
                 let deployment = set.deployment.clone();
-                let is_told = is_host && set.wanted.last() != wanted;
+                let is_reported = is_host && set.wanted.last() != wanted;
                 // A deployment that comes to a set has another number for it, and no part in what that has done before.
                 let is_adopted = is_known && deployment != before;
                 let is_meddled = set.meddled_at == Some(now) || is_adopted;
                 self.meddle(&deployment, !is_meddled, now);
-                if is_told {
-                    self.told(&deployment, now);
+                if is_reported {
+                    self.host_wrote(&deployment, now);
                 }
             }
             ("machinedeployments", None) => {
@@ -138,18 +134,19 @@ impl Owners {
     fn meddle(&mut self, deployment: &str, is_host: bool, now: Timestamp) {
         if !is_host && let Some(deployment) = self.deployments.get_mut(deployment) {
             deployment.meddled_at = Some(now);
-            deployment.heard_at = None;
+            deployment.seen_at = None;
         }
     }
 
     /// A host tells a set of this deployment another number.
-    fn told(&mut self, deployment: &str, now: Timestamp) {
+    fn host_wrote(&mut self, deployment: &str, now: Timestamp) {
         if let Some(deployment) = self.deployments.get_mut(deployment) {
-            deployment.heard_at = deployment.heard_at.or(Some(now));
+            deployment.seen_at = deployment.seen_at.or(Some(now));
         }
     }
 
-    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node is there.
+    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node
+    /// is there.
     pub(in crate::check) fn learn_machine(
         &mut self,
         actor: &str,
@@ -224,7 +221,7 @@ impl DeploymentFact {
     /// Whether others have changed a set of it and hosts need not have heard of that for longer than news take.
     pub(super) fn is_meddled(&self, now: Timestamp) -> bool {
         self.meddled_at.is_some()
-            && self.heard_at.is_none_or(|heard| now.duration_since(heard) <= super::super::rules::NEWS_TAKE)
+            && self.seen_at.is_none_or(|heard| now.duration_since(heard) <= super::super::rules::PROPAGATION)
     }
 
     fn learn(&mut self, object: &Value, now: Timestamp) {

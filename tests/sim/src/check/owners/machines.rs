@@ -1,4 +1,4 @@
-//! What hosts do to Machines that have an owner.
+//! The actions of hosts on Machines that have an owner.
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::labels;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::super::Rule;
 use super::super::facts::{Facts, text};
 use super::super::machine::MachineFact;
-use super::super::rules::NEWS_TAKE;
+use super::super::rules::PROPAGATION;
 use super::facts::{DeploymentFact, SetFact, controller};
 
-/// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going itself; it has
-/// failed; or the autoscaler has chosen it.
+/// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going
+/// itself; it has failed; or the autoscaler has chosen it.
 pub(in crate::check) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact, now: Timestamp) -> bool {
     let Some(set) = facts.owners.sets.get(&machine.set) else { return false };
     let is_given_up =
@@ -38,12 +38,12 @@ fn may_move(facts: &Facts, set: &SetFact) -> bool {
 fn is_surplus(facts: &Facts, uid: &str, machine: &MachineFact, set: &SetFact, now: Timestamp) -> bool {
     let was_there = |other: &MachineFact| {
         let went = other.deleting_since.filter(|_| !other.is_taken);
-        other.is_living() || went.is_some_and(|went| now.duration_since(went) <= NEWS_TAKE)
+        other.is_living() || went.is_some_and(|went| now.duration_since(went) <= PROPAGATION)
     };
     let others = facts.machines.iter().filter(|(other, fact)| {
         *other != uid && fact.set == machine.set && !fact.is_labelled_updated && was_there(fact)
     });
-    others.count() >= set.wanted.since(now - NEWS_TAKE).min().unwrap_or_default()
+    others.count() >= set.wanted.since(now - PROPAGATION).min().unwrap_or_default()
 }
 
 /// A host makes or deletes a Machine that a set controls.
@@ -67,7 +67,8 @@ pub(in crate::check) fn of_machine(
 }
 
 fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -> Vec<(Rule, String)> {
-    let is_old = |since: Option<Timestamp>| since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+    let is_old =
+        |since: Option<Timestamp>| since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
     let owners = &facts.owners;
     let Some(set) = owners.sets.get(uid) else {
         let is_news = owners.gone.get(uid).is_some_and(|gone| !is_old(Some(*gone)));
@@ -93,15 +94,16 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
     let is_seen = |other: &&MachineFact| other.came_at.is_none() || is_old(other.came_at);
     let own = facts.machines.values().filter(|other| other.set == uid && other.is_living());
     let live = 1 + own.filter(is_seen).count();
-    let wanted = set.wanted.since(now - NEWS_TAKE).max().unwrap_or_default();
+    let wanted = set.wanted.since(now - PROPAGATION).max().unwrap_or_default();
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
         says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
     }
-    // Who comes out of an outage may make what its set is still to have, before the deployment has told it a smaller number.
+    // A host after an outage may create Machines that its set is still to have, before the deployment has written a
+    // smaller number.
     let deployment = owners.deployments.get(&set.deployment);
     if let Some(deployment) = deployment.filter(|one| !one.is_meddled(now) && !facts.is_blind(actor, now)) {
         let all = 1 + of_deployment(facts, &set.deployment).filter(|(_, other)| other.is_living()).count();
-        let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
+        let most = deployment.most.since(now - PROPAGATION).max().unwrap_or_default();
         let wanted: usize = sets_of(facts, &set.deployment).map(|(_, set)| set.wanted.last()).sum();
         if all > most.max(wanted) {
             says(
@@ -117,7 +119,7 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
 fn deleted(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<(Rule, String)> {
     let machine = facts.machines.get(uid)?;
     let set = facts.owners.sets.get(&machine.set)?;
-    if set.leaves_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE) {
+    if set.leaves_since.is_some_and(|since| now.duration_since(since) > PROPAGATION) {
         let detail =
             format!("{actor} deletes Machine {} although its set {} leaves it", machine.name, set.name);
         return Some((Rule::Orphans, detail));
@@ -163,12 +165,12 @@ fn chosen(
     let chosen: Vec<&MachineFact> =
         others().map(|(_, other)| other).filter(|other| is_chosen(other)).collect();
     let other = chosen.first()?;
-    // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may be
-    // doing what was wanted a moment ago, and may not know yet that somebody has deleted one.
-    let is_news = |since: Timestamp| now.duration_since(since) <= NEWS_TAKE;
+    // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may
+    // be doing what was wanted a moment ago, and may not know yet that somebody has deleted one.
+    let is_news = |since: Timestamp| now.duration_since(since) <= PROPAGATION;
     let left =
         others().filter(|(_, other)| other.is_living() || other.deleting_since.is_some_and(is_news)).count();
-    let wanted = set.wanted.since(now - NEWS_TAKE).min().unwrap_or_default();
+    let wanted = set.wanted.since(now - PROPAGATION).min().unwrap_or_default();
     if left >= wanted + chosen.len() {
         return None;
     }
@@ -179,13 +181,13 @@ fn chosen(
 /// From when a Machine is let go until it is deleted, by a host that comes after one that has ended.
 const LET_GO_TAKES: SignedDuration = SignedDuration::from_mins(5);
 
-/// More have gone than the budget allows within its time, while neither the budget nor the number was another one, nor how
-/// many there may be beyond it.
+/// More have gone than the budget allows within its time, while neither the budget nor the number was another one, nor
+/// how many there may be beyond it.
 fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestamp) -> Option<String> {
     let (most, minutes) = deployment.budget.last().filter(|_| machine.is_disrupted())?;
     let within = SignedDuration::from_mins(minutes);
-    let since = now - within - NEWS_TAKE;
-    let is_settled = deployment.budget.since(since).count() == 1
+    let since = now - within - PROPAGATION;
+    let has_one_budget = deployment.budget.since(since).count() == 1
         && deployment.desired.since(since).count() == 1
         && deployment.most.since(since).count() == 1
         && !deployment.recreates.since(since).any(|recreates| recreates)
@@ -193,18 +195,18 @@ fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestam
         && deployment.meddled_at.is_none_or(|meddled| meddled < since);
     let begin = now - within + LET_GO_TAKES;
     let gone = 1 + deployment.disrupted.iter().filter(|gone| **gone > begin).count();
-    (is_settled && gone > most).then(|| format!("it is the {gone}th within {minutes} minutes, of {most}"))
+    (has_one_budget && gone > most).then(|| format!("it is the {gone}th within {minutes} minutes, of {most}"))
 }
 
-/// Too few available Machines would be left without this one. What others took away since the set was to want fewer is not the
-/// host's doing.
+/// Too few available Machines would be left without this one. Removals by others since the set was to want fewer are
+/// not the host's doing.
 fn availability(
     facts: &Facts,
     uid: &str,
     (set, deployment): (&SetFact, &DeploymentFact),
     now: Timestamp,
 ) -> Option<String> {
-    let since = set.lowered_at.unwrap_or(now) - NEWS_TAKE;
+    let since = set.lowered_at.unwrap_or(now) - PROPAGATION;
     let is_in_order = deployment.deleting_since.is_none()
         && !deployment.recreates.since(since).any(|recreates| recreates)
         && deployment.meddled_at.is_none_or(|meddled| meddled < since);

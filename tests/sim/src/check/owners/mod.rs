@@ -6,7 +6,7 @@ mod machines;
 mod past;
 mod sets;
 
-pub(crate) use facts::Owners;
+pub(crate) use facts::OwnerFacts;
 pub(super) use facts::controller;
 pub(super) use handed::{of_machine as handed_down, of_set as handed_down_to_set};
 pub(super) use machines::{is_asked, of_machine, of_node};

@@ -1,4 +1,4 @@
-//! What something was, and since when.
+//! The past values of something, and since when.
 
 use jiff::Timestamp;
 
@@ -20,12 +20,11 @@ impl<T: Copy + PartialEq + Default> Past<T> {
         }
     }
 
-    /// What it is.
     pub(super) fn last(&self) -> T {
         self.0.last().map(|(_, value)| *value).unwrap_or_default()
     }
 
-    /// What it has been at any time since.
+    /// Returns the values at any time since then.
     pub(super) fn since(&self, at: Timestamp) -> impl Iterator<Item = T> {
         let first = self.0.partition_point(|(since, _)| *since <= at).saturating_sub(1);
         self.0.iter().skip(first).map(|(_, value)| *value)

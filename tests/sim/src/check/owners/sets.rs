@@ -1,4 +1,4 @@
-//! What hosts do to sets and deployments.
+//! The actions of hosts on sets and deployments.
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::super::Rule;
 use super::super::facts::{Facts, text};
 use super::super::machine::MachineFact;
-use super::super::rules::NEWS_TAKE;
+use super::super::rules::PROPAGATION;
 use super::facts::{DeploymentFact, SetFact, controller, is_held};
 use super::machines::{of_deployment as machines_of, sets_of};
 
 /// From a write of one controller of a host until another one of the same host sees it, where no watch breaks.
-const OWN_NEWS_TAKE: SignedDuration = SignedDuration::from_secs(2);
+const OWN_PROPAGATION: SignedDuration = SignedDuration::from_secs(2);
 
 /// A host changes a deployment.
 pub(in crate::check) fn of_deployment(facts: &Facts, change: &Change<'_>) -> Option<(Rule, String)> {
@@ -40,7 +40,7 @@ pub(in crate::check) fn of_set(facts: &Facts, change: &Change<'_>, now: Timestam
     }
     let deployment_uid = controller(object);
     let deployment = facts.owners.deployments.get(&deployment_uid);
-    let is_news = |since: Timestamp| now.duration_since(since) <= NEWS_TAKE;
+    let is_news = |since: Timestamp| now.duration_since(since) <= PROPAGATION;
     if change.old.is_none() {
         let is_gone = deployment.is_none()
             && !facts.owners.gone.get(&deployment_uid).is_some_and(|gone| is_news(*gone));
@@ -73,7 +73,7 @@ fn deleted(
     now: Timestamp,
 ) -> Option<(Rule, String)> {
     if deployment.deleting_since.is_some() {
-        let leaves = deployment.leaves_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+        let leaves = deployment.leaves_since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
         return leaves
             .then(|| (Rule::Orphans, format!("deletes set {name} although its deployment leaves it")));
     }
@@ -98,11 +98,11 @@ fn raised(
     if deployment.is_meddled(now) || deployment.deleting_since.is_some() {
         return None;
     }
-    // That one goes is known after a while, and sooner where a host has ordered it: its set, whose deployment sees it a moment
-    // later. One whose Node somebody deletes goes by itself.
+    // A deletion is known after a while, and sooner where a host has requested it: first by its set, and a moment later
+    // by the deployment. A Machine whose Node somebody deletes is deleted without such a request.
     let is_known = |machine: &MachineFact| {
         let has_lost_node = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
-        let takes = if machine.is_taken && !has_lost_node { OWN_NEWS_TAKE } else { NEWS_TAKE };
+        let takes = if machine.is_taken && !has_lost_node { OWN_PROPAGATION } else { PROPAGATION };
         machine.deleting_since.is_some_and(|since| now.duration_since(since) > takes)
     };
     let of = |set: &str| -> (usize, usize) {
@@ -121,7 +121,7 @@ fn raised(
     if old == 0 {
         return None;
     }
-    if deployment.recreates.since(now - NEWS_TAKE).all(|recreates| recreates) {
+    if deployment.recreates.since(now - PROPAGATION).all(|recreates| recreates) {
         return Some(format!("{old} of another template are there or going, and Recreate waits for them"));
     }
     let (live, going) = of(uid);
@@ -130,9 +130,9 @@ fn raised(
         return None;
     }
     let all = old + wanted.max(live) + going;
-    let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
+    let most = deployment.most.since(now - PROPAGATION).max().unwrap_or_default();
     let there = machines_of(facts, deployment_uid).count();
-    let told = |(other, set): &(&String, &SetFact)| {
+    let described = |(other, set): &(&String, &SetFact)| {
         let (live, going) = of(other);
         format!("{} wants {}, has {live} and {going} that go", set.name, set.wanted.last())
     };
@@ -141,7 +141,7 @@ fn raised(
             "that may make {all} of deployment {}, and there may be {most}; {there} are there: {live} and {going} that go of its \
              own, and {}",
             deployment.name,
-            others.iter().map(told).collect::<Vec<_>>().join(", ")
+            others.iter().map(described).collect::<Vec<_>>().join(", ")
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What an API server says to the manifests, and the host to its arguments and probes.
+//! The answers of an API server to the manifests, and of the host to its arguments and probes.
 
 use std::path::Path;
 use std::process::Command;
@@ -88,7 +88,7 @@ async fn everything_applies() -> Result<()> {
     let deployment = deployment()?;
     start_pod(&client, &deployment).await.context("the Deployment's pods are let in")?;
 
-    // What the server does not complain of it would complain of if it were there.
+    // The server does report manifests that break its rules.
     let mut root = deployment.clone();
     root["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
     let warnings = apply(&client, &root).await?;

@@ -7,10 +7,10 @@ use super::Rule;
 use super::facts::{Facts, text};
 use super::node::NodeFact;
 use super::owners;
-use super::rules::NEWS_TAKE;
+use super::rules::PROPAGATION;
 
 /// From the moment when a pass looks at its clock until its write arrives.
-const PASS_TAKES: SignedDuration = NEWS_TAKE;
+const RECONCILE_TAKES: SignedDuration = PROPAGATION;
 
 /// A host changes a Machine.
 pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<(Rule, String)> {
@@ -19,7 +19,7 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
     let (actor, name) = (change.actor, &machine.name);
     let is_going = |object| !text(object, "/metadata/deletionTimestamp").is_empty();
     if is_going(change.new) && !is_going(change.old) {
-        // Whoever deletes a Node means its Machine.
+        // The deletion of a Node means its Machine.
         let has_joined = machine.set.is_empty() || matches!(machine.phase.as_str(), "Running" | "Unknown");
         let node = facts.node_objects.get(&machine.node);
         let is_asked =
@@ -31,7 +31,8 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
     let until: Option<Timestamp> = text(change.new, "/status/currentStatus/preserveExpiryTime").parse().ok();
     match (machine.kept_until, until) {
         (None, Some(until)) => {
-            let (earliest, latest) = (now - PASS_TAKES - facts.behind, now + PASS_TAKES + facts.ahead(actor));
+            let (earliest, latest) =
+                (now - RECONCILE_TAKES - facts.behind, now + RECONCILE_TAKES + facts.ahead(actor));
             let begun = until - machine.kept_for;
             let is_wrong = begun < earliest || begun > latest;
             is_wrong.then(|| {
@@ -46,7 +47,7 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
         }
         (Some(before), None) => {
             let (wish, since) = &machine.wish;
-            let is_old = since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+            let is_old = since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
             let is_wished = wish == "now"
                 && is_old
                 && facts.node_objects.get(&machine.node).is_none_or(|node| !node.has_had_wish);
@@ -67,7 +68,8 @@ pub(super) fn of_node(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Opt
     if after.update == before.update {
         return None;
     }
-    let is_old = |since: Option<Timestamp>| since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+    let is_old =
+        |since: Option<Timestamp>| since.is_some_and(|since| now.duration_since(since) > PROPAGATION);
     let says = |why: String| Some(format!("{} says {} of Node {name}: {why}", change.actor, after.update));
     match after.update.as_str() {
         "SelectedForUpdate" | "DrainSuccessful" if !before.is_selected && is_old(before.selected_since) => {

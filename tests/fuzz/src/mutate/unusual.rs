@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// Texts that end, escape, repeat, command, or turn around what they are in.
 const TEXTS: [&str; 44] = [
@@ -97,38 +97,38 @@ const TIMES: [&str; 10] = [
 ];
 
 /// A text of this kind, or a word of the dictionary.
-pub(super) fn text(dictionary: &[&str], chance: &mut Chance) -> String {
+pub(super) fn text(dictionary: &[&str], rng: &mut Rng) -> String {
     let kinds = if dictionary.is_empty() { 4 } else { 6 };
-    match chance.below(kinds) {
-        0 => pick(&NUMBERS, chance),
-        1 if chance.once_in(3) => pick(&TIMES, chance),
-        1 => pick(&TEXTS, chance).repeat(1 + chance.length(2_000)),
-        2 | 3 => pick(&TEXTS, chance),
-        _ => pick(dictionary, chance),
+    match rng.below(kinds) {
+        0 => pick(&NUMBERS, rng),
+        1 if rng.once_in(3) => pick(&TIMES, rng),
+        1 => pick(&TEXTS, rng).repeat(1 + rng.length(2_000)),
+        2 | 3 => pick(&TEXTS, rng),
+        _ => pick(dictionary, rng),
     }
 }
 
 /// A value of any type.
-pub(super) fn value(dictionary: &[&str], chance: &mut Chance) -> Value {
-    match chance.below(9) {
+pub(super) fn value(dictionary: &[&str], rng: &mut Rng) -> Value {
+    match rng.below(9) {
         0 => Value::Null,
-        1 => json!(chance.once_in(2)),
+        1 => json!(rng.once_in(2)),
         2 => json!([]),
         3 => json!({}),
-        4 => json!(chance.number()),
-        5 => pick(&NUMBERS, chance).parse::<serde_json::Number>().map_or(Value::Null, Value::Number),
-        6 => nested(chance),
-        _ => Value::String(text(dictionary, chance)),
+        4 => json!(rng.number()),
+        5 => pick(&NUMBERS, rng).parse::<serde_json::Number>().map_or(Value::Null, Value::Number),
+        6 => nested(rng),
+        _ => Value::String(text(dictionary, rng)),
     }
 }
 
 /// Deeper than any document is. `serde_json` stops at 128.
-fn nested(chance: &mut Chance) -> Value {
-    let is_list = chance.once_in(2);
-    (0..chance.length(140))
+fn nested(rng: &mut Rng) -> Value {
+    let is_list = rng.once_in(2);
+    (0..rng.length(140))
         .fold(Value::Null, |inner, _| if is_list { json!([inner]) } else { json!({ "a": inner }) })
 }
 
-fn pick(choices: &[&str], chance: &mut Chance) -> String {
-    chance.pick(choices).copied().unwrap_or_default().to_owned()
+fn pick(choices: &[&str], rng: &mut Rng) -> String {
+    rng.pick(choices).copied().unwrap_or_default().to_owned()
 }

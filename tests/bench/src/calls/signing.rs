@@ -1,4 +1,4 @@
-//! What it costs to sign a request, beside sending it unsigned.
+//! The time to sign a request, beside the time to send it unsigned.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use machinist_plugin_host::testing::RequestTarget;
 use machinist_plugin_host::testing::sigv4::{self, Keys, Scope};
 
-use crate::calls::Cloud;
+use super::Cloud;
 use crate::times::Times;
 
 const WARM_UP: usize = 200;
@@ -17,19 +17,18 @@ const ROUNDS: usize = 5_000;
 const BODY_BYTES: usize = 8 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-/// What is measured about signing.
+/// The times of signing and of sending.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct SigningFigures {
     pub(crate) rounds: usize,
     pub(crate) body_bytes: usize,
-    /// Signing alone.
     pub(crate) signing: Times,
     /// A request without a signature, from sending to its answer.
     pub(crate) unsigned: Times,
 }
 
 /// Both in turn, so that whatever else the machine does befalls both.
-pub(crate) async fn measure() -> Result<Figures> {
+pub(crate) async fn measure() -> Result<SigningFigures> {
     eprintln!("signing");
     let cloud = Cloud::start()?;
     let url = format!("{}/", cloud.url());
@@ -56,7 +55,7 @@ pub(crate) async fn measure() -> Result<Figures> {
             unsigned.push(answered);
         }
     }
-    Ok(Figures {
+    Ok(SigningFigures {
         rounds: ROUNDS,
         body_bytes: BODY_BYTES,
         signing: Times::of(signing),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use machinist_conformance::{Options, Profile, Report, Selection, Workshop, run};
+use machinist_conformance::{CompileSettings, Options, Profile, Report, Selection, run};
 
 /// The text of a file of the repository.
 pub(crate) fn file(path: &str) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn options(component: impl Into<Bytes>, profile: &str) -> Options {
         cloud: None,
         admin: None,
         selection: Selection::default(),
-        workshop: Workshop {
+        compiling: CompileSettings {
             compiler: PathBuf::from(env!("CARGO_BIN_EXE_conformance-compile")),
             compiler_args: Vec::<OsString>::new(),
             cache_dir: Path::new(env!("CARGO_TARGET_TMPDIR")).join("code"),
@@ -41,8 +41,8 @@ pub(crate) async fn report(options: Options) -> Report {
         .unwrap_or_else(|error| panic!("{error}: {:?}", std::error::Error::source(&error)))
 }
 
-/// For drivers that are still being optimised while they are called: a check about deadlines that fails is asked once more. A driver that is wrong fails
-/// again.
+/// For drivers that are still being optimised while they are called: a check about deadlines that fails is asked once
+/// more. A driver that is wrong fails again.
 pub(crate) async fn unhurried_report(component: Vec<u8>, profile: &str) -> Report {
     let component = Bytes::from(component);
     let mut first = report(options(component.clone(), profile)).await;

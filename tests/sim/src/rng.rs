@@ -8,9 +8,9 @@ use rand::{RngExt, SeedableRng};
 
 /// One stream of random numbers. Each user has its own, so that what one draws does not change what another one gets.
 #[derive(Debug)]
-pub(crate) struct Chance(Xoshiro256PlusPlus);
+pub(crate) struct Rng(Xoshiro256PlusPlus);
 
-impl Chance {
+impl Rng {
     /// The stream of this name.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed(seed, name)))
@@ -26,7 +26,6 @@ impl Chance {
         if end == 0 { 0 } else { self.0.random_range(0..end) }
     }
 
-    /// Evenly between both.
     pub(crate) fn between(&mut self, shortest: Duration, longest: Duration) -> Duration {
         shortest + longest.saturating_sub(shortest).mul_f64(self.0.random::<f64>())
     }
@@ -38,7 +37,6 @@ impl Chance {
         Duration::from_secs_f64(if seconds.is_finite() { seconds.min(year) } else { year })
     }
 
-    /// One of these.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let at = self.below(choices.len());
         choices.get(at)
@@ -76,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_seed_and_a_name_give_the_same_stream_and_others_another() {
-        let draw = |seed, name| (0..8).map(|_| Chance::new(seed, name).below(1_000_000)).collect::<Vec<_>>();
+        let draw = |seed, name| (0..8).map(|_| Rng::new(seed, name).below(1_000_000)).collect::<Vec<_>>();
         assert_eq!(draw(7, "a"), draw(7, "a"));
         assert_ne!(draw(7, "a"), draw(7, "b"));
         assert_ne!(draw(7, "a"), draw(8, "a"));
@@ -84,9 +82,9 @@ mod tests {
 
     #[test]
     fn events_come_as_often_as_asked_for() {
-        let mut chance = Chance::new(1, "pause");
-        let total: Duration = (0..10_000).map(|_| chance.pause(60.0)).sum();
+        let mut rng = Rng::new(1, "pause");
+        let total: Duration = (0..10_000).map(|_| rng.pause(60.0)).sum();
         assert!((500_000..700_000).contains(&total.as_secs()), "{total:?}");
-        assert!(chance.pause(0.0) > Duration::from_hours(24 * 300));
+        assert!(rng.pause(0.0) > Duration::from_hours(24 * 300));
     }
 }

@@ -1,4 +1,4 @@
-//! What an effect makes of a request and its answer.
+//! The effects of faults on a request and its answer.
 
 use bytes::Bytes;
 use roxmltree::Document;

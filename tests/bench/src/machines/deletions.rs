@@ -5,17 +5,17 @@ use std::time::Duration;
 use anyhow::Result;
 use e2e::{Host, Lab, LabOptions};
 
+use super::{Follow, Goal, HEARTBEAT, Requests, create, requests, start_host, stop};
 use crate::drains::{delete, lives};
-use crate::machines::{Follow, Goal, HEARTBEAT, Requests, create, requests, start_host, stop};
 use crate::times::Times;
 
 /// From the order to the cloud until the VM is gone.
 const TERMINATE: Duration = Duration::from_millis(500);
 const PREFIX: &str = "short-lived";
 
-/// What is measured about Machines without pods.
+/// The figures of Machines without pods.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct DeletionFigures {
     pub(crate) machines: usize,
     /// One after the other, from delete to gone.
     pub(crate) gone: Times,
@@ -27,7 +27,7 @@ pub(crate) struct Figures {
     pub(crate) deletion: Requests,
 }
 
-pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+pub(crate) async fn measure(machines: usize) -> Result<DeletionFigures> {
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("deletions: starting control plane, cloud and kubelets");
     let mut options = LabOptions::default();
@@ -49,18 +49,18 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     eprintln!("{machines} Machines without pods, many at a time");
     let (creation, deletion) = counted(&lab, &host, machines).await?;
     stop(host).await?;
-    Ok(Figures { machines, gone, cloud: TERMINATE, creation, deletion })
+    Ok(DeletionFigures { machines, gone, cloud: TERMINATE, creation, deletion })
 }
 
 async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<(Requests, Requests)> {
-    let before = requests::settled(host).await?;
+    let before = requests::when_idle(host).await?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
     let names: Vec<String> = create(lab, PREFIX, machines).await?.into_keys().collect();
     follow.all().await?;
-    let running = requests::settled(host).await?;
+    let running = requests::when_idle(host).await?;
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
     delete(lab, &names).await?;
     follow.all().await?;
-    let gone = requests::settled(host).await?;
+    let gone = requests::when_idle(host).await?;
     Ok((Requests::between(&before, &running), Requests::between(&running, &gone)))
 }

@@ -64,7 +64,7 @@ async fn a_storm_of_throttling_is_ridden_out_without_a_storm_of_errors() {
 }
 
 #[tokio::test]
-async fn a_cloud_without_room_is_told_to_the_autoscaler_and_leaks_nothing() {
+async fn a_cloud_without_capacity_is_reported_to_the_autoscaler_and_leaks_nothing() {
     installed(async |lab, _| {
         let subnet = lab.cloud.full_subnet().await?;
         class_with(lab, "full", |spec| spec["networkInterfaces"][0]["subnetID"] = subnet.into()).await?;

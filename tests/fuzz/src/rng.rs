@@ -5,9 +5,9 @@ use rand::{RngExt, SeedableRng};
 
 /// A stream of random choices.
 #[derive(Debug)]
-pub struct Chance(Xoshiro256PlusPlus);
+pub struct Rng(Xoshiro256PlusPlus);
 
-impl Chance {
+impl Rng {
     /// Begins the stream of this seed.
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
@@ -29,7 +29,6 @@ impl Chance {
         choices.get(at)
     }
 
-    /// Draws any byte.
     pub fn byte(&mut self) -> u8 {
         self.0.random()
     }

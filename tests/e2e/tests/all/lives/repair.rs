@@ -1,4 +1,4 @@
-//! What a Machine needs and does not find: it says so, and goes on at once when it is there.
+//! A missing prerequisite of a Machine: the Machine reports it, and continues at once when it appears.
 
 use anyhow::{Result, ensure};
 use e2e::{Kinds, Lab, LabOptions, manifests};
@@ -23,7 +23,7 @@ async fn waits(lab: &Lab, name: &str, reason: &str, part: &str) -> Result<()> {
     Ok(())
 }
 
-/// Once mended, it goes on at once and not at the end of its back-off; then it runs.
+/// Once it is fixed, the Machine continues at once and not at the end of its back-off; then it runs.
 async fn goes_on(lab: &Lab, name: &str) -> Result<()> {
     soon("the Machine goes on at once", async || Ok(lab.machines().get(name).await?.provider_id().map(drop)))
         .await?;
@@ -90,13 +90,13 @@ async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
         ),
     ];
     installed(LabOptions::default(), async move |lab, _| {
-        for (name, breaks, mends, reason, part) in broken {
+        for (name, breaks, repairs, reason, part) in broken {
             let mut class = serde_json::to_value(manifests::class(name, "sim"))?;
             merge(&mut class, &breaks);
             lab.put_class(&serde_json::from_value(class)?).await?;
             lab.create_machine(name, name).await?;
             waits(lab, name, reason, part).await?;
-            patch_class(lab, name, &mends).await?;
+            patch_class(lab, name, &repairs).await?;
             goes_on(lab, name).await?;
         }
         Ok(())
@@ -122,12 +122,12 @@ async fn a_machine_that_cannot_be_understood_says_which_field() {
                 "spec.class.name is required",
             ),
         ];
-        for (name, breaks, mends, part) in cases {
+        for (name, breaks, repairs, part) in cases {
             let mut machine = serde_json::to_value(manifests::machine(name, "small"))?;
             merge(&mut machine["spec"], &breaks);
             lab.machines().create(&PostParams::default(), &serde_json::from_value(machine)?).await?;
             waits(lab, name, "InvalidMachine", part).await?;
-            patch_machine(lab, name, &json!({ "spec": mends })).await?;
+            patch_machine(lab, name, &json!({ "spec": repairs })).await?;
             goes_on(lab, name).await?;
         }
         Ok(())
