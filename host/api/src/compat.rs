@@ -1,8 +1,8 @@
-//! The sentences of `status.lastOperation.description` that other programs read.
+//! The texts of `status.lastOperation.description` that other programs read.
 //!
-//! machine-controller-manager keeps its place in a deletion in this text, and its users' tools look for parts of it. Here
-//! the text is output: it is rendered from an enum. It is read in one place, [`stage_left_at`], for a Machine whose
-//! deletion another program began.
+//! machine-controller-manager keeps its place in a deletion in this text, and its users' tools look for parts of it.
+//! Here the text is output: it is rendered from an enum. It is read in one place, [`stage_left_at`], for a Machine
+//! whose deletion another program began.
 
 use std::fmt;
 
@@ -32,8 +32,8 @@ pub fn marker(stage: DeletionStage) -> &'static str {
     }
 }
 
-/// The stage that a deletion is at, by its description: the first whose marker occurs, and the first of all for any other
-/// text. An earlier stage than the real one is safe, since each finds out when it has nothing to do.
+/// The stage that a deletion is at, by its description: the first whose marker occurs, and the first of all for any
+/// other text. An earlier stage than the real one is safe, since each finds out when it has nothing to do.
 pub fn stage_left_at(description: &str) -> DeletionStage {
     let marked = DELETION_STAGES.into_iter().find(|stage| description.contains(marker(*stage)));
     marked.unwrap_or(DeletionStage::VmStatus)
@@ -41,21 +41,15 @@ pub fn stage_left_at(description: &str) -> DeletionStage {
 
 /// A description. Texts inside come from the caller, in the form in which people are to read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sentence<'a> {
+pub enum StatusMessage<'a> {
     /// The VM is made, its Node is awaited.
     Creating,
     /// The VM is made, and no Node is awaited.
     Created,
     /// The driver could not create the VM, or not look at it.
-    CreationFailed {
-        /// The driver's error.
-        error: &'a str,
-    },
+    CreationFailed { error: &'a str },
     /// The driver could not do the step after creation.
-    InitializationFailed {
-        /// The driver's error.
-        error: &'a str,
-    },
+    InitializationFailed { error: &'a str },
     /// The VM came up under the name of a Node that exists.
     StaleNode,
     /// The Node is there and healthy for the first time.
@@ -98,7 +92,7 @@ pub enum Sentence<'a> {
         /// The conditions that say so.
         conditions: &'a str,
     },
-    /// The API server was away, so that the time that a Machine was not healthy begins anew.
+    /// The API server was unreachable, so the health timeout of the Machine starts again.
     HealthTimeoutReset,
     /// The Node is handed over to be updated in place.
     UpdatingInPlace {
@@ -114,7 +108,6 @@ pub enum Sentence<'a> {
     InPlaceUpdateFailed {
         /// Name of the Machine.
         machine: &'a str,
-        /// Why.
         because: &'a str,
     },
     /// The update in place took too long.
@@ -125,10 +118,7 @@ pub enum Sentence<'a> {
         limit: SignedDuration,
     },
     /// The Node could not be emptied, apart from deletion.
-    DrainFailed {
-        /// Why.
-        error: &'a str,
-    },
+    DrainFailed { error: &'a str },
     /// The Node is empty, apart from deletion, after a failure.
     NodeDrained,
     /// A set asked for the deletion.
@@ -137,14 +127,12 @@ pub enum Sentence<'a> {
     Deleting(Deleting<'a>),
 }
 
-/// What happened in a deletion. Each names the step that comes next by its marker.
+/// A step of a deletion. Each text names the next step by its marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleting<'a> {
-    /// The deletion begins.
     Begun,
-    /// The VM could not be looked at; tried again.
+    /// The VM could not be queried; tried again.
     FindVmFailed {
-        /// The driver's error.
         error: &'a str,
     },
     /// The Machine's Node is known.
@@ -164,12 +152,10 @@ pub enum Deleting<'a> {
     },
     /// The drain failed; tried again.
     DrainFailed {
-        /// What failed.
         error: &'a str,
     },
     /// The drain failed, and the deletion is forced.
     ForcedDrainFailed {
-        /// What failed.
         error: &'a str,
     },
     /// All pods are gone and their volumes are detached.
@@ -180,17 +166,14 @@ pub enum Deleting<'a> {
     VolumesDetached,
     /// The cloud works on the VM's removal.
     VmWorking {
-        /// What it says.
         message: &'a str,
     },
     /// The VM could not be deleted; tried again soon.
     VmDeletionFailed {
-        /// The driver's error.
         error: &'a str,
     },
     /// The VM could not be deleted, and something must change before it can.
     VmDeletionRefused {
-        /// The driver's error.
         error: &'a str,
     },
     /// The VM is deleted.
@@ -249,7 +232,7 @@ impl Deleting<'_> {
     }
 }
 
-impl fmt::Display for Sentence<'_> {
+impl fmt::Display for StatusMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Creating => f.write_str("Creating machine on cloud provider"),

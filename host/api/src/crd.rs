@@ -1,7 +1,7 @@
 //! The four CustomResourceDefinitions, from the types of this crate.
 //!
-//! The schemas say what a field is: no defaults or enumerations, so that whatever machine-controller-manager's own definitions
-//! accept is accepted here. What that project's controllers refuse is refused by [`crate::rules`].
+//! The schemas give each field a type, and neither defaults nor enumerations: they accept every object that
+//! machine-controller-manager's own definitions accept. [`crate::rules`] refuses objects that its controllers refuse.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::Resource;
@@ -18,26 +18,21 @@ pub enum Error {
     /// A type's schema is not what an API server takes.
     #[error("failed to make the definition of {kind}")]
     Definition {
-        /// Its kind.
         kind: String,
-        /// What is wrong with it.
         #[source]
         source: serde_json::Error,
     },
-    /// A rule stands where there is no field.
+    /// A rule is for a field that does not exist.
     #[error("failed to find {at} of {kind}, where a rule is to stand")]
     NoSuchField {
-        /// Its kind.
         kind: String,
-        /// Where the rule was to stand.
+        /// The path of the field.
         at: String,
     },
     /// It cannot be written as YAML.
     #[error("failed to write the definition of {kind} as YAML")]
     Yaml {
-        /// Its kind.
         kind: String,
-        /// Why not.
         #[source]
         source: serde_yaml_ng::Error,
     },
@@ -67,7 +62,7 @@ pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
     ])
 }
 
-/// What a schema does not say of a kind.
+/// The parts of a kind's definition beside its schema.
 struct Surface {
     short_name: &'static str,
     columns: &'static [Column],
@@ -265,8 +260,8 @@ fn restrict(schema: &mut Value, surface: &Surface) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes from a schema, at all depths, what Rust's types say and the API does not: titles, defaults, bounds, formats that
-/// Kubernetes has not, and that a field which may be absent may also be null.
+/// Removes from a schema, at all depths, what Rust's types say and the API does not: titles, defaults, bounds, formats
+/// that Kubernetes has not, and that a field which may be absent may also be null.
 fn simplify(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
     unwrap_optional(schema);

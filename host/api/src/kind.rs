@@ -1,8 +1,8 @@
-//! What makes a struct a Kubernetes kind. Written by hand rather than derived, since a derive insists on a `spec` that is
-//! present, and a class has none at all.
+//! Makes a struct a Kubernetes kind. A macro rather than kube's derive, since the derive insists on a `spec`, and a
+//! class has none.
 
-/// Implements [`kube_core::Resource`] and `Serialize` for a namespaced kind of our group. The struct's field names are those
-/// of the JSON; a field is left out when it says so.
+/// Implements [`kube_core::Resource`] and `Serialize` for a namespaced kind of our group. The struct's field names are
+/// those of the JSON; a field is left out when it says so.
 macro_rules! kind {
     ($kind:ident, plural: $plural:literal, fields: [$($name:literal => $field:ident $(if $present:expr)?),+ $(,)?]) => {
         impl kube_core::Resource for $kind {

@@ -1,4 +1,4 @@
-//! Decoding that does not fail: one odd field must not hide a whole list of objects.
+//! Decoding that does not fail: one invalid field must not hide a whole list of objects.
 //!
 //! An API server reads what was stored under an older schema without checking it, and Go's writers put `null` for what
 //! they have not. So a scalar of the wrong type is read as what it can mean, and else as absent.
@@ -118,7 +118,6 @@ pub(crate) fn int32<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(number.map(|value| i32::try_from(value).unwrap_or(if value < 0 { i32::MIN } else { i32::MAX })))
 }
 
-/// A whole number.
 pub(crate) fn int64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     Scalar::deserialize(deserializer).map(Scalar::into_int)
 }

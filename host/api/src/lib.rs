@@ -9,7 +9,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`machine`], [`machine_class`], [`machine_set`], [`machine_deployment`] | the four kinds |
-//! | [`template`] | templates of Machines and Nodes |
+//! | [`template`] | the template of Machines |
 //! | [`own_status`] | `status.machinist` |
 //! | [`names`] | finalizers, labels, annotations, Leases: names that other programs read or write |
 //! | [`compat`] | the texts of `lastOperation.description` that other programs read |

@@ -1,4 +1,5 @@
-//! The kind `MachineClass`: what machines of one sort have in common. Its fields are at the top level, there is no `spec`.
+//! The kind `MachineClass`: what machines of one sort have in common. Its fields are at the top level, there is no
+//! `spec`.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,7 @@ fn raw_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// A resource list. What the quantities mean is checked where they are used.
+/// A resource list. Quantities are checked where they are used.
 fn quantities(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": { "x-kubernetes-int-or-string": true } })
 }

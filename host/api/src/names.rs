@@ -9,7 +9,6 @@ pub const API_VERSION: &str = "machine.sapcloud.io/v1alpha1";
 /// The kind that a class reference names.
 pub const CLASS_KIND: &str = "MachineClass";
 
-/// Labels.
 pub mod labels {
     /// On a Machine: name of its Node. Never set where there is no target cluster.
     pub const NODE: &str = "node";
@@ -44,7 +43,6 @@ pub mod labels {
     pub const PLUGIN_NAME: &str = "machinist.dev/plugin-name";
 }
 
-/// Annotations.
 pub mod annotations {
     /// On a Machine: a smaller number is deleted first. `3` by default, `1` is deleted at once.
     pub const PRIORITY: &str = "machinepriority.machine.sapcloud.io";
@@ -113,41 +111,42 @@ pub mod annotations {
     pub const SECRET_PLUGINS: &str = "machinist.dev/plugins";
     /// On a Secret: the classes that may use it, separated by commas.
     pub const SECRET_CLASSES: &str = "machinist.dev/classes";
-    /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they are
-    /// unhealthy, a number or a share such as `20%`.
+    /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they
+    /// are unhealthy, a number or a share such as `20%`.
     pub const MAX_UNHEALTHY_REPLACEMENTS: &str = "machinist.dev/max-unhealthy-replacements";
     /// On a Machine: its place in the order of its set's Machines, from which its name follows. Written by the host.
     pub const ORDINAL: &str = "machinist.dev/ordinal";
-    /// On a MachineSet: ordinals up to this one are not given out any more. Written by the host, and about this set only.
+    /// On a MachineSet: ordinals up to this one are not given out any more. Written by the host, and about this set
+    /// only.
     pub const CLOSED_ORDINAL: &str = "machinist.dev/closed-ordinal";
-    /// On a MachineSet: how many of its Machines in a row have failed to join. Written by the host, and about this set only.
+    /// On a MachineSet: how many of its Machines in a row have failed to join. Written by the host, and about this set
+    /// only.
     pub const FAILED_JOINS: &str = "machinist.dev/failed-joins";
     /// On the template of a MachineDeployment: another value, such as a time, rolls it without any other change.
     pub const RESTARTED_AT: &str = "machinist.dev/restarted-at";
     /// On a MachineDeployment: when its rollouts may go on, such as `Mon-Fri 22:00-06:00 Europe/Berlin`.
     pub const MAINTENANCE_WINDOWS: &str = "machinist.dev/maintenance-windows";
-    /// On a MachineDeployment: how many Machines may be taken away within a time, by rollouts, for their failures or for their age,
-    /// such as `3/1h`.
+    /// On a MachineDeployment: how many Machines may be taken away within a time, by rollouts, for their failures or
+    /// for their age, such as `3/1h`.
     pub const DISRUPTION_BUDGET: &str = "machinist.dev/disruption-budget";
     /// On a MachineDeployment: how old its Machines may become, such as `168h`.
     pub const MAX_NODE_AGE: &str = "machinist.dev/max-node-age";
-    /// On a MachineDeployment: a failed Machine stays until its replacement runs, for so long at most; `true` or a time such as
-    /// `30m`.
+    /// On a MachineDeployment: a failed Machine stays until its replacement runs, for so long at most; `true` or a time
+    /// such as `30m`.
     pub const REPLACE_BEFORE_DRAIN: &str = "machinist.dev/replace-before-drain";
     /// On a MachineDeployment, with value `true`: failed Machines are replaced in its maintenance windows only.
     pub const REMEDIATE_IN_WINDOWS: &str = "machinist.dev/remediate-in-windows";
-    /// On a MachineDeployment, or a MachineSet without one: names of classes, separated by commas, that are tried in this order when
-    /// the cloud has no capacity for that of the template.
+    /// On a MachineDeployment, or a MachineSet without one: names of classes, separated by commas, that are tried in
+    /// this order when the cloud has no capacity for that of the template.
     pub const CLASS_ALTERNATIVES: &str = "machinist.dev/class-alternatives";
     /// On a MachineDeployment: who may be taken away or was, as `machine~time,machine~time`. Written by the host.
     pub const DISRUPTIONS: &str = "machinist.dev/disruptions";
     /// On a MachineDeployment: whose replacement is awaited, as `machine~time,machine~time`. Written by the host.
     pub const REPLACING: &str = "machinist.dev/replacing";
-    /// What the autoscaler's options for one group of nodes begin with.
+    /// The prefix of the autoscaler's options for one group of Nodes.
     pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }
 
-/// Finalizers.
 pub mod finalizers {
     /// On the four kinds.
     pub const MACHINE: &str = "machine.sapcloud.io/machine-controller-manager";
@@ -157,7 +156,6 @@ pub mod finalizers {
     pub const NODE: &str = "node.machine.sapcloud.io/machine-controller";
 }
 
-/// Taints of Nodes.
 pub mod taints {
     /// With value `True` and effect `PreferNoSchedule`: the Node is of an old set.
     pub const PREFER_NO_SCHEDULE: &str = "deployment.machine.sapcloud.io/prefer-no-schedule";
@@ -178,25 +176,16 @@ pub mod node_conditions {
         ["KernelDeadlock", "ReadonlyFilesystem", "DiskPressure", "NetworkUnavailable"];
     /// Progress of an update in place. Its status is always True.
     pub const IN_PLACE_UPDATE: &str = "InPlaceUpdate";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const CANDIDATE_FOR_UPDATE: &str = "CandidateForUpdate";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const SELECTED_FOR_UPDATE: &str = "SelectedForUpdate";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const DRAIN_SUCCESSFUL: &str = "DrainSuccessful";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const READY_FOR_UPDATE: &str = "ReadyForUpdate";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const UPDATE_SUCCESSFUL: &str = "UpdateSuccessful";
-    /// Reason of [`IN_PLACE_UPDATE`].
     pub const UPDATE_FAILED: &str = "UpdateFailed";
     /// Whether the Node's Machine is preserved.
     pub const PRESERVED: &str = "Preserved";
-    /// Reason of [`PRESERVED`].
     pub const PRESERVED_BY_CONTROLLER: &str = "Preserved by MCM.";
-    /// Reason of [`PRESERVED`].
     pub const PRESERVED_BY_USER: &str = "Preserved by user.";
-    /// Reason of [`PRESERVED`].
     pub const PRESERVATION_STOPPED: &str = "Preservation stopped.";
     /// The Node's Machine is being deleted.
     pub const TERMINATING: &str = "Terminating";
@@ -246,7 +235,8 @@ pub mod events {
     pub const SELECTING_ALL: &str = "SelectingAll";
 }
 
-/// Leases that machine-controller-manager's binaries hold while they run. The host holds those of the controllers that it runs.
+/// Leases that machine-controller-manager's binaries hold while they run. The host holds those of the controllers that
+/// it runs.
 pub mod leases {
     /// Of the program for sets and deployments.
     pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
@@ -256,6 +246,6 @@ pub mod leases {
 
 /// Keys of a class's Secret.
 pub mod secret_keys {
-    /// What the VM starts with.
+    /// The user data that the VM starts with.
     pub const USER_DATA: &str = "userData";
 }

@@ -1,7 +1,7 @@
 //! `status.machinist`: what Machinist says beyond the fields that machine-controller-manager has.
 //!
-//! It is additive and optional. Under that project's own CRDs the API server prunes it, so nothing that safety needs may
-//! live here alone, and its absence after a write is no reason to write again.
+//! It is additive and optional. Under that project's own CRDs the API server prunes it, so nothing that safety needs
+//! may live here alone, and its absence after a write is no reason to write again.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
@@ -87,8 +87,8 @@ pub struct VmCondition {
 #[serde(rename_all = "camelCase", default)]
 pub struct DrainStatus {
     /// When its progress was told last.
-    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
-    pub told_at: Option<Time>,
+    #[serde(rename = "toldAt", deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub reported_at: Option<Time>,
     /// Volumes of pods that were told to end.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<AwaitedVolume>,

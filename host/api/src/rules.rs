@@ -1,44 +1,46 @@
-//! What an API server refuses, beside what has the wrong type: rules in CEL, in the generated definitions.
+//! Validation rules in CEL, for the generated definitions: an API server refuses objects that break them.
 //!
-//! An API server checks them with every write, and nobody can mend an object whose every write is refused. So an object that is
-//! wrong in one way, and was so before, can still be written in every other way. There are two means, decision 24:
+//! An API server checks the rules with every write, and nobody can fix an object whose every write is refused. So an
+//! object that breaks a rule, and broke it before, can still be written in every other way. There are two means,
+//! decision 24:
 //!
-//! - A [`Past::Equal`] rule stands at a field that nobody but a user writes. The server itself takes what is wrong and did not change.
-//! - A [`Past::Wrong`] or [`Past::Same`] rule looks at the object before, and takes what was wrong in the same way. So it may stand above fields
-//!   that a controller writes, and programs that leave out what is empty may write the object.
+//! - A [`Past::Equal`] rule is at a field that only users write. The server itself accepts an invalid value that did
+//!   not change.
+//! - A [`Past::Wrong`] or [`Past::Same`] rule compares with the stored object, and accepts a value that was invalid in
+//!   the same way. So it may be above fields that a controller writes, and programs that leave out empty fields may
+//!   write the object. It may also be at a whole object, and then reports missing fields and fields that contradict
+//!   each other.
 //!
-//! That `spec.replicas` is not negative an API server sees to by itself, for every kind that can be scaled.
-//!
-//! The second may also stand at a whole object, where it tells what is missing or does not fit. No rule speaks of a
-//! field that a controller may have to write as it finds it in a template.
+//! For every kind that can be scaled, an API server itself refuses a negative `spec.replicas`. No rule is about a field
+//! that a controller may have to copy from a template.
 
 use serde_json::{Value, json};
 
 /// A rule for one kind.
 pub(crate) struct Rule {
-    /// Where it stands: names of fields from the root, none for the root itself, and `[]` for the items of a list or
-    /// the values of a map.
+    /// The path of the field: names from the root, none for the root itself, and `[]` for the items of a list or the
+    /// values of a map.
     pub(crate) at: String,
     holds: String,
     past: Past,
-    /// The field that the complaint names, seen from `at`.
+    /// The field that the error names, seen from `at`.
     about: &'static str,
     reason: &'static str,
     message: &'static str,
 }
 
-/// How it takes what is stored.
+/// How a rule treats a stored value.
 enum Past {
-    /// What is equal to what it was is taken.
+    /// It accepts a value that is equal to the stored one.
     Equal,
-    /// What is as wrong as it was is taken.
+    /// It accepts an invalid value where the stored one was invalid too.
     Wrong,
-    /// What is the same as it was is taken, which is when this holds. For rules of which an API server reckons that asking them
-    /// of what was would cost too much.
+    /// It accepts a value that is the same as the stored one by this expression. For rules that an API server estimates
+    /// as too expensive to check on the stored object as well.
     Same(String),
 }
 
-/// The text in `holds` that stands for the value at the rule's place.
+/// The text in `holds` that is replaced by the value at the rule's field.
 const IT: &str = "{it}";
 
 impl Rule {
@@ -55,7 +57,7 @@ impl Rule {
         Self { reason: "FieldValueRequired", ..Self::of_field(at, about, holds, message) }
     }
 
-    /// As it stands in `x-kubernetes-validations`.
+    /// Returns the entry of `x-kubernetes-validations`.
     pub(crate) fn json(&self) -> Value {
         let now = self.holds.replace(IT, "self");
         let mut json = json!({ "rule": now, "message": self.message, "reason": self.reason });
@@ -114,7 +116,7 @@ pub(crate) fn of_machine_deployment() -> Vec<Rule> {
     rules
 }
 
-/// What is made from a template without a class, or refers to none, is never made.
+/// No Machine can be created from a template that has no class or names none.
 fn class(at: &str, name: &'static str, kind: &'static str) -> [Rule; 2] {
     let is_set = |field: &str| format!("{IT}.?{}.orValue('') != ''", field.replace('.', ".?"));
     [
@@ -123,7 +125,7 @@ fn class(at: &str, name: &'static str, kind: &'static str) -> [Rule; 2] {
     ]
 }
 
-/// A field of the `spec`. The rule stands at the object, since a `spec` that was missing has no past of its own.
+/// A field of the `spec`. The rule is at the object, since a `spec` that was missing has no past of its own.
 fn required(field: &'static str, message: &'static str) -> Rule {
     let name = field.strip_prefix("spec.").unwrap_or(field);
     Rule::requires("", field, format!("{IT}.?spec.?{name}.hasValue()"), message)
@@ -196,7 +198,7 @@ fn expressions() -> [Rule; 3] {
     ]
 }
 
-/// What a strategy needs depends on its type; what belongs to another type is not looked at.
+/// The fields that a strategy needs depend on its type; fields of another type are not checked.
 fn strategy() -> Vec<Rule> {
     const AT: &str = "spec.strategy";
     const TYPE: &str = "set it to RollingUpdate, Recreate or InPlaceUpdate";

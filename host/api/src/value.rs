@@ -12,7 +12,6 @@ use crate::lenient::Scalar;
 /// A number, or text such as `25%`. Whether the text means anything is checked where it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntOrString {
-    /// A number.
     Int(i64),
     /// Text, as it was written.
     Text(String),
@@ -46,8 +45,8 @@ impl JsonSchema for IntOrString {
     }
 }
 
-/// The moment as objects store it: whole seconds. A time that is to be compared with a stored one is made by this, since
-/// what a second has more is gone after the first write.
+/// The moment as objects store it: whole seconds. A time that is to be compared with a stored one is made by this,
+/// since what a second has more is gone after the first write.
 pub fn time(at: Timestamp) -> Time {
     Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
 }

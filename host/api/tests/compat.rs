@@ -1,12 +1,12 @@
-//! The sentences that other programs read, and the one place where such a sentence is read.
+//! The texts that other programs read, and the one place where such a text is read.
 
 use jiff::SignedDuration;
-use machinist_api::compat::{DELETION_STAGES, Deleting, Sentence, marker, stage_left_at};
+use machinist_api::compat::{DELETION_STAGES, Deleting, StatusMessage, marker, stage_left_at};
 use machinist_core::machine::DeletionStage;
 
 const E: &str = "machine codes error: code = [Internal] message = [x]";
 
-fn every_deletion_sentence() -> Vec<Deleting<'static>> {
+fn every_deletion_message() -> Vec<Deleting<'static>> {
     vec![
         Deleting::Begun,
         Deleting::FindVmFailed { error: E },
@@ -58,9 +58,9 @@ fn a_deletion_that_another_program_began_is_taken_up_where_it_was() {
             "No node object found for \"n\". Initiate machine object finalizer removal",
             DeletionStage::Finalizer,
         ),
-        // The first marker in the order of the steps counts, wherever in the text it stands.
+        // The first marker in the order of the steps counts, wherever it is in the text.
         ("Initiate machine object finalizer removal, after: Initiate node drain", DeletionStage::Drain),
-        // Anything else begins anew.
+        // Any other text starts the deletion again.
         ("Deleting machine from cloud provider", DeletionStage::VmStatus),
         ("Machine m successfully joined the cluster in 2m15s", DeletionStage::VmStatus),
         ("initiate vm deletion", DeletionStage::VmStatus),
@@ -72,76 +72,82 @@ fn a_deletion_that_another_program_began_is_taken_up_where_it_was() {
 }
 
 #[test]
-fn a_sentence_of_ours_names_the_step_that_comes_next() {
+fn our_deletion_messages_name_the_next_step() {
     let mut seen = Vec::new();
-    for sentence in every_deletion_sentence() {
-        let text = Sentence::Deleting(sentence).to_string();
-        assert_eq!(stage_left_at(&text), sentence.next(), "{text}");
-        assert!(text.ends_with(marker(sentence.next())), "{text}");
+    for message in every_deletion_message() {
+        let text = StatusMessage::Deleting(message).to_string();
+        assert_eq!(stage_left_at(&text), message.next(), "{text}");
+        assert!(text.ends_with(marker(message.next())), "{text}");
         seen.push(text);
     }
     seen.sort();
-    // Two sentences for one step may be equal only where nothing is to be said but the step.
+    // Two texts for one step may be equal only where nothing is to be said but the step.
     seen.dedup();
-    assert_eq!(seen.len(), every_deletion_sentence().len());
+    assert_eq!(seen.len(), every_deletion_message().len());
 }
 
 #[test]
-fn every_step_that_takes_a_pass_is_reached_by_some_sentence() {
-    let mut reached: Vec<_> = every_deletion_sentence().iter().map(Deleting::next).collect();
+fn every_step_that_takes_a_pass_is_reached_by_some_message() {
+    let mut reached: Vec<_> = every_deletion_message().iter().map(Deleting::next).collect();
     reached.sort();
     reached.dedup();
-    // Attachments go in the same pass as the pods of a forced drain, so nothing is told between both.
-    let told = DELETION_STAGES.into_iter().filter(|stage| *stage != DeletionStage::VolumeAttachments);
-    assert_eq!(reached, told.collect::<Vec<_>>());
+    // Attachments are removed in the same pass as the pods of a forced drain, with no text between both.
+    let seen = DELETION_STAGES.into_iter().filter(|stage| *stage != DeletionStage::VolumeAttachments);
+    assert_eq!(reached, seen.collect::<Vec<_>>());
 }
 
 #[test]
-fn sentences_read_as_others_know_them() {
+fn texts_read_as_other_programs_know_them() {
     let minutes = SignedDuration::from_mins;
     let rows = [
-        (Sentence::Creating, "Creating machine on cloud provider"),
-        (Sentence::Created, "Created machine on cloud provider"),
+        (StatusMessage::Creating, "Creating machine on cloud provider"),
+        (StatusMessage::Created, "Created machine on cloud provider"),
         (
-            Sentence::CreationFailed { error: E },
+            StatusMessage::CreationFailed { error: E },
             "Cloud provider message - machine codes error: code = [Internal] message = [x]",
         ),
         (
-            Sentence::InitializationFailed { error: E },
+            StatusMessage::InitializationFailed { error: E },
             "Provider error: machine codes error: code = [Internal] message = [x]. Initialize VM Instance",
         ),
-        (Sentence::StaleNode, "VM using old node obj"),
+        (StatusMessage::StaleNode, "VM using old node obj"),
         (
-            Sentence::Joined { machine: "m", after: SignedDuration::from_millis(135_900) },
+            StatusMessage::Joined { machine: "m", after: SignedDuration::from_millis(135_900) },
             "Machine m successfully joined the cluster in 2m15s",
         ),
-        (Sentence::Rejoined { machine: "m" }, "Machine m successfully re-joined the cluster"),
+        (StatusMessage::Rejoined { machine: "m" }, "Machine m successfully re-joined the cluster"),
         (
-            Sentence::NodeMissing { machine: "m" },
+            StatusMessage::NodeMissing { machine: "m" },
             "Node object went missing. Machine m is unhealthy - changing MachinePhase to Unknown",
         ),
         (
-            Sentence::Unhealthy { machine: "m", conditions: "Ready=False" },
+            StatusMessage::Unhealthy { machine: "m", conditions: "Ready=False" },
             "Machine m is unhealthy - changing MachinePhase to Unknown. Node conditions: Ready=False",
         ),
         (
-            Sentence::JoinTimedOut { machine: "m", limit: minutes(20) },
+            StatusMessage::JoinTimedOut { machine: "m", limit: minutes(20) },
             "Machine m failed to join the cluster in 20 minutes.",
         ),
         (
-            Sentence::JoinTimedOut { machine: "m", limit: SignedDuration::from_secs(90) },
+            StatusMessage::JoinTimedOut { machine: "m", limit: SignedDuration::from_secs(90) },
             "Machine m failed to join the cluster in 1.5 minutes.",
         ),
         (
-            Sentence::HealthTimedOut { machine: "m", limit: minutes(10), conditions: "Ready=Unknown" },
+            StatusMessage::HealthTimedOut { machine: "m", limit: minutes(10), conditions: "Ready=Unknown" },
             "Machine m health checks failing since last 10 minutes. Node conditions: Ready=Unknown",
         ),
-        (Sentence::HealthTimeoutReset, "Machine Health Timeout was reset due to APIServer being unreachable"),
-        (Sentence::DeletionRequested, "Deleting machine from cloud provider"),
-        (Sentence::Deleting(Deleting::Begun), "Set machine status to termination. Now, getting VM Status"),
-        (Sentence::Deleting(Deleting::Drained), "Drain successful. Initiate VM deletion"),
+        (
+            StatusMessage::HealthTimeoutReset,
+            "Machine Health Timeout was reset due to APIServer being unreachable",
+        ),
+        (StatusMessage::DeletionRequested, "Deleting machine from cloud provider"),
+        (
+            StatusMessage::Deleting(Deleting::Begun),
+            "Set machine status to termination. Now, getting VM Status",
+        ),
+        (StatusMessage::Deleting(Deleting::Drained), "Drain successful. Initiate VM deletion"),
     ];
-    for (sentence, text) in rows {
-        assert_eq!(sentence.to_string(), text);
+    for (message, text) in rows {
+        assert_eq!(message.to_string(), text);
     }
 }

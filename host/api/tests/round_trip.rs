@@ -1,4 +1,4 @@
-//! Objects of others come back from decoding and encoding as they were, and odd ones do not stop a list.
+//! Decoding and encoding keep objects of others as they are, and an invalid object does not stop a list.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

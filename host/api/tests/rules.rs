@@ -1,11 +1,11 @@
-//! Where rules stand, and that nobody who has to write an object is stopped by one.
+//! Rules are at the right fields, and stop no program that has to write an object.
 
 use std::collections::BTreeSet;
 
 use machinist_api::crd;
 use serde_json::Value;
 
-/// Who writes what, beside users. A name alone means all that is below it too.
+/// Writers of fields, beside users. A name alone includes all fields below it.
 const WRITTEN: [(&str, &str, &str); 37] = [
     ("Machine", "metadata", "the host: finalizers, labels, annotations, owners"),
     ("Machine", "status", "the host"),
@@ -156,7 +156,7 @@ fn a_rule_at_or_above_a_field_that_somebody_has_to_write_looks_back() {
     let mut above = 0;
     for (kind, at, rule) in rules() {
         for (_, written, who) in WRITTEN.iter().filter(|(of, _, _)| *of == kind) {
-            // What is said of such a field, or of what is below it, could stop its writer.
+            // A rule about such a field, or about one below it, could stop its writer.
             assert!(!holds(written, &at), "{kind} {at} is written by {who}: {rule}");
             if holds(&at, written) {
                 above += 1;
@@ -192,8 +192,8 @@ fn a_rule_that_looks_back_is_marked_and_asks_first_whether_there_was_anything() 
 fn every_complaint_says_what_to_write() {
     for (kind, at, rule) in rules() {
         let message = rule["message"].as_str().unwrap();
-        let mends = ["set ", "name ", "write ", "say ", "need "];
-        assert!(mends.iter().any(|word| message.contains(word)), "{kind} {at}: {message}");
+        let fixes = ["set ", "name ", "write ", "say ", "need "];
+        assert!(fixes.iter().any(|word| message.contains(word)), "{kind} {at}: {message}");
         assert!(["FieldValueInvalid", "FieldValueRequired"].contains(&rule["reason"].as_str().unwrap()));
     }
 }

@@ -46,9 +46,9 @@ use clap::FromArgMatches;
 use machinist_core::value::error_chain::chain;
 use machinist_plugin_host::shown;
 
-use args::invocation::{Called, own_kubeconfig};
+use args::invocation_name::{InvocationName, own_kubeconfig};
 use args::{Command, Machinist, PluginCommand};
-use flags::{Line, Meant, Program, RunFlags};
+use flags::{BinaryChoice, BinaryName, CommandLine, RunFlags};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -56,9 +56,9 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == COMPILE) {
         return machinist_plugin_host::compile_main();
     }
-    match Program::called(words.first().map(OsString::as_os_str)) {
-        Program::Machinist => by_flags(words),
-        binary @ (Program::MachineController | Program::MachineControllerManager) => {
+    match BinaryName::of(words.first().map(OsString::as_os_str)) {
+        BinaryName::Machinist => by_flags(words),
+        binary @ (BinaryName::MachineController | BinaryName::MachineControllerManager) => {
             in_place_of(binary, words)
         }
     }
@@ -66,20 +66,20 @@ fn main() -> ExitCode {
 
 /// Under its own name, or kubectl's: with a subcommand, or with the command line of another binary.
 fn by_flags(words: Vec<OsString>) -> ExitCode {
-    if Called::by(words.first().map(OsString::as_os_str)) != Called::Itself {
+    if InvocationName::of(words.first().map(OsString::as_os_str)) != InvocationName::Itself {
         return machinist(words);
     }
-    match flags::meant(&words, std::env::var_os(flags::VARIABLE).as_deref()) {
-        Meant::Itself => machinist(words),
-        Meant::Binary(binary) => in_place_of(binary, words),
-        Meant::Unclear(reason) => {
+    match flags::chosen_binary(&words, std::env::var_os(flags::VARIABLE).as_deref()) {
+        BinaryChoice::Itself => machinist(words),
+        BinaryChoice::Binary(binary) => in_place_of(binary, words),
+        BinaryChoice::Unclear(reason) => {
             eprintln!("machinist: {reason}");
             ExitCode::from(2)
         }
     }
 }
 
-fn in_place_of(binary: Program, words: Vec<OsString>) -> ExitCode {
+fn in_place_of(binary: BinaryName, words: Vec<OsString>) -> ExitCode {
     let line = binary.parse(words).unwrap_or_else(|error| error.exit());
     report(async_main(run::run(line)))
 }
@@ -88,9 +88,9 @@ fn in_place_of(binary: Program, words: Vec<OsString>) -> ExitCode {
 pub(crate) const COMPILE: &str = "compile-component";
 
 fn machinist(words: Vec<OsString>) -> ExitCode {
-    let called = Called::by(words.first().map(OsString::as_os_str));
-    let command = called.command(own_kubeconfig());
-    if called == Called::PluginCompletion {
+    let invoked_as = InvocationName::of(words.first().map(OsString::as_os_str));
+    let command = invoked_as.command(own_kubeconfig());
+    if invoked_as == InvocationName::PluginCompletion {
         let words: Vec<String> = std::env::args().skip(1).collect();
         return report(async_main(async {
             completion::answer(command, &words).await;
@@ -102,40 +102,40 @@ fn machinist(words: Vec<OsString>) -> ExitCode {
     match given.command {
         Command::CompileComponent => machinist_plugin_host::compile_main(),
         Command::Completion { shell } => {
-            let (mut command, mut script) = (called.command(None), Vec::new());
-            clap_complete::generate(shell, &mut command, called.file(), &mut script);
+            let (mut command, mut script) = (invoked_as.command(None), Vec::new());
+            clap_complete::generate(shell, &mut command, invoked_as.file(), &mut script);
             print!("{}", String::from_utf8_lossy(&script));
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(line(*flags, &command, &matches)))),
         Command::Reference { folder } => report(reference::write(&folder)),
-        Command::Explain(flags) => report(async_main(explain::explain(*flags, called))),
-        Command::Tree(flags) => report(async_main(tree::tree(flags, called))),
-        Command::Rollout(command) => report(async_main(rollout::rollout(command, called))),
+        Command::Explain(flags) => report(async_main(explain::explain(*flags, invoked_as))),
+        Command::Tree(flags) => report(async_main(tree::tree(flags, invoked_as))),
+        Command::Rollout(command) => report(async_main(rollout::rollout(command, invoked_as))),
         Command::Driver(command) => report(async_main(driver::driver(command))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }
 }
 
 /// The flags of `run`, and which of them were typed.
-fn line(flags: RunFlags, command: &clap::Command, matches: &clap::ArgMatches) -> Line {
+fn line(flags: RunFlags, command: &clap::Command, matches: &clap::ArgMatches) -> CommandLine {
     match (command.find_subcommand("run"), matches.subcommand_matches("run")) {
-        (Some(run), Some(given)) => Line::of(flags, run, given),
-        (Some(_) | None, _) => Line::of(flags, command, matches),
+        (Some(run), Some(given)) => CommandLine::of(flags, run, given),
+        (Some(_) | None, _) => CommandLine::of(flags, command, matches),
     }
 }
 
 async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
     match command {
-        PluginCommand::List(flags) => plugin::look::list::list(flags).await,
-        PluginCommand::Inspect(flags) => plugin::look::inspect::inspect(flags).await,
+        PluginCommand::List(flags) => plugin::show::list::list(flags).await,
+        PluginCommand::Inspect(flags) => plugin::show::inspect::inspect(flags).await,
         PluginCommand::Push(flags) => plugin::ship::push::push(*flags).await,
         PluginCommand::Sign(flags) => plugin::ship::sign::sign(*flags).await,
         PluginCommand::Bundle(flags) => plugin::ship::bundle::bundle(*flags).await,
         PluginCommand::Keygen(flags) => plugin::ship::sign::keygen(&flags),
         PluginCommand::Resolve(flags) => plugin::ship::resolve::resolve(flags).await,
-        PluginCommand::Logs(flags) => plugin::look::logs::logs(flags).await,
-        PluginCommand::Diff(flags) => plugin::look::diff::diff(flags).await,
+        PluginCommand::Logs(flags) => plugin::show::logs::logs(flags).await,
+        PluginCommand::Diff(flags) => plugin::show::diff::diff(flags).await,
         PluginCommand::Trial(flags) => plugin::try_out::trial::show(flags).await,
         PluginCommand::Promote(flags) => plugin::try_out::trial::promote(flags).await,
         PluginCommand::Rollback(flags) => plugin::try_out::trial::roll_back(flags).await,

@@ -19,7 +19,7 @@ pub(crate) fn flush() {
     end_without_reader(io::stdout().lock().flush());
 }
 
-/// Writes to standard error. Nobody can be told when that fails.
+/// Writes to standard error. A failure cannot be reported.
 pub(crate) fn err(text: Arguments<'_>) {
     let _unheard = io::stderr().lock().write_fmt(text);
 }

@@ -1,4 +1,4 @@
-//! The references of flags and metrics, written from what the program has. `cargo xtask generate` puts them into
+//! Generates the references of flags and metrics from the program. `cargo xtask generate` puts them into
 //! `deploy/reference`, and a test fails when they are stale.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use machinist_runtime::metrics::Metrics;
 use prometheus_client::registry::Registry;
 
 use crate::args::Machinist;
-use crate::flags::Program;
+use crate::flags::BinaryName;
 
 /// The files, by name.
 pub(crate) fn files() -> Result<[(&'static str, String); 2]> {
@@ -54,9 +54,9 @@ fn flags() -> String {
     text
 }
 
-/// What the names of the binaries change.
+/// The defaults that differ under the names of the binaries.
 fn defaults_by_name(flags: &[&Arg]) -> String {
-    let binaries = Program::BINARIES;
+    let binaries = BinaryName::BINARIES;
     let mut text = "\n## Defaults by name\n\n| flag | `machinist run` |".to_owned();
     for binary in binaries {
         // Writing to a String cannot fail.
@@ -67,8 +67,9 @@ fn defaults_by_name(flags: &[&Arg]) -> String {
     text.push('\n');
     for flag in flags {
         let id = flag.get_id().as_str();
-        let other =
-            |binary: Program| binary.defaults().iter().find(|(flag, _)| *flag == id).map(|(_, value)| *value);
+        let other = |binary: BinaryName| {
+            binary.defaults().iter().find(|(flag, _)| *flag == id).map(|(_, value)| *value)
+        };
         if binaries.iter().all(|binary| other(*binary).is_none()) {
             continue;
         }
@@ -212,7 +213,8 @@ mod tests {
             ("safety-down", "1"),
             ("machine-safety-overshooting-period", "1m"),
             ("autoscaler-scaledown-annotation-during-rollout", "true"),
-            // These differ: decisions 0017 and 0025. Under the names of the binaries they do not: see `flags::program`.
+            // These differ: decisions 0017 and 0025. Under the names of the binaries they do not: see
+            // `flags::binary_name`.
             ("namespace", "machinist-system"),
             ("concurrent-syncs", "1000"),
             ("kube-api-qps", "none"),

@@ -47,15 +47,15 @@ fn the_same_driver_does_the_same_and_the_exit_code_says_so() {
 }
 
 #[test]
-fn what_differs_is_told_by_call_and_place() {
+fn differences_are_reported_by_call_and_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let older = changed(folder.path(), |value| {
         value["http"][0]["headers"][0][1] = "older".into();
         value["end"]["answered"]["answer"]["Ok"]["Created"]["node_name"] = "older".into();
     });
     let output = replay(&SIM, &older, &[]);
-    let (said, told) = (text(&output.stdout), text(&output.stderr));
-    assert!(!output.status.success() && told.contains("1 of 1 calls are not as recorded"), "{told}");
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(!output.status.success() && errors.contains("1 of 1 calls are not as recorded"), "{errors}");
     assert!(said.contains("2 differences") && said.contains("request made otherwise: "), "{said}");
     assert!(said.contains("answer.Ok.Created.node_name: \"older\" -> "), "{said}");
     let output = replay(&SIM, &older, &["--output", "json"]);
@@ -83,7 +83,10 @@ fn what_is_no_recording_or_no_driver_says_so() {
         (&SIM, &garbage, "is no recording"),
     ] {
         let output = replay(file, recording, &[]);
-        let told = text(&output.stderr);
-        assert!(!output.status.success() && told.contains(expected) && !told.contains("panicked"), "{told}");
+        let errors = text(&output.stderr);
+        assert!(
+            !output.status.success() && errors.contains(expected) && !errors.contains("panicked"),
+            "{errors}"
+        );
     }
 }

@@ -63,7 +63,7 @@ fn a_driver_that_fails_a_check_ends_with_an_error_and_says_which() {
     let folder = tempfile::tempdir().expect("a folder");
     let text_of = std::fs::read_to_string(profile()).expect("a profile");
     let path = folder.path().join("conformance.yaml");
-    // What the profile holds for invalid is fine, so the driver accepts it.
+    // The class that the profile calls invalid is valid, so the driver accepts it.
     let wrong = "{ field: zone, spec: { zone: sim-1a, type: sim.small, image: linux-1 } }";
     std::fs::write(
         &path,

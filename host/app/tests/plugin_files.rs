@@ -39,14 +39,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-/// What it prints when all is well.
+/// Its output when it succeeds.
 #[track_caller]
 fn prints(output: &Output) -> String {
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// What it prints although it fails with this reason.
+/// Its output when it fails with this reason.
 #[track_caller]
 fn fails(output: &Output, reason: &str) -> String {
     let said = text(&output.stderr);
@@ -111,10 +111,10 @@ fn what_the_host_would_refuse_is_an_error_and_what_is_known_is_shown() {
     // The outside can be read, and so is shown.
     let name = "machinist:host/settings@0.1.0";
     let place = SIM.windows(name.len()).position(|window| window == name.as_bytes()).expect("is imported");
-    let mut odd = SIM.clone();
-    odd[place..place + name.len()].copy_from_slice(b"machinist:host/sittings@0.1.0");
-    let odd = folder.file("odd.wasm", &odd);
-    let shown = fails(&machinist("inspect", &odd, &[]), "it imports what this host does not offer");
+    let mut changed = SIM.clone();
+    changed[place..place + name.len()].copy_from_slice(b"machinist:host/sittings@0.1.0");
+    let changed = folder.file("changed.wasm", &changed);
+    let shown = fails(&machinist("inspect", &changed, &[]), "it imports what this host does not offer");
     assert!(shown.contains("machinist:host/sittings@0.1.0") && shown.contains("wasi:cli/"), "{shown}");
     fails(&machinist("inspect", Path::new("/does/not/exist"), &[]), "/does/not/exist");
     let file = folder.file("sim.wasm", &SIM);

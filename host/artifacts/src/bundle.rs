@@ -41,11 +41,9 @@ const SETTINGS: &str = "settings.json";
 /// Everything but the counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// `driver` or `health-policy`.
     pub kind: String,
     /// The name of the plugin.
     pub name: String,
-    /// The component, unpacked.
     pub component: ContentDigest,
     /// The text of the grants. `None`: there are none.
     pub grants: Option<ContentDigest>,
@@ -55,7 +53,6 @@ pub struct Parts {
     pub terms: Option<ContentDigest>,
 }
 
-/// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// The parts of the plugin that the signature binds to each other.
@@ -69,13 +66,9 @@ pub struct Bundle {
 /// A part of a bundle, as reasons name it. A closed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// `plugin.wasm`
     Component,
-    /// `grants.yaml` or `grants.json`
     Grants,
-    /// `settings.json`
     Settings,
-    /// `policy.yaml` or `policy.json`
     Terms,
     /// The name of the plugin.
     Name,
@@ -101,10 +94,7 @@ impl fmt::Display for Part {
 pub enum BundleError {
     /// Longer than any bundle.
     #[error("it has {bytes} bytes, and {MOST_BYTES} are the most")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// No JSON, an unknown or doubled field, or a value of another type.
     #[error("it is not the JSON of a bundle, which has each field once and no others{0}")]
     Json(JsonPlace),

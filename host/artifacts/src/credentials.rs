@@ -1,47 +1,14 @@
 //! Logins for registries, as `docker login` and Secrets of type `kubernetes.io/dockerconfigjson` keep them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 
 use crate::helper::Helper;
+pub use crate::login::Credentials;
 use crate::reference::Reference;
-
-/// A login at a registry.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    pub(crate) user: String,
-    pub(crate) proof: LoginProof,
-}
-
-/// The secret of a login.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum LoginProof {
-    Password(String),
-    /// A token that the registry's token service exchanges for others, as cloud registries hand out.
-    IdentityToken(String),
-}
-
-impl Credentials {
-    /// A user with a password.
-    pub(crate) fn password(user: String, password: String) -> Self {
-        Self { user, proof: LoginProof::Password(password) }
-    }
-
-    /// A token to be exchanged.
-    pub(crate) fn identity_token(token: String) -> Self {
-        Self { user: "<token>".to_owned(), proof: LoginProof::IdentityToken(token) }
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credentials({})", self.user)
-    }
-}
 
 /// Logins by registry, and the programs that keep others.
 #[derive(Clone, Debug, Default)]
@@ -61,15 +28,12 @@ pub enum LoginsError {
     #[error(
         "the login for {registry} is neither base64 of USER:PASSWORD in `auth` nor `username` and `password` nor `identitytoken`"
     )]
-    Login {
-        /// Of this registry.
-        registry: String,
-    },
+    Login { registry: String },
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Raw {
+struct RawConfig {
     auths: Option<BTreeMap<String, Option<RawLogin>>>,
     cred_helpers: Option<BTreeMap<String, String>>,
     creds_store: Option<String>,
@@ -88,7 +52,7 @@ impl Logins {
     /// error: helpers may keep them. An entry that is `null`, or whose fields are empty, leaves its login to them too.
     pub fn parse(bytes: &[u8]) -> Result<Self, LoginsError> {
         // serde's messages quote what they stumble over.
-        let raw: Raw = serde_json::from_slice(bytes).map_err(|_| LoginsError::Shape)?;
+        let raw: RawConfig = serde_json::from_slice(bytes).map_err(|_| LoginsError::Shape)?;
         let mut kept = BTreeMap::new();
         for (registry, login) in raw.auths.unwrap_or_default() {
             let login = login.unwrap_or_default();
@@ -197,7 +161,7 @@ mod tests {
         assert_eq!(helper(own, "1.dkr.ecr.example.com/x:1").as_deref(), Some(expected));
         assert_eq!((helper(own, "ghcr.io/x:1"), user(own, "ghcr.io/x:1")), (None, None));
         let store = r#"{"auths":{"ghcr.io":{"auth":"bTp4"},"docker.io":{}},"credsStore":"desktop"}"#;
-        assert_eq!(helper(store, "ghcr.io/x:1"), None, "its login stands there");
+        assert_eq!(helper(store, "ghcr.io/x:1"), None, "its login is there");
         let expected = "docker-credential-desktop https://index.docker.io/v1/";
         assert_eq!(helper(store, "docker.io/acme/x:1").as_deref(), Some(expected));
         assert_eq!(helper("{}", "ghcr.io/x:1"), None);
@@ -253,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_secret() {
+    fn an_error_shows_no_secret() {
         for config in [
             "",
             "7",

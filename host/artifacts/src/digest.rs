@@ -13,7 +13,6 @@ pub struct ContentDigest([u8; 32]);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a digest: write sha256: and 64 hex digits")]
 pub struct NotADigest {
-    /// The text, shortened.
     pub text: String,
 }
 
@@ -28,7 +27,6 @@ impl ContentDigest {
         Self(bytes)
     }
 
-    /// Its bytes.
     pub fn bytes(self) -> [u8; 32] {
         self.0
     }

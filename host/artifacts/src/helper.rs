@@ -9,11 +9,11 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::credentials::Credentials;
+use crate::login::Credentials;
 use crate::reference::Reference;
 
 /// A helper may log in at a cloud first, over the network.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A login has a few kilobytes at most.
 const MOST_BYTES: u64 = 64 << 10;
@@ -40,36 +40,18 @@ pub enum HelperError {
     /// It cannot be started or spoken to.
     #[error("failed to run {program}: is it installed, and in PATH?")]
     Run {
-        /// Which.
         program: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It does not end.
     #[error("{program} has not answered within {} s", within.as_secs())]
-    Slow {
-        /// Which.
-        program: String,
-        /// The limit.
-        within: Duration,
-    },
-    /// It has failed.
+    Slow { program: String, within: Duration },
     #[error("{program} has no login for {server}: {detail}")]
-    Failed {
-        /// Which.
-        program: String,
-        /// For whom.
-        server: String,
-        /// Its own words.
-        detail: String,
-    },
+    Failed { program: String, server: String, detail: String },
     /// It has printed something else.
     #[error("{program} has printed no login: JSON with Username and Secret")]
-    Answer {
-        /// Which.
-        program: String,
-    },
+    Answer { program: String },
 }
 
 #[derive(Deserialize)]
@@ -105,7 +87,7 @@ impl Helper {
     /// # Errors
     /// When it cannot be run, fails, or does not end within half a minute.
     pub async fn ask(&self) -> Result<Option<Credentials>, HelperError> {
-        self.ask_within(PATIENCE).await
+        self.ask_within(TIMEOUT).await
     }
 
     async fn ask_within(&self, within: Duration) -> Result<Option<Credentials>, HelperError> {

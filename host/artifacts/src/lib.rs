@@ -5,7 +5,7 @@
 //! | [`reference`] | parses `registry/repository:tag` |
 //! | [`manifest`] | is this manifest a component, and where are its bytes? |
 //! | [`registry`] | the client: every answer has a limit of size and time |
-//! | [`credentials`], [`helper`] | logins, from files and from programs that keep them |
+//! | [`credentials`], [`helper`], `login` | logins, from files and from programs that keep them |
 //! | [`signature`] | checks and makes signatures |
 //! | [`bundle`] | the statement that a signature covers |
 //! | [`digest`] | digests as registries write them |
@@ -22,6 +22,7 @@ pub mod bundle;
 pub mod credentials;
 pub mod digest;
 pub mod helper;
+mod login;
 pub mod manifest;
 pub mod reference;
 pub mod registry;

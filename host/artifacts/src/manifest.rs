@@ -17,7 +17,7 @@ pub const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 /// The media type of a component.
 pub const COMPONENT: &str = "application/wasm";
 
-/// All that is asked for, so that what is something else is named and not just absent.
+/// All types that a request accepts, so that the error names an artifact of another type instead of "absent".
 pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
      application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
@@ -25,10 +25,9 @@ pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 /// A component has one manifest, and perhaps signatures and proofs beside it. More is not read.
 const MOST_ENTRIES: usize = 32;
 
-/// What a manifest leads to.
+/// The document that a manifest leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Document {
-    /// The component.
     Component(Blob),
     /// Another manifest, which has the component.
     Index(Blob),
@@ -37,9 +36,7 @@ pub enum Document {
 /// Bytes in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// Their digest.
     pub digest: ContentDigest,
-    /// How many.
     pub size_bytes: u64,
 }
 
@@ -51,53 +48,28 @@ pub enum ManifestError {
     Json(JsonPlace),
     /// Another version of the format.
     #[error("the manifest has schemaVersion {found}, and 2 is known")]
-    SchemaVersion {
-        /// Its version.
-        found: u64,
-    },
+    SchemaVersion { found: u64 },
     /// Something else, such as a container image of Docker.
     #[error("it is {found}, not a manifest of OCI: push the component with `machinist plugin push --oci`")]
-    Kind {
-        /// Its media type.
-        found: Kind,
-    },
+    Kind { found: Kind },
     /// An artifact of another kind, such as a container image.
     #[error(
         "its configuration is {found}, that of a component is {}: it is another kind of artifact",
         CONFIG
     )]
-    Config {
-        /// Its media type.
-        found: Kind,
-    },
-    /// Not one layer.
+    Config { found: Kind },
     #[error("it has {count} layers, and a component is one of {}", COMPONENT)]
-    Layers {
-        /// How many.
-        count: usize,
-    },
+    Layers { count: usize },
     /// The layer is no component.
     #[error("its layer is {found}, and a component is {}", COMPONENT)]
-    Layer {
-        /// Its media type.
-        found: Kind,
-    },
-    /// Too many manifests.
+    Layer { found: Kind },
     #[error("the index names {count} manifests, and {most} are the most")]
-    LargeIndex {
-        /// How many.
-        count: usize,
-        /// The limit.
-        most: usize,
-    },
+    LargeIndex { count: usize, most: usize },
     /// None or several of its manifests are of a component.
     #[error(
         "the index names {count} manifests for wasm, and one is needed: name that manifest by its digest"
     )]
-    Ambiguous {
-        /// How many.
-        count: usize,
-    },
+    Ambiguous { count: usize },
     /// An index in an index.
     #[error("the index leads to another index, and only one is followed")]
     Deep,
@@ -109,15 +81,12 @@ pub enum ManifestError {
 /// A media type that people know by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One of these.
     Known(&'static str),
-    /// None is given.
     Missing,
-    /// Some other.
     Unknown,
 }
 
-/// What lies in registries beside components.
+/// Media types of other artifacts in registries.
 const KNOWN: [&str; 16] = [
     MANIFEST,
     INDEX,
@@ -160,9 +129,7 @@ impl fmt::Display for Kind {
 /// Where JSON ends to be what is expected. The parser's own message repeats what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonPlace {
-    /// From 1.
     pub line: usize,
-    /// From 1.
     pub column: usize,
 }
 
@@ -180,7 +147,7 @@ impl fmt::Display for JsonPlace {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Raw {
+struct RawManifest {
     #[serde(default)]
     schema_version: u64,
     media_type: Option<String>,
@@ -226,10 +193,11 @@ impl RawBlob {
     }
 }
 
-/// Reads a manifest. `kind` is the media type that the registry gave it; empty where that is not known, and then one that
-/// does not name it itself goes by its shape.
+/// Reads a manifest. `kind` is the media type that the registry gave it; empty where that is not known, and then one
+/// that does not name it itself goes by its shape.
 pub fn read(bytes: &[u8], kind: &str) -> Result<Document, ManifestError> {
-    let raw: Raw = serde_json::from_slice(bytes).map_err(|error| ManifestError::Json((&error).into()))?;
+    let raw: RawManifest =
+        serde_json::from_slice(bytes).map_err(|error| ManifestError::Json((&error).into()))?;
     let shape = if raw.manifests.is_empty() { MANIFEST } else { INDEX };
     let given = raw.media_type.as_deref().unwrap_or(if kind.is_empty() { shape } else { kind });
     if raw.schema_version != 2 {
@@ -242,7 +210,7 @@ pub fn read(bytes: &[u8], kind: &str) -> Result<Document, ManifestError> {
     }
 }
 
-fn component(raw: &Raw) -> Result<Document, ManifestError> {
+fn component(raw: &RawManifest) -> Result<Document, ManifestError> {
     let config = raw.config.as_ref().map(|config| config.media_type.as_str()).unwrap_or_default();
     if config != CONFIG {
         return Err(ManifestError::Config { found: Kind::of(config) });

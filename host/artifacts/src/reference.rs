@@ -10,7 +10,7 @@ use crate::digest::{ContentDigest, NotADigest};
 pub struct Reference {
     /// Host, and port where it is not the usual one.
     pub registry: String,
-    /// What the registry calls it.
+    /// The path of the artifact in the registry.
     pub repository: String,
     /// Which of its versions.
     pub version: Version,
@@ -30,39 +30,24 @@ pub enum Version {
 pub enum ReferenceError {
     /// No host at the beginning.
     #[error("{text:?} names no registry: write HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…")]
-    NoRegistry {
-        /// What was given.
-        text: String,
-    },
+    NoRegistry { text: String },
     /// Neither tag nor digest.
     #[error("{text:?} has neither tag nor digest, and none is assumed: add :TAG or @sha256:…")]
-    NoVersion {
-        /// What was given.
-        text: String,
-    },
+    NoVersion { text: String },
     /// The repository has other characters than registries take.
     #[error(
         "the repository in {text:?} is wrong: parts of lower-case letters and digits, with . _ - between them and / \
          between the parts"
     )]
-    Repository {
-        /// What was given.
-        text: String,
-    },
+    Repository { text: String },
     /// The host is none.
     #[error("the registry in {text:?} is wrong: a host, and perhaps a port")]
-    Registry {
-        /// What was given.
-        text: String,
-    },
+    Registry { text: String },
     /// The tag has other characters than registries take.
     #[error(
         "the tag in {text:?} is wrong: up to 128 letters, digits and . _ -, the first a letter, digit or _"
     )]
-    Tag {
-        /// What was given.
-        text: String,
-    },
+    Tag { text: String },
     /// The digest is none.
     #[error("the digest is wrong")]
     Digest(#[source] NotADigest),

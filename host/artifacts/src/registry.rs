@@ -41,7 +41,7 @@ use session::{Scope, Session};
 /// How long a registry may take, and how much it may send.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Until a connection stands.
+    /// The time limit for a connection.
     pub connect: Duration,
     /// Until the next bytes of an answer.
     pub silence: Duration,
@@ -77,12 +77,10 @@ pub struct Registry {
     limits: Limits,
 }
 
-/// What a reference stands for.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The digest that the reference stands for, of a manifest or an index.
+    /// The digest of the reference: of a manifest or an index.
     pub digest: ContentDigest,
-    /// The component.
     pub component: Blob,
     /// The documents that lead from the digest to the component: the manifest, and before it the index if there is one.
     pub documents: Vec<Bytes>,
@@ -91,11 +89,10 @@ pub struct Target {
 /// A component from a registry.
 #[derive(Clone, Debug)]
 pub struct Pulled {
-    /// Digest of its manifest: what the reference stands for.
+    /// Digest of its manifest.
     pub manifest: ContentDigest,
     /// Digest of the component.
     pub layer: ContentDigest,
-    /// The component.
     pub component: Bytes,
 }
 
@@ -105,7 +102,7 @@ impl Registry {
         Ok(Self { clients: Clients::new(&limits, judge)?, limits })
     }
 
-    /// What the reference stands for. An index is followed once.
+    /// Resolves a reference to a digest and a component. An index is followed once.
     pub async fn resolve(
         &self,
         reference: &Reference,
@@ -130,7 +127,7 @@ impl Registry {
         }
     }
 
-    /// The component that the reference stands for.
+    /// Resolves a reference and pulls its component.
     pub async fn pull(
         &self,
         reference: &Reference,
@@ -152,7 +149,7 @@ impl Registry {
         session.blob(blob, self.limits.component_bytes, self.limits.transfer).await
     }
 
-    /// What cosign has put beside a manifest; empty when nobody has signed it.
+    /// Reads the signatures that cosign keeps beside a manifest; empty when nobody has signed it.
     pub async fn signatures(
         &self,
         reference: &Reference,

@@ -33,7 +33,7 @@ pub enum SignatureError {
     /// A good signature of another artifact.
     #[error("the signature is of {found}, not of this artifact")]
     OfAnother {
-        /// What the payload names.
+        /// The digest that the payload names.
         found: String,
     },
     /// The payload is none.

@@ -1,5 +1,5 @@
-//! What was fetched before, in files that are named by their digests: a host that starts while a registry is away goes on
-//! with what it had. Nothing in it is trusted.
+//! Fetched components and documents, in files that are named by their digests: a host that starts while a registry is
+//! unreachable uses the files. Each file is checked against its digest before it is used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// As many as a host with its rollouts and rollbacks may need. The one that was not used for the longest time goes first.
+/// As many as a host with its rollouts and rollbacks may need. The one that was not used for the longest time goes
+/// first.
 const MOST_FILES: usize = 200;
 /// All of them together.
 const MOST_BYTES: u64 = 512 << 20;
@@ -29,7 +30,7 @@ impl Store {
         Self { folder: folder.into() }
     }
 
-    /// Bytes with this digest. What is not what it claims to be counts as absent.
+    /// Reads the bytes with this digest. A file with another content counts as absent.
     pub fn find(&self, digest: ContentDigest) -> Option<Bytes> {
         let bytes = self.read(&digest.hex())?;
         (ContentDigest::of(&bytes) == digest).then_some(bytes)
@@ -45,7 +46,6 @@ impl Store {
         self.read(&format!("{}.{kind}", digest.hex()))
     }
 
-    /// Keeps a note.
     pub fn keep_note(&self, digest: ContentDigest, kind: &str, bytes: &[u8]) -> io::Result<()> {
         self.write(&format!("{}.{kind}", digest.hex()), bytes)
     }
@@ -88,7 +88,7 @@ fn make_room(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What has no room beside what was used later.
+/// Returns the files that have no room beside those that were used later.
 fn surplus(mut files: Vec<(SystemTime, u64, PathBuf)>) -> Vec<PathBuf> {
     files.sort_by(|a, b| b.cmp(a));
     let mut sum = 0_u64;

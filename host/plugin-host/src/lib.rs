@@ -18,8 +18,8 @@
 //! | `recording` | calls recorded and replayed |
 //! | `metrics` | metrics of plugins, calls and the compiler |
 //!
-//! [`keys`] has the labels, annotations and keys of a plugin's ConfigMap, [`parts`] a component in parts, and
-//! [`component`] the check of a component's imports and exports.
+//! [`keys`] has the labels, annotations and keys of a plugin's ConfigMap, [`parts`] a component in parts, [`status`]
+//! the annotation of the host, and [`component`] the check of a component's imports and exports.
 
 mod budget;
 mod calls;
@@ -48,6 +48,14 @@ pub mod component {
 pub mod parts {
     pub use crate::sources::parts::{
         Assembly, FoundPart, Index, MOST_PARTS, Part, PartNumber, assemble, split,
+    };
+}
+
+/// The annotation `machinist.dev/status`.
+pub mod status {
+    pub use crate::registry::status::{
+        BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus,
+        PolicyScope, PolicyStatus, ResolvedStatus, RolloutStatus, ShadowStatus, WITHDRAWN, cut,
     };
 }
 

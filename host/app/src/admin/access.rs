@@ -1,37 +1,33 @@
-//! Who may read what is below `/debug`: logs of plugins, calls of drivers, profiles.
+//! Access to the pages below `/debug`: logs of plugins, calls of drivers, profiles.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// From where it may be read, as the flag says.
+/// The value of the flag `--debug-access`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DebugAccess {
     /// From loopback, which is where a port-forward comes from.
     #[default]
     Loopback,
-    /// From elsewhere too, by accounts that the API server lets.
+    /// From other addresses too, by accounts that the API server authorizes.
     Authorized,
 }
 
-/// What is known of a request without asking anybody.
+/// The facts of a request that need no API server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
-    /// Where it comes from.
+    /// The address of the caller.
     pub(super) peer: IpAddr,
-    /// Its header `host`.
     pub(super) host: Option<&'a str>,
-    /// Its header `authorization`.
     pub(super) authorization: Option<&'a str>,
 }
 
-/// What becomes of a request.
+/// A decision about a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict<'a> {
-    /// It is answered.
+pub(super) enum AccessDecision<'a> {
     Allowed,
-    /// The API server is asked about this token.
+    /// The API server has to review this token.
     Review(&'a str),
-    /// It is not.
     Refused(NotAllowed),
 }
 
@@ -65,12 +61,7 @@ pub(super) enum NotAllowed {
     #[error(
         "{user} may not get {path}: a ClusterRole with nonResourceURLs [\"/debug/*\"] and verbs [get] allows it"
     )]
-    NoRight {
-        /// The account.
-        user: String,
-        /// The page.
-        path: String,
-    },
+    NoRight { user: String, path: String },
     /// The host may not ask.
     #[error(
         "the host's account lacks {0}, so that /debug is served on loopback only: bind the ClusterRole system:auth-delegator to it"
@@ -84,25 +75,25 @@ pub(super) enum NotAllowed {
     NoAnswer,
 }
 
-/// Says who may read without being asked about.
-pub(super) fn judge(asked: Asked<'_>, access: DebugAccess) -> Verdict<'_> {
+/// Decides about a request, or returns the token to review.
+pub(super) fn judge(asked: Asked<'_>, access: DebugAccess) -> AccessDecision<'_> {
     if asked.peer.to_canonical().is_loopback() {
         return match asked.host.is_none_or(is_this_host) {
-            true => Verdict::Allowed,
-            false => Verdict::Refused(NotAllowed::ForeignName),
+            true => AccessDecision::Allowed,
+            false => AccessDecision::Refused(NotAllowed::ForeignName),
         };
     }
     match access {
-        DebugAccess::Loopback => Verdict::Refused(NotAllowed::NotLoopback),
+        DebugAccess::Loopback => AccessDecision::Refused(NotAllowed::NotLoopback),
         DebugAccess::Authorized => match asked.authorization.and_then(bearer) {
-            Some(token) => Verdict::Review(token),
-            None => Verdict::Refused(NotAllowed::NoToken),
+            Some(token) => AccessDecision::Review(token),
+            None => AccessDecision::Refused(NotAllowed::NoToken),
         },
     }
 }
 
-/// True for `localhost` and addresses, with or without a port. A page of the web that a browser on this machine shows can
-/// have its own name lead to loopback, and would be named here.
+/// True for `localhost` and addresses, with or without a port. A web page in a browser on this machine can resolve its
+/// own name to loopback; its requests have that name here.
 fn is_this_host(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
@@ -152,9 +143,9 @@ mod tests {
     fn check(peer: &str, host: Option<&str>, authorization: Option<&str>, access: DebugAccess) -> String {
         let asked = Asked { peer: peer.parse().unwrap(), host, authorization };
         match judge(asked, access) {
-            Verdict::Allowed => "allowed".to_owned(),
-            Verdict::Review(token) => format!("review {token}"),
-            Verdict::Refused(refused) => format!("{refused:?}"),
+            AccessDecision::Allowed => "allowed".to_owned(),
+            AccessDecision::Review(token) => format!("review {token}"),
+            AccessDecision::Refused(refused) => format!("{refused:?}"),
         }
     }
 

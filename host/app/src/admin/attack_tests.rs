@@ -1,4 +1,4 @@
-//! What other pods, and pages of the web, try with the HTTP server: against the real listener.
+//! Attacks on the HTTP server by other pods and by web pages, against the real listener.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -184,7 +184,7 @@ async fn attack_hundreds_of_connections_of_one_pod_do_not_keep_the_probes_out() 
 }
 
 #[tokio::test]
-async fn attack_many_readers_of_debug_at_once_are_told_to_come_again() {
+async fn attack_many_readers_of_debug_at_once_have_to_retry() {
     let server = server(None, Times::default()).await;
     let all = futures::future::join_all((0..30).map(|_| server.get_with(POD, "/debug/slow", ""))).await;
     let busy: Vec<&String> = all.iter().filter(|(status, _)| *status == 503).map(|(_, text)| text).collect();

@@ -21,7 +21,7 @@ struct Open {
     by_peer: BTreeMap<IpAddr, usize>,
 }
 
-/// Why a connection is turned away.
+/// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// There are too many.
@@ -32,15 +32,15 @@ pub(super) enum Full {
 
 /// An open connection. Dropping it makes room for another.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     connections: Connections,
     peer: IpAddr,
 }
 
 impl Connections {
-    /// A place for a connection from this address. On loopback the limit of all does not count: whoever is there, by
-    /// port-forward for example, gets in although others fill the rest.
-    pub(super) fn enter(&self, peer: IpAddr) -> Result<Place, Full> {
+    /// Takes a slot for a connection from this address. The total limit does not hold for loopback, so a port-forward
+    /// connects although others take all slots.
+    pub(super) fn enter(&self, peer: IpAddr) -> Result<ConnectionSlot, Full> {
         let mut open = self.lock();
         let from_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
         if from_peer >= FROM_ONE {
@@ -51,16 +51,16 @@ impl Connections {
         }
         open.in_all += 1;
         open.by_peer.insert(peer, from_peer + 1);
-        Ok(Place { connections: self.clone(), peer })
+        Ok(ConnectionSlot { connections: self.clone(), peer })
     }
 
-    /// What one holder has left half-done by a panic is a count.
+    /// A panic while the lock is held leaves a count behind, so a poisoned lock is usable.
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut open = self.connections.lock();
         open.in_all = open.in_all.saturating_sub(1);
@@ -85,7 +85,7 @@ mod tests {
     fn attack_one_pod_opens_thousands_of_connections_and_takes_no_place_from_others() {
         let connections = Connections::default();
         let opened: Vec<_> = (0..5_000).map(|_| connections.enter(pod(1))).collect();
-        assert_eq!(opened.iter().filter(|place| place.is_ok()).count(), FROM_ONE);
+        assert_eq!(opened.iter().filter(|slot| slot.is_ok()).count(), FROM_ONE);
         assert!(connections.enter(pod(2)).is_ok(), "the kubelet of the node");
         drop(opened);
         assert!(connections.enter(pod(1)).is_ok());
@@ -97,7 +97,7 @@ mod tests {
         let opened: Vec<_> =
             (0..100).flat_map(|pod_number| (0..FROM_ONE).map(move |_| pod(pod_number))).collect();
         let opened: Vec<_> = opened.into_iter().map(|peer| connections.enter(peer)).collect();
-        assert_eq!(opened.iter().filter(|place| place.is_ok()).count(), IN_ALL);
+        assert_eq!(opened.iter().filter(|slot| slot.is_ok()).count(), IN_ALL);
         assert_eq!(connections.enter(pod(200)).unwrap_err(), Full::All);
         assert!(connections.enter(IpAddr::from([127, 0, 0, 1])).is_ok());
         drop(opened);

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
 use super::Admin;
-use super::access::{Asked, NotAllowed, Verdict, judge};
+use super::access::{AccessDecision, Asked, NotAllowed, judge};
 use super::listen::Peer;
 use super::refusals::Why;
 
@@ -24,7 +24,6 @@ const DEBUG_AT_ONCE: usize = 8;
 /// After this one asks again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Places for requests.
 #[derive(Clone, Debug)]
 pub(super) struct Rooms {
     metrics: Arc<Semaphore>,
@@ -77,13 +76,13 @@ async fn may_read(admin: &Admin, review: Result<Option<Review>, NotAllowed>) -> 
     }
 }
 
-/// What the API server is asked before a request is answered.
+/// The question to the API server before a request is answered.
 struct Review {
     token: String,
     path: String,
 }
 
-/// `None` where nobody is asked.
+/// Returns the question; `None` if the request is allowed without one.
 fn review(admin: &Admin, request: &Request) -> Result<Option<Review>, NotAllowed> {
     let header = |name| request.headers().get(name).map(|value: &HeaderValue| value.to_str());
     // A host that cannot be read is none of this machine's names.
@@ -91,9 +90,9 @@ fn review(admin: &Admin, request: &Request) -> Result<Option<Review>, NotAllowed
     let authorization = header(AUTHORIZATION).and_then(Result::ok);
     let Some(Peer(peer)) = request.extensions().get().copied() else { return Err(NotAllowed::NotLoopback) };
     match judge(Asked { peer, host, authorization }, admin.debug_access) {
-        Verdict::Allowed => Ok(None),
-        Verdict::Refused(refused) => Err(refused),
-        Verdict::Review(token) => {
+        AccessDecision::Allowed => Ok(None),
+        AccessDecision::Refused(refused) => Err(refused),
+        AccessDecision::Review(token) => {
             Ok(Some(Review { token: token.to_owned(), path: request.uri().path().to_owned() }))
         }
     }

@@ -20,14 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use tracing::debug;
 
-use super::connections::{Connections, Place};
+use super::connections::{ConnectionSlot, Connections};
 use super::refusals::{Refusals, Why};
 
 /// How long a connection may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Until the headers of a request are there, and how long a connection may be without one. Whoever asks again opens
-    /// another.
+    /// Until the headers of a request have arrived, and how long a connection may be idle.
     pub(super) headers: Duration,
     /// From the headers until the answer is taken.
     pub(super) answer: Duration,
@@ -72,7 +71,7 @@ impl Deadline {
     }
 }
 
-/// What is served, and within which bounds.
+/// The pages, and the limits of their connections.
 #[derive(Clone)]
 pub(super) struct Served {
     pub(super) router: Router,
@@ -82,7 +81,6 @@ pub(super) struct Served {
     pub(super) stop: CancellationToken,
 }
 
-/// Serves until `stop`.
 pub(super) async fn listen(listener: TcpListener, served: Served) {
     loop {
         let accepted = tokio::select! {
@@ -100,8 +98,8 @@ pub(super) async fn listen(listener: TcpListener, served: Served) {
         };
         let peer = peer.ip().to_canonical();
         match served.connections.enter(peer) {
-            Ok(place) => {
-                tokio::spawn(in_place(place, connection(stream, peer, served.clone())));
+            Ok(slot) => {
+                tokio::spawn(in_slot(slot, connection(stream, peer, served.clone())));
             }
             // The connection is closed at once.
             Err(full) => served.refusals.count(full),
@@ -109,9 +107,9 @@ pub(super) async fn listen(listener: TcpListener, served: Served) {
     }
 }
 
-async fn in_place(place: Place, serving: impl Future<Output = ()>) {
+async fn in_slot(slot: ConnectionSlot, serving: impl Future<Output = ()>) {
     serving.await;
-    drop(place);
+    drop(slot);
 }
 
 async fn connection(stream: TcpStream, peer: IpAddr, served: Served) {

@@ -57,21 +57,19 @@ use listen::{Served, Times};
 use review::Rights;
 use scrape::Scrape;
 
-/// What the server tells, and whom.
-pub(crate) struct Told {
-    /// All metrics.
+/// The sources of the pages, and the rules for access.
+pub(crate) struct AdminSources {
     pub(crate) registry: Arc<Registry>,
-    /// Whom it turns away. Part of the metrics.
+    /// Counts refused requests. Part of the metrics.
     pub(crate) refusals: Refusals,
-    /// Who is asked about single Machines.
+    /// Answers questions about single Machines.
     pub(crate) insight: MachineQueries,
-    /// Who is asked about plugins, where there are any.
+    /// Answers questions about plugins; `None` in a process without drivers.
     pub(crate) plugins: Option<PluginHost>,
     /// Tells this process from others.
     pub(crate) process: String,
-    /// Serve profiles.
     pub(crate) profiling: bool,
-    /// Who is asked about callers from elsewhere; `None` where only loopback counts.
+    /// Reviews tokens of callers; `None` if only loopback has access.
     pub(crate) reviewer: Option<Reviewer>,
     /// True when the caches are complete.
     pub(crate) ready: watch::Receiver<bool>,
@@ -79,7 +77,7 @@ pub(crate) struct Told {
     pub(crate) stop: CancellationToken,
 }
 
-/// What each request is answered from.
+/// The state that the handlers of requests share.
 #[derive(Clone)]
 struct Admin {
     scrape: Scrape,
@@ -95,29 +93,29 @@ struct Admin {
 }
 
 /// Listens, then serves in the background. An address that is taken is an error at once.
-pub(crate) async fn serve(address: SocketAddr, told: Told) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn serve(address: SocketAddr, sources: AdminSources) -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("failed to listen on {address}: choose another --address or --port"))?;
     let address = listener.local_addr().context("failed to learn the address of the HTTP server")?;
     info!(%address, "serving /metrics, /healthz, /readyz, /configz and /debug");
-    let (stop, refusals, profiling) = (told.stop.clone(), told.refusals.clone(), told.profiling);
-    let reviewer = told.reviewer.map(Arc::new);
+    let (stop, refusals, profiling) = (sources.stop.clone(), sources.refusals.clone(), sources.profiling);
+    let reviewer = sources.reviewer.map(Arc::new);
     if let Some(reviewer) = reviewer.clone() {
         let stop = stop.clone();
         tokio::spawn(async move { reviewer.find_rights(stop).await });
     }
     let admin = Admin {
-        scrape: Scrape::new(told.registry),
-        refusals: told.refusals,
+        scrape: Scrape::new(sources.registry),
+        refusals: sources.refusals,
         rooms: Rooms::default(),
-        insight: told.insight,
-        plugins: told.plugins,
-        process: told.process,
+        insight: sources.insight,
+        plugins: sources.plugins,
+        process: sources.process,
         debug_access: if reviewer.is_some() { DebugAccess::Authorized } else { DebugAccess::Loopback },
         reviewer,
-        ready: told.ready,
-        stop: told.stop,
+        ready: sources.ready,
+        stop: sources.stop,
     };
     let router = router(admin, profiling);
     let served =
@@ -204,7 +202,7 @@ async fn readyz(state: State<Admin>, RawQuery(query): RawQuery) -> (StatusCode, 
     if is_verbose { (status, format!("caches: {text}\ndebug: {}\n", served(&state))) } else { (status, text) }
 }
 
-/// To whom /debug is served, for people.
+/// Describes who can read /debug, for people.
 fn served(admin: &Admin) -> String {
     match admin.reviewer.as_ref().map(|reviewer| reviewer.rights()) {
         None => "served on loopback".to_owned(),
@@ -223,7 +221,8 @@ async fn configz() -> Json<serde_json::Value> {
     Json(serde_json::json!({}))
 }
 
-/// What this process knows of a Machine, for `machinist explain`. Holds no secret and nothing that a cloud said at length.
+/// Answers `/debug/machines/NAMESPACE/NAME`, for `machinist explain`. The page has no secrets and no long texts of
+/// clouds.
 async fn machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
     match state.insight.machine(&ObjectKey::new(namespace, name)).await {
         Ok(insight) => Json(insight).into_response(),

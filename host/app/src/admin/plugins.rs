@@ -1,18 +1,17 @@
-//! What this process knows of its plugins: where they come from, what they serve, what they have logged.
+//! Pages about the plugins of this process: their sources, the providers that they serve, their logs.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use machinist_core::value::id::{PluginName, ProviderName};
+use machinist_plugin_host::status::{ON_TRIAL, PROMOTED, ShadowStatus, WITHDRAWN};
 use machinist_plugin_host::{Decision, DirectoryReport, KeptLines, PluginHost, PluginReport, ReleaseReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Admin;
-use crate::plugin::try_out::shadow::Shadow;
 
-/// Which lines.
 #[derive(Debug, Deserialize)]
 pub(super) struct After {
     /// Only those with a greater number.
@@ -29,12 +28,10 @@ pub(crate) struct LogPage {
     pub(crate) is_declared: bool,
     /// Names of all plugins that are declared.
     pub(crate) plugins: Vec<String>,
-    /// Its lines.
     #[serde(flatten)]
     pub(crate) kept: KeptLines,
 }
 
-/// `/debug/plugins`
 pub(super) async fn plugins(state: State<Admin>) -> Response {
     match &state.plugins {
         Some(host) => Json(page(host.directory().as_ref(), &host.plugins())).into_response(),
@@ -42,7 +39,6 @@ pub(super) async fn plugins(state: State<Admin>) -> Response {
     }
 }
 
-/// `/debug/plugins/NAME/logs`
 pub(super) async fn logs(state: State<Admin>, Path(name): Path<String>, after: Query<After>) -> Response {
     let Some(host) = &state.plugins else { return nowhere() };
     Json(log_page(host, &state.process, &name, after.after)).into_response()
@@ -122,9 +118,9 @@ fn trial(rollout: &ReleaseReport) -> Value {
     let figures = rollout.figures;
     json!({
         "standing": match &rollout.decision {
-            None => "on trial",
-            Some(Decision::Promoted) => "promoted",
-            Some(Decision::Withdrawn(_)) => "withdrawn",
+            None => ON_TRIAL,
+            Some(Decision::Promoted) => PROMOTED,
+            Some(Decision::Withdrawn(_)) => WITHDRAWN,
         },
         "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
         "calls": figures.calls,
@@ -132,7 +128,7 @@ fn trial(rollout: &ReleaseReport) -> Value {
         "broken": figures.broken,
         "stableCalls": figures.stable_calls,
         "stableFailed": figures.stable_failed,
-        "shadow": rollout.shadow.as_ref().map(Shadow::from),
+        "shadow": rollout.shadow.as_ref().map(ShadowStatus::from),
     })
 }
 

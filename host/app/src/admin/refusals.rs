@@ -1,4 +1,4 @@
-//! Counts whom the HTTP server turns away.
+//! Counts the requests and connections that the HTTP server refuses.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use super::access::NotAllowed;
 use super::connections::Full;
 
-/// What was turned away: each is a value of the label `reason`.
+/// A refused request or connection: each is a value of the label `reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub(super) enum Why {
     /// A connection beyond those that there may be.

@@ -20,20 +20,20 @@ use tracing::{debug, info, warn};
 
 use super::access::NotAllowed;
 
-/// Tokens are for this audience. Who reads one on its way, as there is no TLS, can do nothing at the API server with it.
+/// The audience of tokens. There is no TLS: a token that somebody reads on its way gives no access to the API server.
 const AUDIENCE: &str = "machinist";
 
-/// Reviews at the same time, and a second: what somebody without a token can cost the API server.
+/// The most reviews at the same time, and a second: the load that callers without a token can put on the API server.
 const AT_ONCE: usize = 4;
 const PACE: Rate = Rate { per_second: 5.0, burst: 10 };
 
 /// How long both reviews may take together.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often the host looks for rights that it lacks.
+/// How often the host checks for rights that it lacks.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// What the host needs for reviews.
+/// The rights that the host needs for reviews.
 const NEEDED: [(&str, &str, &str); 2] = [
     ("authentication.k8s.io", "tokenreviews", "create on tokenreviews.authentication.k8s.io"),
     ("authorization.k8s.io", "subjectaccessreviews", "create on subjectaccessreviews.authorization.k8s.io"),
@@ -42,12 +42,10 @@ const NEEDED: [(&str, &str, &str); 2] = [
 /// Whether the host may ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// The API server has not said.
+    /// The API server has not answered.
     #[default]
     Unknown,
-    /// It may.
     Held,
-    /// It lacks this.
     Lacking(&'static str),
 }
 
@@ -61,7 +59,7 @@ pub(crate) struct Reviewer {
     reviews: Reviews,
 }
 
-/// What is asked of the API server.
+/// The requests to the API server.
 #[derive(Clone)]
 struct Reviews(Client);
 
@@ -89,7 +87,7 @@ impl Reviewer {
     /// Looks for the rights until the host has them, and says what is missing. Ends with `stop`.
     pub(super) async fn find_rights(&self, stop: CancellationToken) {
         loop {
-            let found = timeout(PATIENCE, self.reviews.rights()).await.unwrap_or_default();
+            let found = timeout(REVIEW_TIMEOUT, self.reviews.rights()).await.unwrap_or_default();
             let before = self.rights.send_replace(found);
             match found {
                 Rights::Held => {
@@ -125,7 +123,7 @@ impl Reviewer {
         if turn != Turn::Go {
             return Err(NotAllowed::Busy);
         }
-        match timeout(PATIENCE, self.reviews.may_get(token, path)).await {
+        match timeout(REVIEW_TIMEOUT, self.reviews.may_get(token, path)).await {
             Ok(answer) => answer,
             Err(_) => Err(NotAllowed::NoAnswer),
         }

@@ -1,5 +1,5 @@
-//! The text of all metrics. It is made off the threads of the controllers, and as rarely as makes no difference: a flood of
-//! requests costs a fifth of a processor.
+//! The text of all metrics. It is made off the threads of the controllers, and as rarely as makes no difference: a
+//! flood of requests costs a fifth of a processor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,6 @@ use tokio::sync::Mutex;
 /// A text serves for so many times as long as it took to make.
 const SERVES_TIMES: u32 = 4;
 
-/// Makes the text.
 #[derive(Clone)]
 pub(super) struct Scrape {
     registry: Arc<Registry>,

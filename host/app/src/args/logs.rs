@@ -49,7 +49,7 @@ pub(crate) enum PluginLevel {
 }
 
 impl PluginLevel {
-    /// By the word of the contract. What a later host may call otherwise is shown.
+    /// Parses the level of a line. An unknown level, of a later host, is shown.
     pub(crate) fn of(word: &str) -> Self {
         Self::from_str(word, true).unwrap_or(Self::Error)
     }

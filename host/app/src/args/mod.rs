@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `invocation` | the name by which the program was called: `machinist`, or a kubectl plugin |
+//! | `invocation_name` | the name by which the program was called: `machinist`, or a kubectl plugin |
 //! | `fleet` | subcommands about deployments, sets and Machines |
 //! | `driver` | subcommands of `machinist driver` |
 //! | `logs` | flags of `machinist plugin logs` |
@@ -11,7 +11,7 @@
 mod artifacts;
 mod driver;
 mod fleet;
-pub(crate) mod invocation;
+pub(crate) mod invocation_name;
 mod logs;
 
 use std::path::PathBuf;
@@ -319,7 +319,7 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
     Ok(value)
 }
 
-/// What Kubernetes takes as the name of a ConfigMap, less what the names of its parts add.
+/// Parses the name of a ConfigMap. The names of its parts are longer.
 fn object_name(text: &str) -> Result<String, String> {
     const MOST_BYTES: usize = 253 - 40;
     let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -1,4 +1,4 @@
-//! What the process that leads knows, asked through a port-forward of the API server, or at a given address.
+//! Pages of the leader, through a port-forward of the API server or from a given address.
 
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client as HttpClient;
@@ -9,59 +9,60 @@ use machinist_api::names::leases;
 use machinist_core::value::error_chain::chain;
 use std::time::Duration;
 
+use crate::cluster::message_of;
 use crate::cluster::port_forward::{self, Error, Target};
-use crate::cluster::said;
 
 /// Long enough for a server that has to dial first.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most that is read. A Machine's page has a few kilobytes, a plugin's lines some hundred.
 const MOST_BYTES: usize = 4 << 20;
 
 /// Where the host that leads can be found.
-pub(crate) struct Place<'a> {
+pub(crate) struct HostLocation<'a> {
     /// The namespace of its Lease.
     pub(crate) leases: &'a str,
     /// The namespace of its pod.
     pub(crate) pods: &'a str,
     /// The port of its HTTP server.
     pub(crate) port: u16,
-    /// The flag that names its address, for who cannot go through the API server.
+    /// The flag that names its address, for users without access through the API server.
     pub(crate) direct: &'static str,
 }
 
-/// The page of the pod that leads, through the API server, and whom that was; or why there is none, with what to do.
+/// Reads a page of the leader's pod through the API server, and returns the name of the pod with it. The error says how
+/// to fix the problem.
 pub(crate) async fn ask_pod(
     control: &Client,
-    place: &Place<'_>,
+    location: &HostLocation<'_>,
     page: &str,
 ) -> Result<(String, String), String> {
-    let holder = holder(control, place).await?;
+    let holder = holder(control, location).await?;
     let pod = pod_of(&holder);
     let whom = format!("pod {pod}");
-    match tokio::time::timeout(PATIENCE, forwarded(control, place, pod, page)).await {
+    match tokio::time::timeout(TIMEOUT, forwarded(control, location, pod, page)).await {
         Ok(answer) => Ok((whom, answer?)),
-        Err(_) => Err(format!("{whom} has not answered within {PATIENCE:?}")),
+        Err(_) => Err(format!("{whom} has not answered within {TIMEOUT:?}")),
     }
 }
 
-/// The page of the host at this address, which the flag `direct` has named.
+/// Reads a page of the host at this address, which the flag `direct` has named.
 pub(crate) async fn ask_at(address: &str, direct: &str, page: &str) -> Result<String, String> {
-    match tokio::time::timeout(PATIENCE, directly(address, direct, page)).await {
+    match tokio::time::timeout(TIMEOUT, directly(address, direct, page)).await {
         Ok(answer) => answer,
-        Err(_) => Err(format!("{address} has not answered within {PATIENCE:?}")),
+        Err(_) => Err(format!("{address} has not answered within {TIMEOUT:?}")),
     }
 }
 
-/// Who holds the Lease.
-async fn holder(control: &Client, place: &Place<'_>) -> Result<String, String> {
-    let Place { leases: namespace, direct, .. } = place;
+/// Returns the holder of the Lease.
+async fn holder(control: &Client, location: &HostLocation<'_>) -> Result<String, String> {
+    let HostLocation { leases: namespace, direct, .. } = location;
     let name = leases::MACHINE_CONTROLLER;
     let api: Api<Lease> = Api::namespaced(control.clone(), namespace);
     let lease = api.get_opt(name).await.map_err(|error| {
         format!(
             "Lease {name}, which says who leads, cannot be read: {}; {direct} names the leader instead",
-            said(&error)
+            message_of(&error)
         )
     })?;
     let holder = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
@@ -71,7 +72,7 @@ async fn holder(control: &Client, place: &Place<'_>) -> Result<String, String> {
 }
 
 /// Returns in words which process leads, for somebody who waits without success for a host to look at a plugin.
-pub(crate) async fn whoever_leads(control: &Client, namespace: &str) -> String {
+pub(crate) async fn current_leader(control: &Client, namespace: &str) -> String {
     let name = leases::MACHINE_CONTROLLER;
     let lease = Api::<Lease>::namespaced(control.clone(), namespace).get_opt(name).await;
     match lease {
@@ -81,7 +82,7 @@ pub(crate) async fn whoever_leads(control: &Client, namespace: &str) -> String {
         }
         Err(error) => format!(
             "Lease {name} in namespace {namespace}, which says who leads, cannot be read: {}",
-            said(&error)
+            message_of(&error)
         ),
     }
 }
@@ -113,13 +114,18 @@ fn is_ours(holder: &str) -> bool {
         .is_some_and(|(_, number)| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A host calls itself by its host name, which is its pod's, and a number for each start.
+/// The identity of a host is the name of its pod, and a number for each start.
 fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 
-async fn forwarded(control: &Client, place: &Place<'_>, pod: &str, page: &str) -> Result<String, String> {
-    let Place { pods: namespace, port, direct, .. } = place;
+async fn forwarded(
+    control: &Client,
+    location: &HostLocation<'_>,
+    pod: &str,
+    page: &str,
+) -> Result<String, String> {
+    let HostLocation { pods: namespace, port, direct, .. } = location;
     let target = Target { namespace, pod, port: *port };
     port_forward::page(control, &target, page, MOST_BYTES).await.map_err(|error| {
         let help = match &error {

@@ -4,17 +4,17 @@
 //! | --- | --- |
 //! | `kubeconfig` | reads kubeconfigs as kubectl does |
 //! | `subject` | parses the object that the user names |
-//! | `near` | suggests similar names |
+//! | `suggestions` | suggests similar names |
 //! | `leader` | asks the leading process |
 //! | `port_forward` | reads a page of a pod through a port-forward |
-//! | `trouble` | explains a failed request |
+//! | `errors` | explains a failed request |
 
+mod errors;
 mod kubeconfig;
 pub(crate) mod leader;
-mod near;
 pub(crate) mod port_forward;
 pub(crate) mod subject;
-mod trouble;
+mod suggestions;
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ use machinist_runtime::client::field_manager::USER_AGENT;
 
 use crate::args::{AccessFlags, PlaceFlags};
 
-pub(crate) use near::instead;
-pub(crate) use trouble::{explained, is_missing, said};
+pub(crate) use errors::{explained, is_missing, message_of};
+pub(crate) use suggestions::instead;
 
 /// A cluster, and where in it.
 #[derive(Clone)]
@@ -42,21 +42,20 @@ pub(crate) async fn reach(flags: &PlaceFlags) -> Result<Cluster> {
     Ok(Cluster { client: client(config, Asks::Again)?, namespace })
 }
 
-/// The cluster alone.
 pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
     client(configured(flags)?, Asks::Again)
 }
 
-/// The same for what a pod is asked through the server: that the pod is away is an answer.
+/// The same for requests to a pod through the server: an unreachable pod is an answer.
 pub(crate) async fn client_that_asks_once(flags: &AccessFlags) -> Result<Client> {
     client(configured(flags)?, Asks::Once)
 }
 
-/// What becomes of a request that a server refuses for a moment, such as lists of kinds that were installed just now.
+/// Whether to repeat a request that a server refuses for a moment, such as a list of a kind that was just installed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Once,
-    /// Unlike the host's: nobody else does so for somebody who has typed a command.
+    /// Unlike the host's client: nothing else repeats the request of a command.
     Again,
 }
 

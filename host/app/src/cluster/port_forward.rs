@@ -11,12 +11,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use machinist_core::value::error_chain::chain;
 
-use crate::cluster::said;
+use crate::cluster::message_of;
 
 /// How long the pod's side has to say why it closed a connection.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Which pod.
 pub(crate) struct Target<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) pod: &'a str,
@@ -27,33 +26,20 @@ pub(crate) struct Target<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The caller lacks the right.
-    #[error("{said}")]
-    Forbidden {
-        /// The server's words.
-        said: String,
-    },
+    #[error("{message}")]
+    Forbidden { message: String },
     /// There is no such pod.
-    #[error("{said}")]
-    NoPod {
-        /// The server's words.
-        said: String,
-    },
+    #[error("{message}")]
+    NoPod { message: String },
     /// The server does not forward.
-    #[error("{said}")]
-    Refused {
-        /// The server's words.
-        said: String,
-    },
+    #[error("{message}")]
+    Refused { message: String },
     /// Nothing in the pod answers at the port.
-    #[error("{said}")]
-    NoAnswer {
-        /// What went wrong.
-        said: String,
-    },
+    #[error("{message}")]
+    NoAnswer { message: String },
     /// It answers with an error.
     #[error("it answers {status}: {text}")]
     Status {
-        /// The status.
         status: http::StatusCode,
         /// The beginning of the text.
         text: String,
@@ -72,16 +58,16 @@ pub(crate) async fn page(
 ) -> Result<String, Error> {
     let api: Api<Pod> = Api::namespaced(client.clone(), target.namespace);
     let mut forward = api.portforward(target.pod, &[target.port]).await.map_err(|error| refused(&error))?;
-    let no_stream = || Error::NoAnswer { said: "the API server forwards nothing".to_owned() };
+    let no_stream = || Error::NoAnswer { message: "the API server forwards nothing".to_owned() };
     let stream = forward.take_stream(target.port).ok_or_else(no_stream)?;
     let last_words = forward.take_error(target.port);
     let answer = get(TokioIo::new(stream), target.port, page, most_bytes).await;
     let answer = match answer {
-        Err(Error::NoAnswer { said }) => {
-            // What the pod's side says is more than that the connection has ended.
+        Err(Error::NoAnswer { message }) => {
+            // The error of the pod's side says more than the end of the connection.
             let words = async { last_words?.await };
             let words = tokio::time::timeout(LAST_WORDS, words).await.ok().flatten();
-            Err(Error::NoAnswer { said: words.unwrap_or(said) })
+            Err(Error::NoAnswer { message: words.unwrap_or(message) })
         }
         answer => answer,
     };
@@ -93,27 +79,27 @@ async fn get<Io>(io: Io, port: u16, page: &str, most_bytes: usize) -> Result<Str
 where
     Io: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
-    let broken = |error: hyper::Error| Error::NoAnswer { said: chain(&error) };
+    let broken = |error: hyper::Error| Error::NoAnswer { message: chain(&error) };
     let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
     let connection = tokio::spawn(connection);
     let request = http::Request::get(page)
         .header(http::header::HOST, format!("localhost:{port}"))
         .body(Empty::<Bytes>::new())
-        .map_err(|error| Error::NoAnswer { said: error.to_string() })?;
+        .map_err(|error| Error::NoAnswer { message: error.to_string() })?;
     let answer = sender.send_request(request).await.map_err(broken)?;
     let status = answer.status();
     let body = Limited::new(answer.into_body(), most_bytes).collect().await;
-    let body = body.map_err(|error| Error::NoAnswer { said: chain(error.as_ref()) })?.to_bytes();
+    let body = body.map_err(|error| Error::NoAnswer { message: chain(error.as_ref()) })?.to_bytes();
     connection.abort();
     let text = String::from_utf8_lossy(&body).into_owned();
     if status.is_success() { Ok(text) } else { Err(Error::Status { status, text: text.trim().to_owned() }) }
 }
 
 fn refused(error: &kube::Error) -> Error {
-    let said = said(error);
+    let message = message_of(error);
     match error {
-        kube::Error::Api(status) if status.code == 403 => Error::Forbidden { said },
-        kube::Error::Api(status) if status.code == 404 => Error::NoPod { said },
-        _ => Error::Refused { said },
+        kube::Error::Api(status) if status.code == 403 => Error::Forbidden { message },
+        kube::Error::Api(status) if status.code == 404 => Error::NoPod { message },
+        _ => Error::Refused { message },
     }
 }

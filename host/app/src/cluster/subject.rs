@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What the words name: a kind, if it is said, and a name. `None` for words that are neither.
+/// Splits the words into a kind, if there is one, and a name. `None` for words that are neither.
 pub(crate) fn split(words: &[String]) -> Option<(Option<Kind>, &str)> {
     let (kind, name) = match words {
         [one] => match one.split_once('/') {
@@ -52,7 +52,7 @@ pub(crate) fn named<'a>(name: &'a str, kind: &str, help: &str) -> Result<&'a str
     Ok(name)
 }
 
-/// The name of a MachineDeployment. `program` and `verb`: for what is to be written instead.
+/// Returns the name of a MachineDeployment. `program` and `verb`: for the command in the error.
 pub(crate) fn deployment<'a>(words: &'a [String], program: &str, verb: &str) -> Result<&'a str> {
     let help = format!("write machinedeployment/NAME, as in `{program} {verb} machinedeployment/workers`");
     let Some((kind, name)) = split(words) else { bail!("one MachineDeployment at a time: {help}") };

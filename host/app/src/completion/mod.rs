@@ -10,9 +10,9 @@ mod words;
 
 use clap::Command;
 
-use words::Wanted;
+use words::Completion;
 
-/// cobra's directive: no names of files instead. What kubectl asks ends with a directive.
+/// cobra's directive: complete no names of files. Each answer to kubectl ends with a directive.
 const NO_FILES: u8 = 4;
 
 /// cobra's directive: names of files, since nothing better is known.
@@ -20,14 +20,14 @@ const FILES: u8 = 0;
 
 /// Answers kubectl. `words`: all after `kubectl machinist`, the last of which is to be completed.
 ///
-/// Whatever goes wrong, the answer is an empty one: a shell has no place for complaints.
+/// After an error the answer is empty: a shell cannot show errors.
 pub(crate) async fn answer(command: Command, words: &[String]) {
     let mut command = command;
     command.build();
-    let (lines, directive) = match words::wanted(&command, words) {
-        Wanted::Words(words) => (words, NO_FILES),
-        Wanted::Files => (Vec::new(), FILES),
-        Wanted::Names(question) => (names::names(&question).await, NO_FILES),
+    let (lines, directive) = match words::completion(&command, words) {
+        Completion::Words(words) => (words, NO_FILES),
+        Completion::Files => (Vec::new(), FILES),
+        Completion::Names(question) => (names::names(&question).await, NO_FILES),
     };
     for line in lines {
         println!("{line}");

@@ -15,20 +15,20 @@ use machinist_plugin_host::keys::{NAME_LABEL, PART_KIND};
 use serde::de::DeserializeOwned;
 
 use super::words::Question;
-use crate::args::invocation::own_kubeconfig;
+use crate::args::invocation_name::own_kubeconfig;
 use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
 use crate::cluster::subject::Kind;
 use crate::cluster::{Cluster, client_of, reach};
 
-/// Longer than this nobody waits for a suggestion.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Users do not wait longer for a suggestion.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// So many are enough to choose from.
 const MOST: u32 = 500;
 
 /// Those that are there and begin so; none when the cluster does not answer.
 pub(super) async fn names(question: &Question) -> Vec<String> {
-    tokio::time::timeout(PATIENCE, asked(question)).await.ok().flatten().unwrap_or_default()
+    tokio::time::timeout(TIMEOUT, asked(question)).await.ok().flatten().unwrap_or_default()
 }
 
 async fn asked(question: &Question) -> Option<Vec<String>> {

@@ -1,34 +1,30 @@
-//! What may stand in a place of the command line. Pure.
+//! The words that complete a command line. Pure.
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-/// What is offered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// These, with what they are for after a tab.
+pub(super) enum Completion {
+    /// These, each with its help after a tab.
     Words(Vec<String>),
-    /// Names of files.
     Files,
-    /// Names of objects.
     Names(Question),
 }
 
-/// Which names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Question {
     /// The subcommand that they are for.
     pub(super) command: String,
-    /// What the name begins with.
+    /// The beginning of the name.
     pub(super) begun: String,
     /// Flags that were given.
     pub(super) flags: BTreeMap<String, String>,
 }
 
-/// What completes the last of these words. The command has to be built.
-pub(super) fn wanted(command: &Command, words: &[String]) -> Wanted {
-    let Some((last, before)) = words.split_last() else { return Wanted::Words(Vec::new()) };
+/// Completes the last of these words. The command has to be built.
+pub(super) fn completion(command: &Command, words: &[String]) -> Completion {
+    let Some((last, before)) = words.split_last() else { return Completion::Words(Vec::new()) };
     let mut here = command;
     let mut flags = BTreeMap::new();
     let mut path = Vec::new();
@@ -50,23 +46,25 @@ pub(super) fn wanted(command: &Command, words: &[String]) -> Wanted {
     }
     if let Some((name, begun)) = last.split_once('=').filter(|(name, _)| name.starts_with("--")) {
         return flag(here, name)
-            .map_or(Wanted::Words(Vec::new()), |arg| values(arg, &format!("{name}="), begun));
+            .map_or(Completion::Words(Vec::new()), |arg| values(arg, &format!("{name}="), begun));
     }
     if last.starts_with('-') {
-        return Wanted::Words(flag_names(here, last));
+        return Completion::Words(flag_names(here, last));
     }
     if here.get_subcommands().next().is_some() {
         let subs = here.get_subcommands().filter(|sub| !sub.is_hide_set());
-        let told = subs.map(|sub| told(sub.get_name(), sub.get_about().map(ToString::to_string)));
-        return Wanted::Words(told.filter(|told| told.starts_with(last.as_str())).collect());
+        let described = subs.map(|sub| described(sub.get_name(), sub.get_about().map(ToString::to_string)));
+        return Completion::Words(
+            described.filter(|described| described.starts_with(last.as_str())).collect(),
+        );
     }
     match here.get_positionals().next() {
-        None => Wanted::Words(Vec::new()),
+        None => Completion::Words(Vec::new()),
         Some(arg) if arg.get_id() == "subject" => {
-            Wanted::Names(Question { command: path.join(" "), begun: last.clone(), flags })
+            Completion::Names(Question { command: path.join(" "), begun: last.clone(), flags })
         }
         Some(_) if is_about_plugins(&path.join(" "), last) => {
-            Wanted::Names(Question { command: path.join(" "), begun: last.clone(), flags })
+            Completion::Names(Question { command: path.join(" "), begun: last.clone(), flags })
         }
         Some(arg) => values(arg, "", last),
     }
@@ -101,27 +99,27 @@ fn takes_value(arg: &Arg) -> bool {
 fn flag_names(command: &Command, begun: &str) -> Vec<String> {
     let flags = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let named = flags.filter_map(|arg| Some((format!("--{}", arg.get_long()?), arg.get_help()?.to_string())));
-    let mut told: Vec<String> = named
+    let mut described: Vec<String> = named
         .filter(|(name, _)| name.starts_with(begun))
-        .map(|(name, help)| told(&name, Some(help)))
+        .map(|(name, help)| described(&name, Some(help)))
         .collect();
-    told.sort();
-    told
+    described.sort();
+    described
 }
 
-/// What a flag or a place may have.
-fn values(arg: &Arg, prefix: &str, begun: &str) -> Wanted {
+/// Completes the value of an argument.
+fn values(arg: &Arg, prefix: &str, begun: &str) -> Completion {
     let possible = arg.get_possible_values();
     if possible.is_empty() && arg.get_value_hint() == ValueHint::FilePath {
-        return Wanted::Files;
+        return Completion::Files;
     }
     let names = possible.iter().map(|value| value.get_name().to_owned());
-    Wanted::Words(
+    Completion::Words(
         names.filter(|name| name.starts_with(begun)).map(|name| format!("{prefix}{name}")).collect(),
     )
 }
 
-fn told(word: &str, about: Option<String>) -> String {
+fn described(word: &str, about: Option<String>) -> String {
     let about = about.unwrap_or_default();
     let first = about.lines().next().unwrap_or_default();
     if first.is_empty() { word.to_owned() } else { format!("{word}\t{first}") }
@@ -130,19 +128,19 @@ fn told(word: &str, about: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::invocation::Called;
+    use crate::args::invocation_name::InvocationName;
 
-    fn asked(text: &str) -> Wanted {
-        let mut command = Called::Plugin.command(None);
+    fn asked(text: &str) -> Completion {
+        let mut command = InvocationName::Plugin.command(None);
         command.build();
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        wanted(&command, &words)
+        completion(&command, &words)
     }
 
     /// The words without what they are for.
     fn offers(text: &str) -> Vec<String> {
         match asked(text) {
-            Wanted::Words(words) => {
+            Completion::Words(words) => {
                 words.iter().map(|word| word.split('\t').next().unwrap_or_default().to_owned()).collect()
             }
             other => panic!("{other:?}"),
@@ -163,22 +161,22 @@ mod tests {
             !offers("").contains(&"compile-component".to_owned()),
             "a command for the host itself is shown"
         );
-        assert!(matches!(asked("tr"), Wanted::Words(words) if words[0].starts_with("tree\tShow ")));
+        assert!(matches!(asked("tr"), Completion::Words(words) if words[0].starts_with("tree\tShow ")));
     }
 
     #[test]
     fn values_are_offered_after_their_flags() {
         assert_eq!(offers("tree -o j"), ["json"]);
         assert_eq!(offers("tree --output=t"), ["--output=table"]);
-        assert_eq!(asked("tree --kubeconfig x"), Wanted::Files);
+        assert_eq!(asked("tree --kubeconfig x"), Completion::Files);
         assert_eq!(offers("tree --context x"), Vec::<String>::new());
-        assert_eq!(asked("plugin inspect x"), Wanted::Files);
+        assert_eq!(asked("plugin inspect x"), Completion::Files);
     }
 
     #[test]
     fn names_of_plugins_are_asked_for_where_a_command_wants_one() {
         for command in ["trial", "promote", "rollback", "logs", "resolve"] {
-            let Wanted::Names(question) = asked(&format!("plugin {command} -n team si")) else {
+            let Completion::Names(question) = asked(&format!("plugin {command} -n team si")) else {
                 panic!("{command} offers no names")
             };
             let place = question.flags.get("namespace").map(String::as_str);
@@ -187,10 +185,10 @@ mod tests {
                 (format!("plugin {command}"), "si", Some("team"))
             );
         }
-        assert!(matches!(asked("plugin diff configmap/s"), Wanted::Names(_)));
-        assert!(matches!(asked("plugin diff old.wasm cm"), Wanted::Names(_)));
-        assert_eq!(asked("plugin diff old.wasm ./new"), Wanted::Files);
-        assert_eq!(asked("plugin diff "), Wanted::Files);
+        assert!(matches!(asked("plugin diff configmap/s"), Completion::Names(_)));
+        assert!(matches!(asked("plugin diff old.wasm cm"), Completion::Names(_)));
+        assert_eq!(asked("plugin diff old.wasm ./new"), Completion::Files);
+        assert_eq!(asked("plugin diff "), Completion::Files);
     }
 
     #[test]
@@ -202,8 +200,8 @@ mod tests {
             flags: flags.map(|(flag, value)| (flag.to_owned(), value.to_owned())).into(),
         };
         let asked_for = asked("rollout status -n team --context=c --watch=false wor");
-        assert_eq!(asked_for, Wanted::Names(question));
-        let Wanted::Names(explain) = asked("explain machine/") else { panic!("names") };
+        assert_eq!(asked_for, Completion::Names(question));
+        let Completion::Names(explain) = asked("explain machine/") else { panic!("names") };
         assert_eq!((explain.command.as_str(), explain.begun.as_str()), ("explain", "machine/"));
     }
 }

@@ -15,7 +15,7 @@ use machinist_plugin_host::Inspected;
 
 use crate::args::{BuildFlags, DriverCommand, NewFlags};
 use crate::driver::replay as driver_replay;
-use crate::plugin::file::{Texts, declared, look, read_packed};
+use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
 
 pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
     match command {
@@ -48,7 +48,7 @@ async fn make(flags: &BuildFlags) -> anyhow::Result<()> {
     let made = build::build(&flags.folder, flags.output.as_deref())
         .with_context(|| format!("failed to build {}", flags.folder.display()))?;
     let name = made.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let inspected = look(declared(&name, read_packed(&made)?, &Texts::default())?).await?;
+    let inspected = inspect_in_sandbox(declared(&name, read_packed(&made)?, &Texts::default())?).await?;
     println!("{}: {}", made.display(), facts(&inspected));
     match inspected.refusal {
         None => Ok(()),
@@ -56,7 +56,7 @@ async fn make(flags: &BuildFlags) -> anyhow::Result<()> {
     }
 }
 
-/// Who it is, its size and its digest, in one line.
+/// Returns name, version, size and digest in one line.
 fn facts(inspected: &Inspected) -> String {
     let who = match (&inspected.about, &inspected.policy) {
         (Some(about), _) => format!("driver {} {}, ", about.name, about.version),

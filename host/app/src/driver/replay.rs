@@ -1,4 +1,4 @@
-//! `machinist driver replay`: recordings are played to a component, and what it does otherwise is told.
+//! `machinist driver replay`: plays recordings to a component, and reports the differences.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -32,13 +32,11 @@ pub(crate) async fn replay(flags: ReplayFlags) -> anyhow::Result<()> {
     }
 }
 
-/// What became of one recording.
 #[derive(Debug, Serialize)]
 struct Call {
     recording: PathBuf,
     operation: String,
     subject: String,
-    /// Nothing is otherwise.
     same: bool,
     /// Of the component that was recorded.
     recorded_digest: String,
@@ -49,7 +47,7 @@ struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     differences: Vec<Difference>,
-    /// What was too much for the recording: there it may differ for that reason alone.
+    /// Parts that did not fit into the recording: they may differ for that reason alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
 }

@@ -14,7 +14,7 @@ use crate::plugin::file::Component;
 
 /// The profile's name where none is given.
 const PROFILE: &str = "conformance.yaml";
-/// How often somebody who reads a log is told how far it is.
+/// The interval of progress lines in a log.
 const NEWS: Duration = Duration::from_secs(5);
 
 pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
@@ -83,32 +83,32 @@ fn read_profile(file: &Path, given: Option<PathBuf>) -> anyhow::Result<Profile> 
     Profile::parse(&text).with_context(|| format!("{} is no profile", path.display()))
 }
 
-/// How far it is, on stderr: one line that changes on a terminal, else one now and then.
+/// Reports progress on stderr: one line that changes on a terminal, else a line every few seconds.
 struct Progress {
     is_terminal: bool,
-    told: Mutex<(usize, Instant)>,
+    reported: Mutex<(usize, Instant)>,
 }
 
 impl Progress {
     fn new() -> Self {
-        Self { is_terminal: std::io::stderr().is_terminal(), told: Mutex::new((0, Instant::now())) }
+        Self { is_terminal: std::io::stderr().is_terminal(), reported: Mutex::new((0, Instant::now())) }
     }
 
     fn tell(&self, checked: &Checked, count: usize) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.0 += 1;
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.0 += 1;
         let word = match &checked.verdict {
             Ok(()) => "ok",
             Err(Stop::Skipped(_)) => "skipped",
             Err(Stop::Failed(_) | Stop::Broken(_)) => "FAILED",
         };
-        let line = format!("{} of {count}: {} {word}", told.0, checked.id());
+        let line = format!("{} of {count}: {} {word}", reported.0, checked.id());
         let mut stderr = std::io::stderr();
-        // Nobody is told when nobody listens.
+        // A closed stderr is no error.
         if self.is_terminal {
             let _ = write!(stderr, "\r\x1b[2K{line}");
-        } else if told.1.elapsed() >= NEWS {
-            told.1 = Instant::now();
+        } else if reported.1.elapsed() >= NEWS {
+            reported.1 = Instant::now();
             let _ = writeln!(stderr, "{line}");
         }
         let _ = stderr.flush();

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::value::same_vm::Vms;
+use machinist_plugin_host::status::HeldStatus;
 use machinist_runtime::machine_query::MachineDetails;
 use serde::Serialize;
 
-use super::gather::{Facts, Look};
+use super::gather::{Facts, Lookup};
 use super::next::next;
 
 /// All that is said, as `-o json` prints it.
@@ -23,22 +24,20 @@ pub(super) struct Explanation {
     pub(super) state: String,
     pub(super) state_since: Option<Timestamp>,
     pub(super) awaited: Option<Awaited>,
-    /// The cluster keeps no conditions of this program: what is awaited was told by the leader.
+    /// The cluster keeps no conditions of this program: the awaited one is from the leader.
     pub(super) is_from_memory: bool,
-    /// What comes next, and until when.
     pub(super) next: Vec<String>,
     /// From the class to the Node.
     pub(super) chain: Vec<Link>,
     pub(super) last_operation: Option<String>,
-    pub(super) conditions: Vec<Line>,
-    /// Who leads.
+    pub(super) conditions: Vec<ConditionLine>,
     pub(super) leader: Option<String>,
     pub(super) queue: Option<MachineDetails>,
     /// Why nothing is known of queue and calls.
     pub(super) leader_unreachable: Option<String>,
 }
 
-/// What holds the Machine where it is.
+/// The condition that the Machine waits for.
 #[derive(Debug, Serialize)]
 pub(super) struct Awaited {
     pub(super) reason: String,
@@ -61,16 +60,14 @@ pub(super) enum LinkState {
     Good,
     /// Not there yet, or not any more.
     Absent,
-    /// Wrong.
     Bad,
     /// It cannot be read, or is none of this program's business.
     Unknown,
 }
 
-/// One condition.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line {
+pub(super) struct ConditionLine {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) status: String,
@@ -84,10 +81,10 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
     let meta = &machine.metadata;
     let status = machine.status.clone().unwrap_or_default();
     let own = status.machinist.clone().unwrap_or_default();
-    let conditions: Vec<Line> = own
+    let conditions: Vec<ConditionLine> = own
         .conditions
         .iter()
-        .map(|condition| Line {
+        .map(|condition| ConditionLine {
             kind: condition.type_.clone(),
             status: condition.status.clone(),
             reason: condition.reason.clone(),
@@ -139,10 +136,12 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
 fn chain(facts: &Facts) -> Vec<Link> {
     let link = |what, state, says: String| Link { what, state, says };
     let class = match &facts.class {
-        Look::NotNamed => link("class", LinkState::Bad, "the Machine names none: set spec.class.name".into()),
-        Look::Missing(name) => link("class", LinkState::Bad, format!("{name} does not exist: create it")),
-        Look::Unreadable(why) => link("class", LinkState::Unknown, why.clone()),
-        Look::Found(class) => {
+        Lookup::NotNamed => {
+            link("class", LinkState::Bad, "the Machine names none: set spec.class.name".into())
+        }
+        Lookup::Missing(name) => link("class", LinkState::Bad, format!("{name} does not exist: create it")),
+        Lookup::Unreadable(why) => link("class", LinkState::Unknown, why.clone()),
+        Lookup::Found(class) => {
             let name = class.metadata.name.as_deref().unwrap_or_default();
             let provider = class.provider.as_deref().unwrap_or_default();
             let (state, deleting) = match class.metadata.deletion_timestamp {
@@ -153,20 +152,18 @@ fn chain(facts: &Facts) -> Vec<Link> {
         }
     };
     let driver = match &facts.plugin {
-        Look::NotNamed => link("driver", LinkState::Unknown, "no class chooses one".into()),
-        Look::Missing(provider) => {
+        Lookup::NotNamed => link("driver", LinkState::Unknown, "no class chooses one".into()),
+        Lookup::Missing(provider) => {
             let says =
                 format!("no plugin serves provider {provider:?}: `machinist plugin list` says which do");
             link("driver", LinkState::Bad, says)
         }
-        Look::Unreadable(why) => link("driver", LinkState::Unknown, why.clone()),
-        Look::Found(status) => {
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            let state = text(&status["state"]);
-            let is_good = state == "Ready";
-            let reason = status["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-            let held = &status["held"];
-            let says = format!("{} {} is {state}{reason}", text(&held["driver"]), text(&held["version"]));
+        Lookup::Unreadable(why) => link("driver", LinkState::Unknown, why.clone()),
+        Lookup::Found(status) => {
+            let is_good = status.state == "Ready";
+            let reason = status.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let HeldStatus { driver, version, .. } = status.held.clone().unwrap_or_default();
+            let says = format!("{driver} {version} is {}{reason}", status.state);
             link("driver", if is_good { LinkState::Good } else { LinkState::Bad }, says)
         }
     };
@@ -177,16 +174,16 @@ fn chain(facts: &Facts) -> Vec<Link> {
     vec![class, driver, vm, node(&facts.machine, &facts.node)]
 }
 
-fn node(machine: &Machine, node: &Look<Node>) -> Link {
+fn node(machine: &Machine, node: &Lookup<Node>) -> Link {
     let link = |state, says: String| Link { what: "Node", state, says };
     match node {
-        Look::NotNamed => link(
+        Lookup::NotNamed => link(
             LinkState::Absent,
             "none is named by the Machine's label `node`, or there is no target cluster".into(),
         ),
-        Look::Missing(name) => link(LinkState::Absent, format!("{name} is not there")),
-        Look::Unreadable(why) => link(LinkState::Unknown, why.clone()),
-        Look::Found(node) => {
+        Lookup::Missing(name) => link(LinkState::Absent, format!("{name} is not there")),
+        Lookup::Unreadable(why) => link(LinkState::Unknown, why.clone()),
+        Lookup::Found(node) => {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
             if Vms::of_texts(of_node, machine.provider_id().unwrap_or_default()) == Vms::Different {
@@ -229,7 +226,7 @@ mod tests {
 
     fn explained(
         mut machine: Value,
-        node: Look<Node>,
+        node: Lookup<Node>,
         leader: Result<(String, MachineDetails), String>,
     ) -> Explanation {
         machine["metadata"]["name"] = json!("m");
@@ -239,9 +236,9 @@ mod tests {
             serde_json::from_value(json!({ "metadata": { "name": "small" }, "provider": "sim" })).unwrap();
         let facts = Facts {
             machine: serde_json::from_value(machine).unwrap(),
-            class: Look::Found(class),
+            class: Lookup::Found(class),
             node,
-            plugin: Look::Missing("sim".into()),
+            plugin: Lookup::Missing("sim".into()),
             leader,
         };
         explain(&facts, at("2026-01-01T00:05:00Z"))
@@ -271,20 +268,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_awaited_comes_with_its_time_and_what_comes_next_with_its_end() {
-        let told = explained(pending(), Look::Missing("n1".into()), Ok(("pod a".into(), insight())));
-        let awaited = told.awaited.as_ref().unwrap();
+    fn an_awaited_condition_has_its_time_and_the_next_step_its_latest_time() {
+        let explanation = explained(pending(), Lookup::Missing("n1".into()), Ok(("pod a".into(), insight())));
+        let awaited = explanation.awaited.as_ref().unwrap();
         assert_eq!((awaited.reason.as_str(), awaited.since), ("WaitingForNode", at("2026-01-01T00:01:00Z")));
         assert_eq!(
-            told.next,
+            explanation.next,
             [
                 "the host looks again in 1m30s (2 passes failed in a row), or when something changes",
                 "Running, when Node n1 is Ready; Failed at 2026-01-01T00:20:00Z",
             ]
         );
-        let states: Vec<LinkState> = told.chain.iter().map(|link| link.state).collect();
+        let states: Vec<LinkState> = explanation.chain.iter().map(|link| link.state).collect();
         assert_eq!(states, [LinkState::Good, LinkState::Bad, LinkState::Good, LinkState::Absent]);
-        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:01:00Z (4m0s ago)"), "{text}");
     }
 
@@ -296,29 +293,33 @@ mod tests {
         let (reason, message) = ("WaitingForNode".to_owned(), "n1 has not joined yet".to_owned());
         let said = ReadyCondition { status, reason, message, since };
         let leader = Ok(("pod a".into(), MachineDetails { ready: Some(said.clone()), ..insight() }));
-        let told = explained(machine.clone(), Look::Missing("n1".into()), leader);
-        assert_eq!(told.awaited.as_ref().map(|awaited| awaited.reason.as_str()), Some("WaitingForNode"));
-        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        let explanation = explained(machine.clone(), Lookup::Missing("n1".into()), leader);
+        assert_eq!(
+            explanation.awaited.as_ref().map(|awaited| awaited.reason.as_str()),
+            Some("WaitingForNode")
+        );
+        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:02:00Z (3m0s ago)"), "{text}");
         assert!(text.contains("from the memory of pod a"), "{text}");
 
         let healthy = ReadyCondition { status: "True".into(), ..said };
         let leader = Ok(("pod a".into(), MachineDetails { ready: Some(healthy), ..insight() }));
-        let told = explained(machine, Look::Missing("n1".into()), leader);
-        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        let explanation = explained(machine, Lookup::Missing("n1".into()), leader);
+        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   nothing"), "{text}");
     }
 
     #[test]
-    fn without_the_leader_the_rest_is_told_and_why_it_is_missing() {
-        let told = explained(pending(), Look::Missing("n1".into()), Err("pod n/a cannot be asked".into()));
+    fn without_the_leader_the_rest_is_shown_with_the_reason() {
+        let explanation =
+            explained(pending(), Lookup::Missing("n1".into()), Err("pod n/a cannot be asked".into()));
         assert_eq!(
-            told.next,
+            explanation.next,
             [
                 "Running, when Node n1 is Ready; Failed after the time-out of the host's flag --machine-creation-timeout"
             ]
         );
-        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        let text = super::super::print::text(&explanation, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("not known: pod n/a cannot be asked"), "{text}");
     }
 
@@ -333,8 +334,9 @@ mod tests {
             let mut machine = pending();
             machine["status"]["currentStatus"]["phase"] = json!("Unknown");
             machine["status"]["machinist"]["conditions"][0]["reason"] = json!(reason);
-            let told = explained(machine, Look::Missing("n1".into()), Ok(("pod a".into(), insight())));
-            let next = told.next.last().unwrap();
+            let explanation =
+                explained(machine, Lookup::Missing("n1".into()), Ok(("pod a".into(), insight())));
+            let next = explanation.next.last().unwrap();
             assert_eq!(*next, format!("Running, when Node n1 is healthy; {expected}"));
         }
     }
@@ -350,8 +352,8 @@ mod tests {
             "spec": { "providerID": "sim:///a" },
         });
         let node = serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap();
-        let told = explained(machine, Look::Found(node), Ok(("pod a".into(), insight())));
-        let next = told.next.join("\n");
+        let explanation = explained(machine, Lookup::Found(node), Ok(("pod a".into(), insight())));
+        let next = explanation.next.join("\n");
         for part in [
             "forced at 2026-01-01T02:04:00Z",
             "VM sim:///a is deleted",
@@ -369,8 +371,8 @@ mod tests {
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
         }))
         .unwrap();
-        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
-        let node = told.chain.last().unwrap();
+        let explanation = explained(pending(), Lookup::Found(node), Err("nobody leads".into()));
+        let node = explanation.chain.last().unwrap();
         assert_eq!(node.state, LinkState::Bad);
         assert!(node.says.contains("belongs to another VM: sim:///b"), "{}", node.says);
     }
@@ -382,7 +384,7 @@ mod tests {
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
         }))
         .unwrap();
-        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
-        assert_eq!(told.chain.last().unwrap().state, LinkState::Good);
+        let explanation = explained(pending(), Lookup::Found(node), Err("nobody leads".into()));
+        assert_eq!(explanation.chain.last().unwrap().state, LinkState::Good);
     }
 }

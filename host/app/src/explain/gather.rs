@@ -1,4 +1,5 @@
-//! What the clusters and the leader know of a Machine. What cannot be read is a fact too, and says why.
+//! Reads a Machine's objects from the clusters, and asks the leader. An object that cannot be read is a fact, with the
+//! reason.
 
 use std::sync::Arc;
 
@@ -9,37 +10,35 @@ use kube::{Api, Client};
 use machinist_api::names::labels::{NODE, PLUGIN};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
+use machinist_plugin_host::keys::STATUS_ANNOTATION;
+use machinist_plugin_host::status::PluginStatus;
 use machinist_runtime::client::clusters::{Access, client, config};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use machinist_runtime::machine_query::MachineDetails;
 use machinist_runtime::metrics::Metrics;
-use serde_json::Value;
 
 use crate::args::ExplainFlags;
-use crate::cluster::leader::{self, Place};
-use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
-use crate::plugin::cluster::status;
+use crate::cluster::leader::{self, HostLocation};
+use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, message_of, reach};
+use crate::plugin::cluster::readable_status;
 
-/// All of it.
 pub(super) struct Facts {
     pub(super) machine: Machine,
-    pub(super) class: Look<MachineClass>,
-    pub(super) node: Look<Node>,
+    pub(super) class: Lookup<MachineClass>,
+    pub(super) node: Lookup<Node>,
     /// The status of the plugin that serves the class's provider.
-    pub(super) plugin: Look<Value>,
-    /// Who leads, and what it knows; or why that is not known.
+    pub(super) plugin: Lookup<PluginStatus>,
+    /// The name of the leader with its insight, or why there is none.
     pub(super) leader: Result<(String, MachineDetails), String>,
 }
 
-/// What came of looking for something.
-pub(super) enum Look<T> {
-    /// There is no name to look for.
+/// The result of reading an object.
+pub(super) enum Lookup<T> {
+    /// The Machine names no such object.
     NotNamed,
     /// It is not there.
     Missing(String),
     /// It could not be read.
     Unreadable(String),
-    /// It is there.
     Found(T),
 }
 
@@ -81,59 +80,61 @@ async fn machine(control: &Client, namespace: &str, name: &str) -> Result<Machin
     }
 }
 
-async fn class(control: &Client, machine: &Machine, namespace: &str) -> Look<MachineClass> {
+async fn class(control: &Client, machine: &Machine, namespace: &str) -> Lookup<MachineClass> {
     let Some(name) = machine.spec.class.name.as_deref().filter(|name| !name.is_empty()) else {
-        return Look::NotNamed;
+        return Lookup::NotNamed;
     };
-    look(Api::namespaced(control.clone(), namespace), name).await
+    lookup(Api::namespaced(control.clone(), namespace), name).await
 }
 
-async fn node(target: Option<Client>, machine: &Machine) -> Look<Node> {
+async fn node(target: Option<Client>, machine: &Machine) -> Lookup<Node> {
     let labels = machine.metadata.labels.as_ref();
     let name = labels.and_then(|labels| labels.get(NODE)).filter(|name| !name.is_empty());
     match (target, name) {
-        (Some(target), Some(name)) => look(Api::all(target), name).await,
-        (None, _) | (_, None) => Look::NotNamed,
+        (Some(target), Some(name)) => lookup(Api::all(target), name).await,
+        (None, _) | (_, None) => Lookup::NotNamed,
     }
 }
 
-async fn look<T>(api: Api<T>, name: &str) -> Look<T>
+async fn lookup<T>(api: Api<T>, name: &str) -> Lookup<T>
 where
     T: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
     match api.get_opt(name).await {
-        Ok(Some(object)) => Look::Found(object),
-        Ok(None) => Look::Missing(name.to_owned()),
-        Err(error) => Look::Unreadable(format!("{name} cannot be read: {}", said(&error))),
+        Ok(Some(object)) => Lookup::Found(object),
+        Ok(None) => Lookup::Missing(name.to_owned()),
+        Err(error) => Lookup::Unreadable(format!("{name} cannot be read: {}", message_of(&error))),
     }
 }
 
-async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -> Look<Value> {
-    let Look::Found(class) = class else { return Look::NotNamed };
+async fn plugin(control: &Client, class: &Lookup<MachineClass>, namespace: &str) -> Lookup<PluginStatus> {
+    let Lookup::Found(class) = class else { return Lookup::NotNamed };
     let provider = class.provider.as_deref().unwrap_or_default().trim().to_lowercase();
     if provider.is_empty() {
-        return Look::NotNamed;
+        return Lookup::NotNamed;
     }
     let api: Api<ConfigMap> = Api::namespaced(control.clone(), namespace);
     let maps = match api.list_metadata(&ListParams::default().labels(PLUGIN)).await {
         Ok(maps) => maps,
         Err(error) => {
-            return Look::Unreadable(format!("plugins in {namespace} cannot be listed: {}", said(&error)));
+            return Lookup::Unreadable(format!(
+                "plugins in {namespace} cannot be listed: {}",
+                message_of(&error)
+            ));
         }
     };
     let statuses = maps
         .items
         .into_iter()
-        .filter_map(|map| status::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
-    let serves = |status: &Value| {
-        let providers =
-            status.pointer("/held/providers").and_then(Value::as_array).cloned().unwrap_or_default();
-        status.get("serving").is_some_and(|serving| serving == true)
-            && providers.iter().any(|served| served == &provider)
+        .filter_map(|map| Some(readable_status(map.metadata.annotations?.get(STATUS_ANNOTATION)?)));
+    let serves = |status: &PluginStatus| {
+        let held = status.held.as_ref().filter(|_| status.serving);
+        held.is_some_and(|held| held.providers.contains(&provider))
     };
-    statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
+    statuses.into_iter().find(serves).map_or(Lookup::Missing(provider), Lookup::Found)
 }
-/// Who was asked, and its answer; or why there is none, with what to do.
+
+/// Asks the leader. Returns its name with the answer, or an error with the fix.
 async fn insight(
     control: &Client,
     flags: &ExplainFlags,
@@ -145,8 +146,8 @@ async fn insight(
         Some(address) => (address.clone(), leader::ask_at(address, "--address", &page).await?),
         None => {
             let pods = flags.host_namespace.as_deref().unwrap_or(leases);
-            let place = Place { leases, pods, port: flags.port, direct: "--address" };
-            leader::ask_pod(control, &place, &page).await?
+            let location = HostLocation { leases, pods, port: flags.port, direct: "--address" };
+            leader::ask_pod(control, &location, &page).await?
         }
     };
     let insight = serde_json::from_str(&text).map_err(|error| {

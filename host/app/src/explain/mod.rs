@@ -18,11 +18,11 @@ use jiff::Timestamp;
 
 pub(crate) use next::short;
 
-use crate::args::invocation::Called;
+use crate::args::invocation_name::InvocationName;
 use crate::args::{ExplainFlags, Output};
 
-pub(crate) async fn explain(flags: ExplainFlags, called: Called) -> anyhow::Result<()> {
-    let name = subject::machine(&flags.subject, called.program())?;
+pub(crate) async fn explain(flags: ExplainFlags, invoked_as: InvocationName) -> anyhow::Result<()> {
+    let name = subject::machine(&flags.subject, invoked_as.program())?;
     let facts = gather::gather(&flags, &name).await?;
     let explanation = chain::explain(&facts, Timestamp::now());
     match flags.output {

@@ -1,4 +1,4 @@
-//! What comes next for a Machine, and until when. Pure.
+//! The next steps of a Machine, with their latest times. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -9,12 +9,12 @@ use machinist_core::value::duration;
 use machinist_core::value::phase::Phase;
 use machinist_runtime::machine_query::MachineDetails;
 
-use super::gather::Look;
+use super::gather::Lookup;
 
-/// What comes next, in order, with the times that are known. `awaited`: the reason of its condition Ready.
+/// Returns the next steps in order, with the times that are known. `awaited`: the reason of its condition Ready.
 pub(super) fn next(
     machine: &Machine,
-    node: &Look<Node>,
+    node: &Lookup<Node>,
     awaited: &str,
     insight: Option<&MachineDetails>,
     now: Timestamp,
@@ -34,14 +34,14 @@ pub(super) fn next(
         return next;
     }
     let node = match node {
-        Look::Found(_) | Look::Missing(_) | Look::Unreadable(_) => {
+        Lookup::Found(_) | Lookup::Missing(_) | Lookup::Unreadable(_) => {
             let labels = machine.metadata.labels.as_ref();
             format!(
                 "Node {}",
                 labels.and_then(|labels| labels.get(names::labels::NODE)).map_or("", String::as_str)
             )
         }
-        Look::NotNamed => "its Node".to_owned(),
+        Lookup::NotNamed => "its Node".to_owned(),
     };
     let Some(phase) = machine.phase().known() else {
         next.push(
@@ -77,7 +77,7 @@ pub(super) fn next(
     next
 }
 
-/// What becomes of an Unknown Machine whose Node does not recover.
+/// The next step of an Unknown Machine whose Node does not recover.
 fn unhealthy(awaited: &str, limits: &Limits) -> String {
     let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == awaited);
     if is(&[Reason::ZoneHeld, Reason::ReplacementHeld, Reason::RebootHeld, Reason::Frozen]) {
@@ -89,7 +89,7 @@ fn unhealthy(awaited: &str, limits: &Limits) -> String {
     limits.health.clone()
 }
 
-/// When the host looks again.
+/// The next reconcile of the host.
 fn turn(insight: &MachineDetails, now: Timestamp) -> Option<String> {
     if !insight.leads {
         return Some(
@@ -191,19 +191,19 @@ fn by_flag(flag: &str) -> String {
     format!("after the time-out of the host's flag {flag}")
 }
 
-/// What is left of a deletion.
-fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String> {
+/// The remaining steps of a deletion.
+fn deletion(machine: &Machine, node: &Lookup<Node>, limits: &Limits) -> Vec<String> {
     let mut next = Vec::new();
     let finalizers = machine.metadata.finalizers.clone().unwrap_or_default();
     if finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
-        if let Look::Found(node) = node {
+        if let Lookup::Found(node) = node {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             next.push(format!("Node {name} is drained; pods that do not leave are forced {}", limits.drain));
         }
         if let Some(id) = machine.provider_id() {
             next.push(format!("VM {id} is deleted, and a look must show that it is gone"));
         }
-        if let Look::Found(node) = node {
+        if let Lookup::Found(node) = node {
             next.push(format!("Node {} is deleted", node.metadata.name.as_deref().unwrap_or_default()));
         }
         next.push("the finalizer is taken off".to_owned());
@@ -230,14 +230,14 @@ mod tests {
     }
 
     /// The last sentence about a Machine that is in this phase since a minute after its creation.
-    fn told(phase: &str, insight: Option<&MachineDetails>) -> String {
+    fn last_sentence(phase: &str, insight: Option<&MachineDetails>) -> String {
         let machine = json!({
             "metadata": { "name": "m", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": { "node": "n1" } },
             "spec": { "healthTimeout": "10m", "creationTimeout": "20m", "providerID": "sim:///a" },
             "status": { "currentStatus": { "phase": phase, "lastUpdateTime": "2026-01-01T00:01:00Z" } },
         });
         let machine: Machine = serde_json::from_value(machine).unwrap();
-        next(&machine, &Look::Missing("n1".into()), "", insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
+        next(&machine, &Lookup::Missing("n1".into()), "", insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
     }
 
     fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineDetails {
@@ -253,31 +253,37 @@ mod tests {
     #[test]
     fn an_outage_gives_its_time_back_to_creation_and_health() {
         let (before, after) = (insight(None, None), insight(None, Some("2026-01-01T00:04:00Z")));
-        assert!(told("Unknown", Some(&before)).ends_with("Failed at 2026-01-01T00:11:00Z"));
-        assert!(told("Unknown", Some(&after)).ends_with("Failed at 2026-01-01T00:14:00Z"));
-        assert!(told("Pending", Some(&before)).ends_with("Failed at 2026-01-01T00:20:00Z"));
-        assert!(told("Pending", Some(&after)).ends_with("Failed at 2026-01-01T00:24:00Z"));
+        assert!(last_sentence("Unknown", Some(&before)).ends_with("Failed at 2026-01-01T00:11:00Z"));
+        assert!(last_sentence("Unknown", Some(&after)).ends_with("Failed at 2026-01-01T00:14:00Z"));
+        assert!(last_sentence("Pending", Some(&before)).ends_with("Failed at 2026-01-01T00:20:00Z"));
+        assert!(last_sentence("Pending", Some(&after)).ends_with("Failed at 2026-01-01T00:24:00Z"));
         let early = insight(None, Some("2025-12-31T00:00:00Z"));
-        assert!(told("Unknown", Some(&early)).ends_with("Failed at 2026-01-01T00:11:00Z"), "long over");
+        assert!(
+            last_sentence("Unknown", Some(&early)).ends_with("Failed at 2026-01-01T00:11:00Z"),
+            "long over"
+        );
     }
 
     #[test]
     fn a_time_that_an_outage_may_move_is_said_to_be_the_earliest() {
-        assert!(told("Unknown", None).ends_with("Failed not before 2026-01-01T00:11:00Z"));
+        assert!(last_sentence("Unknown", None).ends_with("Failed not before 2026-01-01T00:11:00Z"));
         let held = insight(Some("ControlClusterUnreachable"), None);
-        let told = told("Unknown", Some(&held));
-        assert!(told.ends_with("not before 2026-01-01T00:11:00Z, and not while work is held"), "{told}");
+        let last_sentence = last_sentence("Unknown", Some(&held));
+        assert!(
+            last_sentence.ends_with("not before 2026-01-01T00:11:00Z, and not while work is held"),
+            "{last_sentence}"
+        );
     }
 
     #[test]
     fn an_update_in_place_ends_by_the_health_of_its_node_or_by_time() {
         let insight = insight(None, None);
         assert_eq!(
-            told("InPlaceUpdateSuccessful", Some(&insight)),
+            last_sentence("InPlaceUpdateSuccessful", Some(&insight)),
             "Running, when Node n1 is healthy; Unknown, when it is not"
         );
         assert_eq!(
-            told("InPlaceUpdateFailed", Some(&insight)),
+            last_sentence("InPlaceUpdateFailed", Some(&insight)),
             "InPlaceUpdateSuccessful, if the label update-result of its Node says so after all; Failed at \
              2026-01-01T00:11:00Z"
         );

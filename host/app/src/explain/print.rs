@@ -16,23 +16,23 @@ pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
     out
 }
 
-fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Result {
-    writeln!(out, "Machine {}/{} (uid {})", told.namespace, told.name, told.uid)?;
-    let since = told.state_since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
-    writeln!(out, "State:     {}{since}", told.state)?;
-    if let Some(at) = told.deletion_asked {
+fn write(out: &mut String, explanation: &Explanation, now: Timestamp) -> std::fmt::Result {
+    writeln!(out, "Machine {}/{} (uid {})", explanation.namespace, explanation.name, explanation.uid)?;
+    let since = explanation.state_since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
+    writeln!(out, "State:     {}{since}", explanation.state)?;
+    if let Some(at) = explanation.deletion_asked {
         writeln!(out, "Deletion:  asked for {}", ago(at, now))?;
     }
-    match &told.awaited {
+    match &explanation.awaited {
         Some(awaited) => {
             writeln!(out, "Awaited:   {}, since {}", awaited.reason, ago(awaited.since, now))?;
             writeln!(out, "           {}", awaited.message)?;
-            if told.is_from_memory {
-                let leader = told.leader.as_deref().unwrap_or("the leader");
+            if explanation.is_from_memory {
+                let leader = explanation.leader.as_deref().unwrap_or("the leader");
                 writeln!(out, "           (from the memory of {leader}: the CRDs have no status.machinist)")?;
             }
         }
-        None if told.conditions.is_empty() && !told.is_from_memory => {
+        None if explanation.conditions.is_empty() && !explanation.is_from_memory => {
             writeln!(
                 out,
                 "Awaited:   no host has written why: none has looked at it, or the CRDs have no status.machinist"
@@ -40,11 +40,11 @@ fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Resu
         }
         None => writeln!(out, "Awaited:   nothing")?,
     }
-    for (number, next) in told.next.iter().enumerate() {
+    for (number, next) in explanation.next.iter().enumerate() {
         writeln!(out, "{}{next}", if number == 0 { "Next:      " } else { "           " })?;
     }
     writeln!(out, "Chain:")?;
-    for link in &told.chain {
+    for link in &explanation.chain {
         let mark = match link.state {
             LinkState::Good => "ok",
             LinkState::Absent => "--",
@@ -53,17 +53,17 @@ fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Resu
         };
         writeln!(out, "  {mark} {:<7} {}", link.what, link.says)?;
     }
-    if let Some(last) = &told.last_operation {
+    if let Some(last) = &explanation.last_operation {
         writeln!(out, "Last operation:\n  {last}")?;
     }
-    if !told.conditions.is_empty() {
+    if !explanation.conditions.is_empty() {
         writeln!(out, "Conditions:")?;
-        for line in &told.conditions {
+        for line in &explanation.conditions {
             let since = ago(line.since, now);
             writeln!(out, "  {}={} {} since {since}: {}", line.kind, line.status, line.reason, line.message)?;
         }
     }
-    match (&told.leader, &told.queue, &told.leader_unreachable) {
+    match (&explanation.leader, &explanation.queue, &explanation.leader_unreachable) {
         (Some(leader), Some(queue), _) => {
             writeln!(out, "Last calls of the driver, as {leader} remembers them:")?;
             if queue.calls.is_empty() {

@@ -1,4 +1,4 @@
-//! From what was typed to settings, or to one error that names all that is wrong.
+//! Turns flags into settings, or into one error that names all invalid values.
 
 use std::net::SocketAddr;
 
@@ -12,38 +12,35 @@ use tracing_subscriber::EnvFilter;
 
 use crate::admin::DebugAccess;
 
-use super::given::{Count, LogFormat, Problems};
-use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags, SandboxSettings};
+use super::value::{Count, LogFormat, Problems};
+use super::{ElectionFlags, ProcessFlags, RunFlags, SandboxSettings};
 
-/// Flags that are right, one by one and together.
+/// Flags that are valid, one by one and together.
 pub(crate) struct Checked {
     /// Where the HTTP server listens.
     pub(crate) address: SocketAddr,
-    /// From where it serves /debug.
     pub(crate) debug_access: DebugAccess,
     /// Whether it serves profiles.
     pub(crate) profiling: bool,
     /// How logs are written.
     pub(crate) log_format: LogFormat,
-    /// What is logged.
     pub(crate) log_filter: EnvFilter,
     /// Whether to take part in the election.
     pub(crate) leader_elect: bool,
-    /// The election's times.
     pub(crate) lease: LeaseTimes,
     /// The cluster of the Machines.
     pub(crate) control: Access,
     /// The cluster that Nodes join.
     pub(crate) target: Option<Access>,
-    /// How fast the clients of the clusters may ask; `None` for no limit.
+    /// The request rate of each cluster's client; `None` for no limit.
     pub(crate) rate: Option<Rate>,
     /// Whether plugins may come from registries on this machine.
     pub(crate) loopback_registries: LoopbackRegistries,
-    /// How much plugins may take of this process, and who compiles them.
+    /// Limits of plugins, and the compiler of their code.
     pub(crate) sandbox: SandboxSettings,
     /// Whether calls of drivers are recorded.
     pub(crate) record: Option<RecordSettings>,
-    /// Of the tenant, but for the name of the cluster.
+    /// The settings of the tenant without the name of the cluster.
     pub(crate) settings: Settings,
 }
 
@@ -51,7 +48,7 @@ impl RunFlags {
     /// Checks all of them.
     ///
     /// # Errors
-    /// One that names everything that is wrong, and what is wanted.
+    /// One error that names each invalid flag and its valid values.
     pub(crate) fn check(&self) -> Result<Checked> {
         let mut problems = Problems::default();
         let process = &self.process;
@@ -89,18 +86,18 @@ impl RunFlags {
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
                 concurrent_reconciles: (problems.take("--concurrent-syncs", &process.concurrent_syncs).0
                     as usize)
-                    .saturating_mul(self.program.queues()),
+                    .saturating_mul(self.binary.queues()),
                 resync: problems.take("--min-resync-period", &process.min_resync_period),
-                ..settings(&self.machines, &mut problems)
+                ..self.machines.settings(&mut problems)
             }
             .with_pauses(),
         };
         self.unused.check(profiling, &mut problems);
-        problems.none_or(checked, self.program.help())
+        problems.none_or(checked, self.binary.help())
     }
 }
 
-/// machine-controller-manager's word for the account of the pod.
+/// The word of machine-controller-manager for the account of the pod.
 const IN_CLUSTER: &str = "inClusterConfig";
 
 fn clusters(flags: &ProcessFlags, problems: &mut Problems) -> (Access, Option<Access>) {
@@ -159,57 +156,6 @@ fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes
         problems.add(format!("--leader-elect-resource-lock={kind}: must be leases"));
     }
     (problems.take("--leader-elect", &flags.leader_elect), times)
-}
-
-fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
-    // The name is known only when the cluster is reached.
-    let defaults = Settings::for_cluster("");
-    let period = "--machine-safety-apiserver-statuscheck-period";
-    let timeout = "--machine-safety-apiserver-statuscheck-timeout";
-    let api_check_period = problems.take(period, &flags.machine_safety_apiserver_statuscheck_period);
-    let api_check_timeout = problems.take(timeout, &flags.machine_safety_apiserver_statuscheck_timeout);
-    let settings = Settings {
-        creation_timeout: problems.take("--machine-creation-timeout", &flags.machine_creation_timeout),
-        health_timeout: problems.take("--machine-health-timeout", &flags.machine_health_timeout),
-        drain_timeout: problems.take("--machine-drain-timeout", &flags.machine_drain_timeout),
-        in_place_update_timeout: problems
-            .take("--machine-inplace-update-timeout", &flags.machine_inplace_update_timeout),
-        preserve_timeout: problems.take("--machine-preserve-timeout", &flags.machine_preserve_timeout),
-        max_evict_retries: problems.take("--machine-max-evict-retries", &flags.machine_max_evict_retries).0,
-        volume_detach_timeout: problems.take("--machine-pv-detach-timeout", &flags.machine_pv_detach_timeout),
-        volume_reattach_timeout: problems
-            .take("--machine-pv-reattach-timeout", &flags.machine_pv_reattach_timeout),
-        parallel_volume_evictions: problems
-            .take("--machine-parallel-volume-evictions", &flags.machine_parallel_volume_evictions)
-            .0,
-        deletion_hook_timeout: problems
-            .take("--machine-deletion-hook-timeout", &flags.machine_deletion_hook_timeout),
-        max_unhealthy_replacements: problems
-            .take("--machine-max-unhealthy-replacements", &flags.machine_max_unhealthy_replacements)
-            .0,
-        orphan_vms_period: problems
-            .take("--machine-safety-orphan-vms-period", &flags.machine_safety_orphan_vms_period),
-        orphan_vm_minimum_age: problems
-            .take("--machine-safety-orphan-vm-minimum-age", &flags.machine_safety_orphan_vm_minimum_age),
-        orphan_vm_sightings: problems
-            .take("--machine-safety-orphan-vm-sightings", &flags.machine_safety_orphan_vm_sightings)
-            .0,
-        silent_zone_percent: problems
-            .take("--machine-safety-silent-zone-percent", &flags.machine_safety_silent_zone_percent)
-            .0,
-        api_check_period,
-        api_check_timeout,
-        node_conditions: flags.node_conditions.clone(),
-        resource_exhausted_retry: problems
-            .take("--resource-exhausted-retry", &flags.resource_exhausted_retry),
-        bootstrap_token_extra_groups: flags.bootstrap_token_auth_extra_groups.clone(),
-        ..defaults
-    }
-    .with_pauses();
-    if settings.api_check_period < settings.api_check_timeout {
-        problems.add(format!("{period} must not be below {timeout}"));
-    }
-    settings
 }
 
 #[cfg(test)]
@@ -375,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_problems_are_reported_at_once() {
         refuses(
             &[
                 "--port=70000",

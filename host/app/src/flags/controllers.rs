@@ -1,15 +1,16 @@
-//! Which controllers run, as Kubernetes' own programs are told it.
+//! Parses `--controllers`, as Kubernetes' own programs do.
 
 use machinist_runtime::context::settings::Controllers;
 
-use super::given::Meaning;
+use super::value::FlagType;
 
-/// Their names. Each is also taken with the ending that Kubernetes gives its own.
+/// The names of the controllers. Each is also accepted with the ending of Kubernetes' own controllers.
 const NAMES: [&str; 3] = ["machine", "machineset", "machinedeployment"];
 const ENDING: &str = "-controller";
 
-impl Meaning for Controllers {
-    /// A list: `*` for all, a name for one, `-` and a name for all but it. Of two words about one controller the first counts.
+impl FlagType for Controllers {
+    /// A list: `*` for all, a name for one, `-` and a name for all but it. Of two words about one controller the first
+    /// counts.
     fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
         let unknown: Vec<&str> = words.iter().copied().filter(|word| !is_known(word)).collect();

@@ -1,4 +1,4 @@
-//! Command lines that people type, by many: each is taken or refused with words, whatever stands in a flag.
+//! Random command lines: each is accepted, or refused with an error.
 
 use std::ffi::OsString;
 use std::sync::atomic::AtomicU64;
@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser as _};
 use fuzz::mutate::Grammar;
 use fuzz::{Plan, Shape, Target, Verdict};
 
-use super::{Line, Program, RunFlags, meant};
+use super::{BinaryName, CommandLine, RunFlags, chosen_binary};
 use crate::args::{Command, Machinist};
 
 const TARGET: Target = Target {
@@ -58,7 +58,7 @@ fn samples() -> Vec<Vec<u8>> {
         "machine-controller\n--target-kubeconfig=none\n--node-conditions=KernelDeadlock\n--kube-api-qps=20",
         "machine-controller-manager\n--controllers=*\n--address=::\n--kube-api-content-type=application/json",
     ];
-    let usual: Vec<String> = Program::BINARIES.iter().map(|binary| with_defaults(*binary)).collect();
+    let usual: Vec<String> = BinaryName::BINARIES.iter().map(|binary| with_defaults(*binary)).collect();
     lines
         .iter()
         .map(|line| line.as_bytes().to_vec())
@@ -67,7 +67,7 @@ fn samples() -> Vec<Vec<u8>> {
 }
 
 /// All flags with their defaults.
-fn with_defaults(binary: Program) -> String {
+fn with_defaults(binary: BinaryName) -> String {
     let command = binary.command();
     let flags = command.get_arguments().filter_map(|flag| {
         let value = flag.get_default_values().first()?.to_string_lossy().into_owned();
@@ -80,10 +80,10 @@ fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
     let words: Vec<OsString> =
         text.split('\n').filter(|word| !word.contains('\0')).map(OsString::from).collect();
-    let unnamed = meant(&words, None);
-    let program = Program::called(words.first().map(OsString::as_os_str));
-    let told = match program {
-        Program::Machinist => match Machinist::try_parse_from(words) {
+    let unnamed = chosen_binary(&words, None);
+    let program = BinaryName::of(words.first().map(OsString::as_os_str));
+    let outcome = match program {
+        BinaryName::Machinist => match Machinist::try_parse_from(words) {
             Ok(Machinist { command: Command::Run(flags) }) => of_flags(&flags),
             Ok(_) => "another command".to_owned(),
             Err(error) => error.kind().to_string(),
@@ -93,10 +93,10 @@ fn check(input: &[u8]) -> Verdict {
             Err(error) => error.kind().to_string(),
         },
     };
-    Ok(Shape::of(&told).and(Shape::of(&format!("{unnamed:?}"))))
+    Ok(Shape::of(&outcome).and(Shape::of(&format!("{unnamed:?}"))))
 }
 
-fn of_line(line: &Line) -> String {
+fn of_line(line: &CommandLine) -> String {
     of_flags(&line.flags)
 }
 

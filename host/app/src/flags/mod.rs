@@ -1,58 +1,71 @@
 //! The flags of `machinist run`: those of both binaries of machine-controller-manager, with their names, defaults and
 //! rules, and flags of Machinist's own. All invalid values are reported in one error.
 //!
-//! A new flag: add the field here or in the file of its group, its check in `check`, its setting in the runtime's
-//! `tenant::settings`, then run `cargo xtask generate`.
+//! A new flag takes two places:
+//!
+//! 1. The runtime's `context::settings::Settings`: the field, and its default in `Settings::for_cluster`.
+//! 2. The file of its group here: the field with `default_value_t = defaults().FIELD.into()`, and its line in the
+//!    group's `settings` method. Flags of the process are in this file, and `check` has their lines.
+//!
+//! Then run `cargo xtask generate`, which writes `deploy/reference/flags.md`. A setting that holds for one Machine also
+//! goes through the runtime's `machine::facts` into the core's `MachineSettings`. A default that differs under the name
+//! of a binary of machine-controller-manager is in `binary_name`.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `machines`, `owners`, `requests`, `record`, `sandbox`, `secrets` | flags by group |
 //! | `controllers` | parses `--controllers` |
 //! | `check` | flags to settings |
-//! | `given` | a value as it was typed, valid or not |
-//! | `line` | a command line that runs controllers |
-//! | `program` | defaults that depend on the program's name |
-//! | `unnamed` | command lines of machine-controller-manager without a subcommand |
+//! | `value` | a value as it was typed, valid or not |
+//! | `command_line` | a command line that runs controllers |
+//! | `binary_name` | defaults that depend on the program's name |
+//! | `without_subcommand` | command lines of machine-controller-manager without a subcommand |
 //! | `unused` | flags that have no effect here |
 
+mod binary_name;
 mod check;
+mod command_line;
 mod controllers;
 #[cfg(test)]
 mod fuzz_tests;
-mod given;
-mod line;
 mod machines;
 mod owners;
-mod program;
 mod record;
 mod requests;
 mod sandbox;
 mod secrets;
-mod unnamed;
 mod unused;
+mod value;
+mod without_subcommand;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
-use machinist_runtime::context::settings::Controllers;
+use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_runtime::context::settings::{Controllers, Settings};
 
 use crate::admin::DebugAccess;
 
-use given::{Count, Positive};
-pub(crate) use given::{Given, LogFormat};
-pub(crate) use line::Line;
+pub(crate) use binary_name::BinaryName;
+pub(crate) use command_line::CommandLine;
 use machines::MachineFlags;
 use owners::OwnerFlags;
-pub(crate) use program::Program;
 use record::RecordFlags;
 use requests::RequestFlags;
 use sandbox::SandboxFlags;
 pub(crate) use sandbox::SandboxSettings;
 use secrets::SecretFlags;
-pub(crate) use unnamed::{Meant, VARIABLE, meant};
 use unused::UnusedFlags;
+use value::{Count, Positive};
+pub(crate) use value::{FlagValue, LogFormat};
+pub(crate) use without_subcommand::{BinaryChoice, VARIABLE, chosen_binary};
+
+/// The defaults of all flags that are settings. The cluster has no name before its API server is reached.
+fn defaults() -> Settings {
+    Settings::for_cluster("")
+}
 
 /// All of them.
 #[derive(Debug, Args)]
@@ -75,9 +88,9 @@ pub(crate) struct RunFlags {
     pub(crate) election: ElectionFlags,
     #[command(flatten)]
     unused: UnusedFlags,
-    /// Whose command line this is.
+    /// The binary of this command line.
     #[arg(skip)]
-    pub(crate) program: Program,
+    pub(crate) binary: BinaryName,
 }
 
 /// Which clusters, where it listens, how it logs.
@@ -86,8 +99,8 @@ pub(crate) struct RunFlags {
 pub(crate) struct ProcessFlags {
     /// Controllers that run: `*` for all, a name for one, -NAME for all but one, separated by commas. There are machine,
     /// machineset and machinedeployment; the last two share a Lease, so that they work only in one process
-    #[arg(long, default_value = "*", value_name = "LIST", allow_hyphen_values = true)]
-    pub(crate) controllers: Given<Controllers>,
+    #[arg(long, default_value_t = defaults().controllers.into(), value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) controllers: FlagValue<Controllers>,
     /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, `inClusterConfig` or empty for the pod's own
     /// account
     #[arg(long, default_value = "", value_name = "FILE|none|inClusterConfig")]
@@ -122,7 +135,7 @@ pub(crate) struct ProcessFlags {
     /// development: anyone who can write ConfigMaps in the namespace of the plugins can then send requests to programs
     /// beside the host
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) allow_loopback_registries: Given<bool>,
+    pub(crate) allow_loopback_registries: FlagValue<bool>,
     /// The mark of this cluster on all of its VMs. Must differ among the clusters of a cloud account, and stay the
     /// same for ever, also when the control plane is moved or restored: Machines with another mark are held. Empty for
     /// the uid of the namespace, which needs `get` on it
@@ -130,39 +143,39 @@ pub(crate) struct ProcessFlags {
     pub(crate) cluster_id: String,
     /// Address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
     #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
-    pub(crate) address: Given<IpAddr>,
+    pub(crate) address: FlagValue<IpAddr>,
     /// From where /debug is read: `loopback`, where port-forwards come from, or `authorized`, from elsewhere too with a token for
     /// the audience machinist whose account may `get` the nonResourceURL; the host then needs the ClusterRole
     /// system:auth-delegator
     #[arg(long, default_value = "loopback", value_name = "loopback|authorized")]
-    pub(crate) debug_access: Given<DebugAccess>,
+    pub(crate) debug_access: FlagValue<DebugAccess>,
     /// Its port; 0 takes a free one and logs it
     #[arg(long, default_value = "10259", allow_hyphen_values = true)]
-    pub(crate) port: Given<u16>,
+    pub(crate) port: FlagValue<u16>,
     /// Serve profiles under /debug/pprof/ of the HTTP server
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) profiling: Given<bool>,
+    pub(crate) profiling: FlagValue<bool>,
     /// Where compiled plugins are kept. Belongs to this process alone. A default that cannot be written gives way to
     /// a temporary folder
     #[arg(long, default_value = "/var/cache/machinist", value_name = "FOLDER")]
     pub(crate) cache_dir: PathBuf,
     /// Passes at the same time; one that waits for a cloud is not counted. Under the names of
     /// machine-controller-manager's binaries: workers for each queue, as there
-    #[arg(long, default_value = "1000", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) concurrent_syncs: Given<Positive>,
+    #[arg(long, default_value_t = Positive::from(defaults().concurrent_reconciles).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) concurrent_syncs: FlagValue<Positive>,
     /// Every object is looked at at least this often, with a random part up to as much again; at least 1m; 0 means
     /// never
-    #[arg(long, default_value = "12h", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) min_resync_period: Given<SignedDuration>,
+    #[arg(long, default_value_t = defaults().resync.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) min_resync_period: FlagValue<SignedDuration>,
     /// How logs are written: text or json
     #[arg(long, default_value = "text", value_name = "FORMAT")]
-    pub(crate) logging_format: Given<LogFormat>,
+    pub(crate) logging_format: FlagValue<LogFormat>,
     /// What is logged, as in `info`, `debug` or `info,machinist_runtime=debug`. By default what -v says
     #[arg(long, env = "MACHINIST_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
     /// How much is logged: 4 and 5 mean `debug`, more means `trace`. Without effect beside --log
     #[arg(short = 'v', long = "v", default_value = "0", value_name = "LEVEL", allow_hyphen_values = true)]
-    pub(crate) verbosity: Given<Count>,
+    pub(crate) verbosity: FlagValue<Count>,
 }
 
 /// Who leads.
@@ -171,16 +184,16 @@ pub(crate) struct ProcessFlags {
 pub(crate) struct ElectionFlags {
     /// Take part in the election of a leader; without it this process leads at once
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) leader_elect: Given<bool>,
+    pub(crate) leader_elect: FlagValue<bool>,
     /// How long leadership lasts without renewal
-    #[arg(long, default_value = "15s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_lease_duration: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().duration.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_lease_duration: FlagValue<SignedDuration>,
     /// How long a leader tries to renew before it steps down
-    #[arg(long, default_value = "10s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_renew_deadline: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().renew_deadline.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_renew_deadline: FlagValue<SignedDuration>,
     /// How often it is tried: at most every 100ms
-    #[arg(long, default_value = "2s", value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) leader_elect_retry_period: Given<SignedDuration>,
+    #[arg(long, default_value_t = LeaseTimes::default().retry.into(), value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_retry_period: FlagValue<SignedDuration>,
     /// Kind of the lock: `leases` is the only one
     #[arg(long, default_value = "leases", value_name = "KIND")]
     pub(crate) leader_elect_resource_lock: String,

@@ -1,30 +1,30 @@
 //! Flags about MachineSets and MachineDeployments.
 
 use clap::Args;
-
-use super::given::{Count, Given, Problems};
 use machinist_core::machine_set::SetSettings;
+
+use super::defaults;
+use super::value::{Count, FlagValue, Problems};
 
 /// What sets and deployments do.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "MachineSets and MachineDeployments")]
 pub(crate) struct OwnerFlags {
     /// So many Machines above what a set may have freeze it: nothing is made any more
-    #[arg(long, default_value = "2", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) safety_up: Given<Count>,
+    #[arg(long, default_value_t = Count(defaults().sets.safety_up.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) safety_up: FlagValue<Count>,
     /// So many below that number end the freeze
-    #[arg(long, default_value = "1", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) safety_down: Given<Count>,
+    #[arg(long, default_value_t = Count(defaults().sets.safety_down.unsigned_abs()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) safety_down: FlagValue<Count>,
     /// So many Machines of a set in a row that have not joined in time freeze it too; 0 for any number
-    #[arg(long, default_value = "0", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) machine_safety_failed_joins: Given<Count>,
+    #[arg(long, default_value_t = Count(defaults().sets.failed_joins.unwrap_or_default()).into(), value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) machine_safety_failed_joins: FlagValue<Count>,
     /// Ask cluster-autoscaler to leave the Nodes of a deployment alone while it is rolled
-    #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) autoscaler_scaledown_annotation_during_rollout: Given<bool>,
+    #[arg(long, default_value_t = defaults().holds_autoscaler.into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) autoscaler_scaledown_annotation_during_rollout: FlagValue<bool>,
 }
 
 impl OwnerFlags {
-    /// Settings of sets.
     pub(super) fn sets(&self, problems: &mut Problems) -> SetSettings {
         let number = |count: Count| i32::try_from(count.0).unwrap_or(i32::MAX);
         let joins = problems.take("--machine-safety-failed-joins", &self.machine_safety_failed_joins).0;

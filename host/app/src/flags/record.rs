@@ -4,7 +4,7 @@ use clap::Args;
 use machinist_core::value::id::PluginName;
 use machinist_plugin_host::RecordSettings;
 
-use super::given::{Given, Meaning, Problems};
+use super::value::{FlagType, FlagValue, Problems};
 
 /// Whether calls of drivers are recorded, and where to.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct RecordFlags {
     pub(crate) record_plugin: String,
     /// How large all recordings together may be, such as 500Mi or 2Gi. Then the oldest go
     #[arg(long, default_value = "1Gi", value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) record_limit: Given<Bytes>,
+    pub(crate) record_limit: FlagValue<Bytes>,
 }
 
 impl RecordFlags {
@@ -42,7 +42,7 @@ impl RecordFlags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(super) u64);
 
-impl Meaning for Bytes {
+impl FlagType for Bytes {
     fn parse(text: &str) -> Result<Self, String> {
         const LEAST: u64 = 1 << 20;
         let units = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
@@ -91,8 +91,8 @@ mod tests {
         let record = record.expect("records");
         assert_eq!((record.limit_bytes, record.plugins.len()), (2 << 20, 2));
         let (record, problems) = settings("", "aws");
-        let told = problems.none_or((), "help").expect_err("is wrong").to_string();
-        assert!(record.is_none() && told.contains("--record-plugin: needs --record"), "{told}");
+        let message = problems.none_or((), "help").expect_err("is wrong").to_string();
+        assert!(record.is_none() && message.contains("--record-plugin: needs --record"), "{message}");
         assert_eq!(settings("", "").0, None);
     }
 }

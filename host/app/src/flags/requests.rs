@@ -3,7 +3,7 @@
 use clap::Args;
 use machinist_core::scheduling::request_rate::Rate;
 
-use super::given::{Count, Given, Meaning, Problems};
+use super::value::{Count, FlagType, FlagValue, Problems};
 
 /// How fast this process may ask.
 #[derive(Debug, Args)]
@@ -12,16 +12,16 @@ pub(crate) struct RequestFlags {
     /// Requests a second to each API server, in the long run. `none` for no limit: then the server paces its clients, by the
     /// FlowSchema in deploy/flowcontrol. Leases, watches and Events do not count
     #[arg(long, default_value = "none", value_name = "RATE|none", allow_hyphen_values = true)]
-    pub(crate) kube_api_qps: Given<PerSecond>,
+    pub(crate) kube_api_qps: FlagValue<PerSecond>,
     /// Requests at once after a rest, where --kube-api-qps is a number; 0 means 10
     #[arg(long, default_value = "30", value_name = "COUNT", allow_hyphen_values = true)]
-    pub(crate) kube_api_burst: Given<Count>,
+    pub(crate) kube_api_burst: FlagValue<Count>,
 }
 
 impl RequestFlags {
     /// `None` without a limit.
     pub(super) fn rate(&self, problems: &mut Problems) -> Option<Rate> {
-        /// What Go's client takes for 0.
+        /// The burst of Go's client for 0.
         const DEFAULT_BURST: u32 = 10;
         let per_second = problems.take("--kube-api-qps", &self.kube_api_qps);
         let burst = problems.take("--kube-api-burst", &self.kube_api_burst).0;
@@ -34,7 +34,7 @@ impl RequestFlags {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerSecond(Option<f64>);
 
-impl Meaning for PerSecond {
+impl FlagType for PerSecond {
     fn parse(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self(None));

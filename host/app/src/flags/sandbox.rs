@@ -3,8 +3,8 @@
 use clap::Args;
 use machinist_plugin_host::{DeniedNetworks, HostSettings};
 
-use super::given::{Given, Meaning, Problems};
 use super::record::Bytes;
+use super::value::{FlagType, FlagValue, Problems};
 
 /// How much plugins may take of the process, and who compiles them.
 #[derive(Debug, Args)]
@@ -13,18 +13,17 @@ pub(crate) struct SandboxFlags {
     /// Memory that all plugins and their compiler share, such as 600Mi, at least 128Mi. Without it: the memory limit
     /// of the pod (of the machine where there is none) less a quarter for the controllers
     #[arg(long, default_value = "", value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) plugin_memory: Given<PluginMemory>,
+    pub(crate) plugin_memory: FlagValue<PluginMemory>,
     /// Compile large components with the baseline compiler first, so that they serve within seconds. Without it they
     /// wait for the optimising compiler, and a defect of the baseline compiler concerns nobody
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) baseline_compiler: Given<bool>,
+    pub(crate) baseline_compiler: FlagValue<bool>,
     /// Networks and addresses that no plugin reaches whatever its grants say, with commas between, such as the public
     /// addresses of Nodes and load balancers, and the prefix of a NAT64 of your own
     #[arg(long, default_value = "", value_name = "NETWORKS")]
-    pub(crate) denied_networks: Given<DeniedNetworks>,
+    pub(crate) denied_networks: FlagValue<DeniedNetworks>,
 }
 
-/// These flags, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SandboxSettings {
     memory_budget_bytes: Option<u64>,
@@ -50,7 +49,7 @@ impl SandboxSettings {
     }
 }
 
-impl Meaning for DeniedNetworks {
+impl FlagType for DeniedNetworks {
     fn parse(text: &str) -> Result<Self, String> {
         Self::parse(text).map_err(|wrong| {
             format!("must be networks and addresses, as in 203.0.113.0/24,2001:db8::7: {wrong} is none")
@@ -62,11 +61,11 @@ impl Meaning for DeniedNetworks {
     }
 }
 
-/// A number of bytes, or none for the host to find one.
+/// A number of bytes; without one the host determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PluginMemory(Option<u64>);
 
-impl Meaning for PluginMemory {
+impl FlagType for PluginMemory {
     fn parse(text: &str) -> Result<Self, String> {
         const LEAST: u64 = 128 << 20;
         if text.is_empty() {

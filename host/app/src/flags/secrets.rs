@@ -3,7 +3,8 @@
 use clap::Args;
 use machinist_core::driver::secret_rule::{SecretRules, Unbound};
 
-use super::given::{Given, Problems};
+use super::defaults;
+use super::value::{FlagValue, Problems};
 
 /// Which Secrets classes may use.
 #[derive(Debug, Args)]
@@ -15,8 +16,8 @@ pub(crate) struct SecretFlags {
     pub(crate) secret_types: Vec<String>,
     /// Refuse Secrets that say neither by annotation machinist.dev/plugins which plugins may get them, nor by
     /// machinist.dev/classes which classes may use them
-    #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub(crate) secrets_must_be_bound: Given<bool>,
+    #[arg(long, default_value_t = (defaults().secrets.unbound == Unbound::Refused).into(), num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) secrets_must_be_bound: FlagValue<bool>,
 }
 
 impl SecretFlags {

@@ -1,10 +1,10 @@
-//! Flags that machine-controller-manager has and that mean nothing here. They are taken so that its command line starts this
-//! program too, and checked as it checks them.
+//! Flags that machine-controller-manager has and that mean nothing here. They are taken so that its command line starts
+//! this program too, and checked as it checks them.
 
 use clap::Args;
 use jiff::SignedDuration;
 
-use super::given::{ContentType, Given, Problems};
+use super::value::{ContentType, FlagValue, Problems};
 
 /// Of the binary for sets and deployments alone.
 pub(super) const OVERSHOOTING_PERIOD: &str = "machine-safety-overshooting-period";
@@ -17,16 +17,16 @@ pub(crate) struct UnusedFlags {
     cloud_provider: String,
     /// Without effect: CPU profiles show waiting threads as absent. Needs --profiling
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    contention_profiling: Given<bool>,
+    contention_profiling: FlagValue<bool>,
     /// Without effect: custom resources are always read as JSON
     #[arg(long, default_value = "application/vnd.kubernetes.protobuf", value_name = "TYPE")]
-    kube_api_content_type: Given<ContentType>,
+    kube_api_content_type: FlagValue<ContentType>,
     /// Without effect: each pass over a set looks whether it has too many Machines
     #[arg(long, default_value = "1m", value_name = "DURATION", allow_hyphen_values = true)]
-    machine_safety_overshooting_period: Given<SignedDuration>,
+    machine_safety_overshooting_period: FlagValue<SignedDuration>,
     /// Without effect: controllers start when the caches are complete
     #[arg(long, default_value = "0s", value_name = "DURATION", allow_hyphen_values = true)]
-    controller_start_interval: Given<SignedDuration>,
+    controller_start_interval: FlagValue<SignedDuration>,
     #[command(flatten)]
     klog: KlogFlags,
 }
@@ -88,7 +88,7 @@ struct KlogFlags {
 }
 
 impl UnusedFlags {
-    /// As strict as the program that these flags come from: who typed nonsense learns it.
+    /// Checks the values as machine-controller-manager does.
     pub(super) fn check(&self, is_profiling: bool, problems: &mut Problems) {
         if problems.take("--contention-profiling", &self.contention_profiling) && !is_profiling {
             problems.add("--contention-profiling=true: needs --profiling=true");

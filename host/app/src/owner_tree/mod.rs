@@ -32,7 +32,7 @@ pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str
     meta.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str)
 }
 
-/// A number of Machines. What is negative is none.
+/// A number of Machines; 0 for a negative one.
 pub(crate) fn count(number: Option<i32>) -> u32 {
     u32::try_from(number.unwrap_or_default()).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! What is to be said of an object that is not as it should be: our conditions where there are some, else those that
-//! machine-controller-manager has too.
+//! Notes about an object that needs attention: from Machinist's conditions, else from those of
+//! machine-controller-manager.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -10,7 +10,7 @@ use machinist_core::machine_set::OwnConditionKind;
 use machinist_core::value::phase::OperationState;
 use serde::Serialize;
 
-/// One thing that is to be said.
+/// A condition that needs attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Note {
     pub(crate) reason: String,
@@ -26,56 +26,55 @@ fn note(reason: Option<&str>, message: Option<&str>, since: Option<Timestamp>) -
     Note { reason: text(reason), message: text(message), since }
 }
 
-/// What our conditions say; `None` where there are none.
+/// Notes from Machinist's conditions; `None` without a condition Ready.
 fn own(conditions: &[Condition]) -> Option<Vec<Note>> {
-    let is_told = |condition: &&Condition| {
+    let is_shown = |condition: &&Condition| {
         (condition.type_ == READY && condition.status != "True")
             || (condition.type_ == OwnConditionKind::Overlapping.as_str() && condition.status == "True")
     };
     let has_ready = conditions.iter().any(|condition| condition.type_ == READY);
-    let told = conditions.iter().filter(is_told).map(|condition| {
+    let shown = conditions.iter().filter(is_shown).map(|condition| {
         note(Some(&condition.reason), Some(&condition.message), Some(condition.last_transition_time.0))
     });
-    has_ready.then(|| told.collect())
+    has_ready.then(|| shown.collect())
 }
 
-/// Of a deployment.
 pub(crate) fn of_deployment(deployment: &MachineDeployment) -> Vec<Note> {
     let status = deployment.status.clone().unwrap_or_default();
     let ours = status.machinist.as_ref().and_then(|status| own(&status.conditions));
     ours.unwrap_or_else(|| {
-        let is_told = |kind: &str, status: &str, reason: &str| match kind {
+        let is_shown = |kind: &str, status: &str, reason: &str| match kind {
             conditions::AVAILABLE => status != "True",
             conditions::PROGRESSING => reason != words::COMPLETE,
             conditions::REPLICA_FAILURE | conditions::FROZEN => status == "True",
             _ => false,
         };
-        let told = status.conditions.iter().filter(|condition| {
-            is_told(&condition.type_, &condition.status, condition.reason.as_deref().unwrap_or_default())
+        let shown = status.conditions.iter().filter(|condition| {
+            is_shown(&condition.type_, &condition.status, condition.reason.as_deref().unwrap_or_default())
         });
-        told.map(|told| {
-            let since = told.last_transition_time.as_ref().map(|time| time.0);
-            note(told.reason.as_deref(), told.message.as_deref(), since)
-        })
-        .collect()
+        shown
+            .map(|condition| {
+                let since = condition.last_transition_time.as_ref().map(|time| time.0);
+                note(condition.reason.as_deref(), condition.message.as_deref(), since)
+            })
+            .collect()
     })
 }
 
-/// Of a set.
 pub(crate) fn of_set(set: &MachineSet) -> Vec<Note> {
     let status = set.status.clone().unwrap_or_default();
     let ours = status.machinist.as_ref().and_then(|status| own(&status.conditions));
     ours.unwrap_or_else(|| {
-        let told = status.conditions.iter().filter(|condition| condition.status == "True");
-        told.map(|told| {
-            let since = told.last_transition_time.as_ref().map(|time| time.0);
-            note(told.reason.as_deref(), told.message.as_deref(), since)
-        })
-        .collect()
+        let shown = status.conditions.iter().filter(|condition| condition.status == "True");
+        shown
+            .map(|condition| {
+                let since = condition.last_transition_time.as_ref().map(|time| time.0);
+                note(condition.reason.as_deref(), condition.message.as_deref(), since)
+            })
+            .collect()
     })
 }
 
-/// Of a Machine.
 pub(crate) fn of_machine(machine: &Machine) -> Vec<Note> {
     let status = machine.status.clone().unwrap_or_default();
     let ours = status.machinist.as_ref().and_then(|status| own(&status.conditions));

@@ -74,7 +74,7 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// What its Machines are made from.
+/// The template of its Machines.
 pub(crate) fn template_of(set: &MachineSet) -> MachineTemplate {
     set.spec.template.clone().unwrap_or_default()
 }

@@ -1,9 +1,10 @@
-//! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say what to do.
+//! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say
+//! what to do.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{RawConfigMap, shown};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::args::ClusterFlags;
@@ -31,9 +32,18 @@ pub(crate) fn raw(map: ConfigMap) -> RawConfigMap {
     }
 }
 
-/// What the host has written onto a ConfigMap. Others may have written it: its texts are shown as [`shown`] shows them.
-pub(crate) fn status<T: DeserializeOwned>(annotation: &str) -> serde_json::Result<T> {
+/// Parses the status annotation of a ConfigMap. Others than the host may have written it: its texts are escaped as
+/// [`shown`] escapes them.
+///
+/// # Errors
+/// When it is no JSON, or a field has another type.
+pub(crate) fn status(annotation: &str) -> serde_json::Result<PluginStatus> {
     serde_json::from_value(visible(serde_json::from_str(annotation)?))
+}
+
+/// Reads as much of a status annotation as can be read, with its texts escaped as [`shown`] escapes them.
+pub(crate) fn readable_status(annotation: &str) -> PluginStatus {
+    serde_json::from_str(annotation).map(|value| PluginStatus::readable(visible(value))).unwrap_or_default()
 }
 
 fn visible(value: Value) -> Value {
@@ -96,15 +106,14 @@ mod tests {
             "reason": "x\u{1b}[2J\nsim READY yes\u{202e}", "warnings": ["\u{9b}31m"], "since": 3,
             "rollout": { "shadow": { "functions": { "a\u{1b}": {} }, "examples": [{ "text": "a\n\u{1b}b" }] } },
         });
-        let status: Value = status(&forged.to_string()).unwrap();
+        let status = visible(forged);
         let expected = serde_json::json!({
             "reason": "x\\u{1b}[2J\\nsim READY yes\\u{202e}", "warnings": ["\\u{9b}31m"], "since": 3,
             "rollout": { "shadow": { "functions": { "a\\u{1b}": {} }, "examples": [{ "text": "a\n\\u{1b}b" }] } },
         });
         assert_eq!(status, expected);
-        let long: Value =
-            super::status(&serde_json::json!({ "reason": "x".repeat(200_000) }).to_string()).unwrap();
-        assert!(long["reason"].as_str().unwrap().len() < 5_000);
+        let long = readable_status(&serde_json::json!({ "reason": "x".repeat(200_000) }).to_string());
+        assert!(long.reason.unwrap().len() < 5_000);
     }
 
     #[test]

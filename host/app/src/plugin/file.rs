@@ -1,4 +1,4 @@
-//! A component and its texts in files, and a look at it in a sandbox of its own.
+//! Reads a component and its texts from files, and inspects it in a sandbox of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -101,7 +101,7 @@ impl Component {
 
 /// A ConfigMap that holds nothing but this component and these texts: what the host would make of them.
 pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::Result<Declared> {
-    // What cannot be unpacked is no policy; what it is instead is found out when it is looked at.
+    // A component that cannot be unpacked counts as a driver here; its inspection names the error.
     let contract = component.unpack().map_or(Contract::Driver, |bytes| Contract::of(&bytes));
     let mut raw = RawConfigMap {
         name: name.to_owned(),
@@ -113,25 +113,25 @@ pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::
     Ok(raw.declared()?.with(component))
 }
 
-/// Loads the component as the host does: verified, compiled in a process of its own, linked, asked who it is. What is
-/// compiled goes when it is done.
-pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
+/// Inspects a component as the host does: verifies it, compiles it in a process of its own, links it, and calls
+/// `describe`. The compiled code is deleted afterwards.
+pub(crate) async fn inspect_in_sandbox(declared: Declared) -> anyhow::Result<Inspected> {
     let (host, _folder) = sandbox()?;
     let inspected = host.inspect(declared).await;
     host.shutdown().await;
     Ok(inspected)
 }
 
-/// As the host would load it: the same steps, the same words.
+/// Inspects a component. Fails with the host's reason if the host would refuse it.
 pub(crate) async fn may_load(declared: Declared) -> anyhow::Result<Inspected> {
-    let inspected = look(declared).await?;
+    let inspected = inspect_in_sandbox(declared).await?;
     match &inspected.refusal {
         None => Ok(inspected),
         Some(reason) => bail!("the host would refuse it: {reason}"),
     }
 }
 
-/// A plugin host of its own, and the folder of what it compiles, which goes when it is dropped.
+/// Starts a plugin host of its own. Dropping the folder deletes the compiled code.
 pub(crate) fn sandbox() -> anyhow::Result<(PluginHost, tempfile::TempDir)> {
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;

@@ -3,13 +3,13 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `ship` | `push`, `sign`, `bundle`, `resolve`: from a file to a cluster or a registry |
-//! | `look` | `list`, `inspect`, `diff`, `logs` |
+//! | `show` | `list`, `inspect`, `diff`, `logs` |
 //! | `try_out` | `trial`, `promote`, `rollback`: canaries and shadows |
 //! | `cluster` | ConfigMaps of plugins in a cluster |
 //! | `file` | a component and its texts in files |
 
 pub(crate) mod cluster;
 pub(crate) mod file;
-pub(crate) mod look;
 pub(crate) mod ship;
+pub(crate) mod show;
 pub(crate) mod try_out;

@@ -1,4 +1,4 @@
-//! What holds, releases and restarts a rollout. Pure.
+//! Pauses, resumes and restarts a rollout. Pure.
 
 use anyhow::{Result, bail};
 use jiff::Timestamp;
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::owner_tree::name;
 
-/// What somebody wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Pause,
@@ -26,7 +25,7 @@ impl Change {
         }
     }
 
-    /// What is said when it is done.
+    /// The word for a successful change.
     pub(super) fn done(self) -> &'static str {
         match self {
             Self::Pause => "paused",
@@ -84,7 +83,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn told(spec: &Value, change: Change) -> Result<Value, String> {
+    fn change_of(spec: &Value, change: Change) -> Result<Value, String> {
         patch(&deployment(spec), change, "machinist").map_err(|error| error.to_string())
     }
 
@@ -95,28 +94,28 @@ mod tests {
     #[test]
     fn a_rollout_is_held_and_released_once() {
         let patch = |paused: bool| json!({ "metadata": { "uid": "u" }, "spec": { "paused": paused } });
-        assert_eq!(told(&json!({}), Change::Pause), Ok(patch(true)));
-        assert_eq!(told(&json!({ "paused": true }), Change::Resume), Ok(patch(false)));
-        let already = told(&json!({ "paused": true }), Change::Pause);
+        assert_eq!(change_of(&json!({}), Change::Pause), Ok(patch(true)));
+        assert_eq!(change_of(&json!({ "paused": true }), Change::Resume), Ok(patch(false)));
+        let already = change_of(&json!({ "paused": true }), Change::Pause);
         assert_eq!(already, Err("machinedeployment \"w\" is already paused".to_owned()));
-        let not = told(&json!({ "paused": false }), Change::Resume);
+        let not = change_of(&json!({ "paused": false }), Change::Resume);
         assert_eq!(not, Err("machinedeployment \"w\" is not paused".to_owned()));
     }
 
     #[test]
     fn a_restart_makes_another_template_of_whole_seconds() {
-        let patch = told(&json!({}), restart()).unwrap();
+        let patch = change_of(&json!({}), restart()).unwrap();
         let restarted = json!({ "metadata": { "annotations": { "machinist.dev/restarted-at": "2026-01-01T00:00:00Z" } } });
         assert_eq!(patch, json!({ "metadata": { "uid": "u" }, "spec": { "template": restarted } }));
         let (before, after) = (deployment(&json!({})), deployment(&patch["spec"]));
         assert!(!is_same(&before.spec.template, &after.spec.template), "the core makes other Machines of it");
-        let twice = told(&patch["spec"], restart()).unwrap_err();
+        let twice = change_of(&patch["spec"], restart()).unwrap_err();
         assert!(twice.contains("within this second"), "{twice}");
     }
 
     #[test]
     fn what_is_paused_or_going_is_not_restarted() {
-        let paused = told(&json!({ "paused": true }), restart()).unwrap_err();
+        let paused = change_of(&json!({ "paused": true }), restart()).unwrap_err();
         assert_eq!(
             paused,
             "can't restart paused machinedeployment \"w\" (run `machinist rollout resume w` first)"

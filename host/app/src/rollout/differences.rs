@@ -9,9 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Difference {
     pub(super) field: String,
-    /// What it was.
     pub(super) was: Option<String>,
-    /// What it is.
     pub(super) is: Option<String>,
 }
 
@@ -72,14 +70,14 @@ mod tests {
     fn fields_that_differ_are_named_with_both_values() {
         let was = json!({ "a": { "b": 1, "x/y": "z" }, "list": [{ "k": "v" }], "same": true, "none": null });
         let is = json!({ "a": { "b": 2 }, "list": [{ "k": "w" }, "more"], "same": true });
-        let told: Vec<String> = differences(&was, &is)
+        let shown: Vec<String> = differences(&was, &is)
             .into_iter()
             .map(|one| {
                 format!("{} {:?} {:?}", one.field, one.was.unwrap_or_default(), one.is.unwrap_or_default())
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [r#"a.b "1" "2""#, r#"a[x/y] "z" """#, r#"list[0].k "v" "w""#, r#"list[1] "" "more""#,]
         );
         assert!(differences(&was, &was).is_empty());

@@ -6,16 +6,16 @@ use anyhow::{Result, bail};
 use tokio::time::Instant;
 
 use super::reach::Deployment;
-use super::status::{Standing, standing};
+use super::status::{StatusMessage, status_message};
 use crate::args::StatusFlags;
-use crate::args::invocation::Called;
-use crate::cluster::{is_missing, said};
+use crate::args::invocation_name::InvocationName;
+use crate::cluster::{is_missing, message_of};
 
 /// Between two looks. One object is read each time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) async fn status(flags: &StatusFlags, called: Called) -> Result<()> {
-    let at = Deployment::reach(&flags.of, called, "rollout status").await?;
+pub(super) async fn status(flags: &StatusFlags, invoked_as: InvocationName) -> Result<()> {
+    let at = Deployment::reach(&flags.of, invoked_as, "rollout status").await?;
     let limit = Duration::try_from(flags.timeout).unwrap_or_default();
     let end = (!limit.is_zero()).then(|| Instant::now() + limit);
     let mut deployment = at.read().await?;
@@ -25,13 +25,13 @@ pub(super) async fn status(flags: &StatusFlags, called: Called) -> Result<()> {
         if deployment.metadata.uid != uid {
             bail!("MachineDeployment {} was deleted, and another one has its name", at.name);
         }
-        match standing(&deployment, flags.revision, called.program()) {
-            Standing::Done(text) => {
+        match status_message(&deployment, flags.revision, invoked_as.program()) {
+            StatusMessage::Done(text) => {
                 println!("{text}");
                 return Ok(());
             }
-            Standing::Failed(text) => bail!(text),
-            Standing::Waiting(text) => {
+            StatusMessage::Failed(text) => bail!(text),
+            StatusMessage::Waiting(text) => {
                 if text != last {
                     println!("{text}");
                     last = text;
@@ -51,7 +51,7 @@ async fn next(
     end: Option<Instant>,
     limit: Duration,
 ) -> Result<machinist_api::MachineDeployment> {
-    let mut is_told = false;
+    let mut is_reported = false;
     loop {
         let pause = Instant::now() + PAUSE;
         if let Some(end) = end.filter(|end| *end < pause) {
@@ -59,7 +59,7 @@ async fn next(
             bail!("timed out after {limit:?} waiting for the rollout to finish; it goes on by itself");
         }
         tokio::time::sleep_until(pause).await;
-        match at.look().await {
+        match at.get().await {
             Ok(deployment) => return Ok(deployment),
             Err(error) if is_missing(&error) => bail!("MachineDeployment {} was deleted", at.name),
             Err(error) if matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)) =>
@@ -67,9 +67,9 @@ async fn next(
                 return Err(at.unreadable(error).await);
             }
             Err(error) => {
-                if !is_told {
-                    eprintln!("failed to look, goes on trying: {}", said(&error));
-                    is_told = true;
+                if !is_reported {
+                    eprintln!("failed to look, goes on trying: {}", message_of(&error));
+                    is_reported = true;
                 }
             }
         }

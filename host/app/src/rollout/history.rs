@@ -14,7 +14,7 @@ use super::differences::{Difference, differences};
 use super::{titled, undo};
 use crate::owner_tree::{Sets, annotation, count, name, template_of, text};
 
-/// What kubectl and others write down as the reason of a change.
+/// The annotation in which kubectl and others keep the reason of a change.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 
 /// A template that is kept.
@@ -51,7 +51,6 @@ fn entry(revision: i64, set: &MachineSet, current: Option<i64>) -> Kept {
     }
 }
 
-/// For people.
 pub(super) fn table(name: &str, history: &[Kept]) -> String {
     if history.is_empty() {
         return format!("{}\nNo rollout history found.", titled(name));
@@ -96,7 +95,6 @@ pub(super) fn details(deployment: &MachineDeployment, sets: &[MachineSet], revis
     Ok(Details { name, kept: entry(revision, set, sets.current_revision()), template, differences })
 }
 
-/// For people.
 pub(super) fn page(details: &Details) -> Result<String> {
     let kept = &details.kept;
     let mut out = String::new();

@@ -21,7 +21,7 @@ mod undo;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::args::invocation::Called;
+use crate::args::invocation_name::InvocationName;
 use crate::args::{HistoryFlags, Output, RolloutCommand, SubjectFlags, UndoFlags};
 
 use change::Change;
@@ -32,19 +32,19 @@ fn titled(name: &str) -> String {
     format!("machinedeployment.machine.sapcloud.io/{name}")
 }
 
-pub(crate) async fn rollout(command: RolloutCommand, called: Called) -> Result<()> {
+pub(crate) async fn rollout(command: RolloutCommand, invoked_as: InvocationName) -> Result<()> {
     match command {
-        RolloutCommand::Status(flags) => follow::status(&flags, called).await,
-        RolloutCommand::History(flags) => history(&flags, called).await,
-        RolloutCommand::Undo(flags) => undo(&flags, called).await,
-        RolloutCommand::Pause(flags) => change(&flags, Change::Pause, called).await,
-        RolloutCommand::Resume(flags) => change(&flags, Change::Resume, called).await,
-        RolloutCommand::Restart(flags) => change(&flags, Change::Restart(Timestamp::now()), called).await,
+        RolloutCommand::Status(flags) => follow::status(&flags, invoked_as).await,
+        RolloutCommand::History(flags) => history(&flags, invoked_as).await,
+        RolloutCommand::Undo(flags) => undo(&flags, invoked_as).await,
+        RolloutCommand::Pause(flags) => change(&flags, Change::Pause, invoked_as).await,
+        RolloutCommand::Resume(flags) => change(&flags, Change::Resume, invoked_as).await,
+        RolloutCommand::Restart(flags) => change(&flags, Change::Restart(Timestamp::now()), invoked_as).await,
     }
 }
 
-async fn history(flags: &HistoryFlags, called: Called) -> Result<()> {
-    let at = Deployment::reach(&flags.of, called, "rollout history").await?;
+async fn history(flags: &HistoryFlags, invoked_as: InvocationName) -> Result<()> {
+    let at = Deployment::reach(&flags.of, invoked_as, "rollout history").await?;
     let deployment = at.read().await?;
     let sets = at.sets().await?;
     let history = history::history(&deployment, &sets);
@@ -63,11 +63,11 @@ async fn history(flags: &HistoryFlags, called: Called) -> Result<()> {
     Ok(())
 }
 
-async fn undo(flags: &UndoFlags, called: Called) -> Result<()> {
-    let at = Deployment::reach(&flags.of, called, "rollout undo").await?;
+async fn undo(flags: &UndoFlags, invoked_as: InvocationName) -> Result<()> {
+    let at = Deployment::reach(&flags.of, invoked_as, "rollout undo").await?;
     let deployment = at.read().await?;
     let sets = at.sets().await?;
-    match undo::undo(&deployment, &sets, flags.to_revision, called.program())? {
+    match undo::undo(&deployment, &sets, flags.to_revision, invoked_as.program())? {
         undo::Undo::Unchanged { revision } => {
             println!(
                 "{} skipped rollback (current template already matches revision {revision})",
@@ -82,10 +82,10 @@ async fn undo(flags: &UndoFlags, called: Called) -> Result<()> {
     Ok(())
 }
 
-async fn change(flags: &SubjectFlags, change: Change, called: Called) -> Result<()> {
-    let at = Deployment::reach(flags, called, change.verb()).await?;
+async fn change(flags: &SubjectFlags, change: Change, invoked_as: InvocationName) -> Result<()> {
+    let at = Deployment::reach(flags, invoked_as, change.verb()).await?;
     let deployment = at.read().await?;
-    at.patch(&change::patch(&deployment, change, called.program())?).await?;
+    at.patch(&change::patch(&deployment, change, invoked_as.program())?).await?;
     println!("{} {}", titled(&at.name), change.done());
     Ok(())
 }

@@ -8,7 +8,7 @@ use machinist_api::{MachineDeployment, MachineSet};
 use serde_json::Value;
 
 use crate::args::SubjectFlags;
-use crate::args::invocation::Called;
+use crate::args::invocation_name::InvocationName;
 use crate::cluster::subject;
 use crate::cluster::{Cluster, explained, instead, is_missing, reach};
 use crate::tree::readable;
@@ -24,8 +24,8 @@ pub(super) struct Deployment {
 
 impl Deployment {
     /// `verb`: for what is to be written where the name is none.
-    pub(super) async fn reach(flags: &SubjectFlags, called: Called, verb: &str) -> Result<Self> {
-        let name = subject::deployment(&flags.subject, called.program(), verb)?.to_owned();
+    pub(super) async fn reach(flags: &SubjectFlags, invoked_as: InvocationName, verb: &str) -> Result<Self> {
+        let name = subject::deployment(&flags.subject, invoked_as.program(), verb)?.to_owned();
         Ok(Self { name, cluster: reach(&flags.place).await? })
     }
 
@@ -34,13 +34,12 @@ impl Deployment {
     }
 
     /// Reads it, without a word about what to do when that fails.
-    pub(super) async fn look(&self) -> Result<MachineDeployment, kube::Error> {
+    pub(super) async fn get(&self) -> Result<MachineDeployment, kube::Error> {
         self.api().get(&self.name).await
     }
 
-    /// Reads it.
     pub(super) async fn read(&self) -> Result<MachineDeployment> {
-        match self.look().await {
+        match self.get().await {
             Ok(deployment) => Ok(deployment),
             Err(error) => Err(self.unreadable(error).await),
         }

@@ -6,26 +6,24 @@ use machinist_core::machine_deployment::{Counts, Reason, Stage, words};
 
 use crate::owner_tree::{Note, count, name, of_deployment, revision};
 
-/// What is said, and whether there is more to come.
+/// A message of `rollout status`, and whether others follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It goes on.
+pub(super) enum StatusMessage {
     Waiting(String),
-    /// It is done.
     Done(String),
-    /// It will not be done, or is not the one that was asked for.
+    /// The rollout cannot complete, or is not the requested one.
     Failed(String),
 }
 
-/// Of a deployment. `wished`: the revision that is to be rolled out; 0 is any.
-pub(super) fn standing(deployment: &MachineDeployment, wished: i64, program: &str) -> Standing {
+/// Returns the message about a deployment. `wished`: the revision that is to be rolled out; 0 is any.
+pub(super) fn status_message(deployment: &MachineDeployment, wished: i64, program: &str) -> StatusMessage {
     let name = name(&deployment.metadata);
     if deployment.metadata.deletion_timestamp.is_some() {
-        return Standing::Failed(format!("machinedeployment {name:?} is being deleted"));
+        return StatusMessage::Failed(format!("machinedeployment {name:?} is being deleted"));
     }
     let running = revision(&deployment.metadata);
     if wished > 0 && wished != running {
-        return Standing::Failed(format!(
+        return StatusMessage::Failed(format!(
             "desired revision ({wished}) is different from the running revision ({running})"
         ));
     }
@@ -34,7 +32,7 @@ pub(super) fn standing(deployment: &MachineDeployment, wished: i64, program: &st
         status.observed_generation.is_some_and(|observed| Some(observed) >= deployment.metadata.generation);
     let notes = of_deployment(deployment);
     if is_observed && let Some(failed) = failed(deployment, &notes) {
-        return Standing::Failed(failed);
+        return StatusMessage::Failed(failed);
     }
     let counts = Counts {
         wanted: count(deployment.spec.replicas),
@@ -43,9 +41,9 @@ pub(super) fn standing(deployment: &MachineDeployment, wished: i64, program: &st
         available: count(status.available_replicas),
     };
     let waiting = format!("Waiting for machinedeployment {name:?} rollout to finish");
-    let said = match Stage::of(counts, is_observed) {
+    let text = match Stage::of(counts, is_observed) {
         Stage::Complete => {
-            return Standing::Done(format!("machinedeployment {name:?} successfully rolled out"));
+            return StatusMessage::Done(format!("machinedeployment {name:?} successfully rolled out"));
         }
         Stage::Unobserved => "Waiting for machinedeployment spec update to be observed...".to_owned(),
         Stage::Updating => {
@@ -61,9 +59,11 @@ pub(super) fn standing(deployment: &MachineDeployment, wished: i64, program: &st
     };
     let paused = (deployment.spec.paused == Some(true))
         .then(|| format!("it is paused: `{program} rollout resume {name}` lets it go on"));
-    let is_told = |note: &&Note| is_observed && paused.is_none() && !note.message.is_empty();
-    let why = notes.iter().find(is_told).map(|note| format!("{}: {}", note.reason, note.message));
-    Standing::Waiting([Some(said), paused.or(why)].into_iter().flatten().collect::<Vec<_>>().join("\n  "))
+    let is_shown = |note: &&Note| is_observed && paused.is_none() && !note.message.is_empty();
+    let why = notes.iter().find(is_shown).map(|note| format!("{}: {}", note.reason, note.message));
+    StatusMessage::Waiting(
+        [Some(text), paused.or(why)].into_iter().flatten().collect::<Vec<_>>().join("\n  "),
+    )
 }
 
 /// Why it will not get any further.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Wanted, updated, all and available; with more in spec and status.
-    fn check(numbers: [i32; 4], more: &Value, wished: i64, expected: &Standing) {
+    fn check(numbers: [i32; 4], more: &Value, wished: i64, expected: &StatusMessage) {
         let [wanted, updated, replicas, available] = numbers;
         let mut value = json!({
             "metadata": {
@@ -105,7 +105,7 @@ mod tests {
         });
         json_patch_merge(&mut value, more);
         let deployment = serde_json::from_value(value).unwrap();
-        assert_eq!(standing(&deployment, wished, "machinist"), *expected);
+        assert_eq!(status_message(&deployment, wished, "machinist"), *expected);
     }
 
     fn json_patch_merge(into: &mut Value, from: &Value) {
@@ -119,8 +119,8 @@ mod tests {
         }
     }
 
-    fn waiting(text: &str) -> Standing {
-        Standing::Waiting(text.to_owned())
+    fn waiting(text: &str) -> StatusMessage {
+        StatusMessage::Waiting(text.to_owned())
     }
 
     fn ready(reason: &str, message: &str) -> Value {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_is_told_in_kubectls_words_until_it_is_done() {
+    fn a_rollout_is_reported_in_kubectls_words_until_it_is_done() {
         let none = json!({});
         let head = "Waiting for machinedeployment \"workers\" rollout to finish";
         check(
@@ -151,47 +151,47 @@ mod tests {
             &waiting(&format!("{head}: 1 old replicas are pending termination...")),
         );
         check([3, 3, 3, 2], &none, 0, &waiting(&format!("{head}: 2 of 3 updated replicas are available...")));
-        let done = Standing::Done("machinedeployment \"workers\" successfully rolled out".to_owned());
+        let done = StatusMessage::Done("machinedeployment \"workers\" successfully rolled out".to_owned());
         check([3, 3, 3, 3], &none, 0, &done);
         check([3, 3, 3, 3], &none, 4, &done);
     }
 
     #[test]
     fn a_change_that_nobody_has_looked_at_is_awaited() {
-        let said = waiting("Waiting for machinedeployment spec update to be observed...");
-        check([3, 3, 3, 3], &json!({ "metadata": { "generation": 3 } }), 0, &said);
-        check([3, 3, 3, 3], &json!({ "status": null }), 0, &said);
-        // What was said of an earlier spec is no failure of this one.
+        let text = waiting("Waiting for machinedeployment spec update to be observed...");
+        check([3, 3, 3, 3], &json!({ "metadata": { "generation": 3 } }), 0, &text);
+        check([3, 3, 3, 3], &json!({ "status": null }), 0, &text);
+        // A condition about an earlier spec is no failure of this one.
         let old = json!({ "metadata": { "generation": 3 }, "status": { "conditions": late("x") } });
-        check([3, 1, 3, 3], &old, 0, &said);
+        check([3, 1, 3, 3], &old, 0, &text);
     }
 
     #[test]
-    fn what_the_host_waits_for_is_told_beside_and_that_it_is_paused() {
+    fn the_reason_of_a_wait_is_shown_and_so_is_a_pause() {
         let head = "Waiting for machinedeployment \"workers\" rollout to finish: 1 out of 3 new replicas have been updated...";
         let status = json!({ "status": { "machinist": ready("WaitingForMachines", "waits for w-1") } });
         check([3, 1, 4, 3], &status, 0, &waiting(&format!("{head}\n  WaitingForMachines: waits for w-1")));
         let paused = json!({
             "spec": { "paused": true }, "status": { "machinist": ready("Paused", "the rollout is paused") },
         });
-        let told = format!("{head}\n  it is paused: `machinist rollout resume workers` lets it go on");
-        check([3, 1, 4, 3], &paused, 0, &waiting(&told));
+        let expected = format!("{head}\n  it is paused: `machinist rollout resume workers` lets it go on");
+        check([3, 1, 4, 3], &paused, 0, &waiting(&expected));
     }
 
     #[test]
     fn what_will_not_end_by_itself_is_a_failure() {
-        let failed = |text: &str| Standing::Failed(text.to_owned());
+        let failed = |text: &str| StatusMessage::Failed(text.to_owned());
         let deadline = json!({ "status": { "conditions": late("no progress since: x") } });
-        let said = "machinedeployment \"workers\" exceeded its progress deadline: no progress since: x";
-        check([3, 1, 4, 3], &deadline, 0, &failed(said));
+        let text = "machinedeployment \"workers\" exceeded its progress deadline: no progress since: x";
+        check([3, 1, 4, 3], &deadline, 0, &failed(text));
         let own = json!({ "status": {
             "conditions": late("x"), "machinist": ready("ProgressDeadlineExceeded", "mend what holds it up"),
         } });
-        let said = "machinedeployment \"workers\" exceeded its progress deadline: mend what holds it up";
-        check([3, 1, 4, 3], &own, 0, &failed(said));
+        let text = "machinedeployment \"workers\" exceeded its progress deadline: mend what holds it up";
+        check([3, 1, 4, 3], &own, 0, &failed(text));
         let invalid = json!({ "status": { "machinist": ready("InvalidDeployment", "spec.replicas is -1") } });
-        let said = "machinedeployment \"workers\" is not rolled out: spec.replicas is -1";
-        check([3, 3, 3, 3], &invalid, 0, &failed(said));
+        let text = "machinedeployment \"workers\" is not rolled out: spec.replicas is -1";
+        check([3, 3, 3, 3], &invalid, 0, &failed(text));
         let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         check([3, 3, 3, 3], &going, 0, &failed("machinedeployment \"workers\" is being deleted"));
         let other = "desired revision (3) is different from the running revision (4)";

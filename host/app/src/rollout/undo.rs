@@ -1,7 +1,7 @@
 //! The return to an earlier template. Pure.
 //!
-//! The wish is written, as machine-controller-manager knows it, and not the template: the host puts it in place with the
-//! annotations that the revision had, tells so by an Event, and does it also when it was away for a while.
+//! The command writes `spec.rollbackTo`, as machine-controller-manager knows it, and not the template: the host
+//! restores the template with the annotations that the revision had, and writes an Event, also when it starts later.
 
 use anyhow::{Result, bail};
 use machinist_api::{MachineDeployment, MachineSet};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::owner_tree::{Sets, is_same, name, template_of};
 
-/// What is to be done.
+/// The write that a return takes.
 #[derive(Debug, PartialEq)]
 pub(super) enum Undo {
     /// Nothing: the template is in place.
@@ -21,7 +21,7 @@ pub(super) enum Undo {
 /// Decides it. Revision 0 is the one before the current.
 ///
 /// # Errors
-/// When there is no way back, or none at this moment; with what to do.
+/// When there is no earlier template, or the deployment cannot return at this moment; the error has the fix.
 pub(super) fn undo(
     deployment: &MachineDeployment,
     sets: &[MachineSet],
@@ -50,7 +50,7 @@ pub(super) fn undo(
     Ok(Undo::To { revision, patch })
 }
 
-/// What is said of a revision that is not kept.
+/// The error about a revision that is not kept.
 pub(super) fn not_found(name: &str, sets: &Sets<'_>, wished: i64) -> String {
     let kept: Vec<String> = sets.kept().keys().map(ToString::to_string).collect();
     match (wished, kept.is_empty()) {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::rollout::history::tests::{deployment, sets};
 
-    fn told(deployment: &MachineDeployment, sets: &[MachineSet], wished: i64) -> Result<Undo, String> {
+    fn undone(deployment: &MachineDeployment, sets: &[MachineSet], wished: i64) -> Result<Undo, String> {
         undo(deployment, sets, wished, "machinist").map_err(|error| error.to_string())
     }
 
@@ -88,19 +88,19 @@ mod tests {
     #[test]
     fn one_returns_to_the_revision_before_or_to_any_that_is_kept() {
         let (deployment, sets) = (deployment("huge"), sets(&[("small", 1), ("large", 3), ("huge", 4)]));
-        assert_eq!(told(&deployment, &sets, 0), to(3));
-        assert_eq!(told(&deployment, &sets, 1), to(1));
-        assert_eq!(told(&deployment, &sets, 4), Ok(Undo::Unchanged { revision: 4 }));
+        assert_eq!(undone(&deployment, &sets, 0), to(3));
+        assert_eq!(undone(&deployment, &sets, 1), to(1));
+        assert_eq!(undone(&deployment, &sets, 4), Ok(Undo::Unchanged { revision: 4 }));
         let unknown =
             "unable to find revision 2 in the history of machinedeployment \"workers\": kept are 1, 3, 4";
-        assert_eq!(told(&deployment, &sets, 2), Err(unknown.to_owned()));
+        assert_eq!(undone(&deployment, &sets, 2), Err(unknown.to_owned()));
     }
 
     #[test]
     fn the_way_back_may_be_none() {
-        let first = told(&deployment("small"), &sets(&[("small", 1)]), 0).unwrap_err();
+        let first = undone(&deployment("small"), &sets(&[("small", 1)]), 0).unwrap_err();
         assert!(first.contains("no revision before its current one (1): kept are 1"), "{first}");
-        let none = told(&deployment("small"), &[], 0).unwrap_err();
+        let none = undone(&deployment("small"), &[], 0).unwrap_err();
         assert!(
             none.starts_with("no rollout history found for machinedeployment \"workers\": no set"),
             "{none}"
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_template_that_no_set_has_yet_is_left_for_the_last_one() {
-        assert_eq!(told(&deployment("fresh"), &sets(&[("small", 1), ("large", 2)]), 0), to(2));
+        assert_eq!(undone(&deployment("fresh"), &sets(&[("small", 1), ("large", 2)]), 0), to(2));
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         sets[0].metadata.owner_references = None;
         sets[1].metadata.deletion_timestamp =
             Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
-        let said = told(&deployment("huge"), &sets, 0).unwrap_err();
+        let said = undone(&deployment("huge"), &sets, 0).unwrap_err();
         assert!(said.contains("kept are 3"), "{said}");
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let sets = sets(&[("small", 1), ("large", 2)]);
         let mut paused = deployment("large");
         paused.spec.paused = Some(true);
-        let said = told(&paused, &sets, 0).unwrap_err();
+        let said = undone(&paused, &sets, 0).unwrap_err();
         assert_eq!(
             said,
             "you cannot roll back a paused machinedeployment; resume it first with `machinist rollout resume workers` and \
@@ -136,6 +136,6 @@ mod tests {
         let mut going = deployment("large");
         going.metadata.deletion_timestamp =
             Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
-        assert_eq!(told(&going, &sets, 0).unwrap_err(), "machinedeployment \"workers\" is being deleted");
+        assert_eq!(undone(&going, &sets, 0).unwrap_err(), "machinedeployment \"workers\" is being deleted");
     }
 }

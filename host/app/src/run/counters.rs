@@ -26,7 +26,6 @@ const MOST_CONFLICTS: usize = 5;
 /// The longest name of an annotation, without its prefix.
 const MOST_NAME_BYTES: usize = 63;
 
-/// The Lease.
 pub(crate) struct LeaseCounters {
     api: Api<Lease>,
     namespace: String,
@@ -44,7 +43,7 @@ impl LeaseCounters {
     }
 
     async fn read(&self) -> Result<Option<ObjectMeta>, String> {
-        let lease = answered(self.api.get_metadata_opt(LEASE)).await.map_err(|error| self.told(&error))?;
+        let lease = answered(self.api.get_metadata_opt(LEASE)).await.map_err(|error| self.message(&error))?;
         Ok(lease.map(|lease| lease.metadata))
     }
 
@@ -73,38 +72,42 @@ impl LeaseCounters {
         };
         match written {
             Ok(()) => Ok(Raised::Done),
-            Err(Trouble::Refused(status)) if status.code == 409 || status.code == 404 => Ok(Raised::Conflict),
-            Err(error) => Err(self.told(&error)),
+            Err(RequestError::Refused(status)) if status.code == 409 || status.code == 404 => {
+                Ok(Raised::Conflict)
+            }
+            Err(error) => Err(self.message(&error)),
         }
     }
 
-    fn told(&self, trouble: &Trouble) -> String {
-        match trouble {
-            Trouble::Refused(status) if status.code == 403 => format!(
+    fn message(&self, error: &RequestError) -> String {
+        match error {
+            RequestError::Refused(status) if status.code == 403 => format!(
                 "the account of the host may not: allow it `create` on leases, and `get` and `patch` on Lease {LEASE}, in \
                  namespace {}, as deploy/rbac/20-control-role.yaml does",
                 self.namespace
             ),
-            Trouble::Refused(status) => format!("the API server refuses Lease {LEASE}: {}", status.message),
-            Trouble::Silent => "the API server does not answer".to_owned(),
-            Trouble::Unreachable(error) => format!("the API server does not answer: {error}"),
+            RequestError::Refused(status) => {
+                format!("the API server refuses Lease {LEASE}: {}", status.message)
+            }
+            RequestError::Silent => "the API server does not answer".to_owned(),
+            RequestError::Unreachable(error) => format!("the API server does not answer: {error}"),
         }
     }
 }
 
 /// Why a request has failed.
-enum Trouble {
+enum RequestError {
     Refused(Box<kube::core::Status>),
     Unreachable(kube::Error),
     Silent,
 }
 
-async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, Trouble> {
+async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, RequestError> {
     match timeout(REQUEST, request).await {
-        Err(_) => Err(Trouble::Silent),
+        Err(_) => Err(RequestError::Silent),
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => Err(Trouble::Refused(status)),
-        Ok(Err(error)) => Err(Trouble::Unreachable(error)),
+        Ok(Err(kube::Error::Api(status))) => Err(RequestError::Refused(status)),
+        Ok(Err(error)) => Err(RequestError::Unreachable(error)),
     }
 }
 
@@ -175,10 +178,10 @@ mod tests {
         assert_eq!(highest(Some(&annotations("7")), "k"), Ok(Some(7)));
         assert_eq!(highest(Some(&annotations("7")), "other"), Ok(None));
         assert_eq!(highest(None, "k"), Ok(None));
-        for odd in ["", "-1", "x", "99999999999999999999999"] {
+        for invalid in ["", "-1", "x", "99999999999999999999999"] {
             assert!(
-                highest(Some(&annotations(odd)), "k").expect_err("no number").contains("is no number"),
-                "{odd}"
+                highest(Some(&annotations(invalid)), "k").expect_err("no number").contains("is no number"),
+                "{invalid}"
             );
         }
     }

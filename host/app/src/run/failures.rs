@@ -1,4 +1,4 @@
-//! What plugins tried and were not let do, as news for their ConfigMaps: each kind once a minute, however often it happens.
+//! Refused requests of plugins, as Events on their ConfigMaps: each kind at most once a minute.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +9,13 @@ use machinist_plugin_host::RefusalNotice;
 use machinist_runtime::ports::{PluginFailure, PluginMessage};
 use tokio::sync::broadcast;
 
-/// An operator who looks once a minute sees all that is new; a driver that loops writes one Event a minute.
+/// A driver that loops causes one Event a minute.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// News that wait for a slow listener. Older ones are dropped, and the counters still count them.
+/// Failures that wait for a slow listener. Older ones are dropped, and the counters still count them.
 const BACKLOG: usize = 64;
 
-/// Collects refusals.
-pub(crate) struct Incidents {
+pub(crate) struct PluginFailures {
     outbox: broadcast::Sender<PluginFailure>,
     known: Mutex<Known>,
 }
@@ -27,10 +26,10 @@ struct Known {
     config_maps: BTreeMap<String, String>,
     /// Which ConfigMap a plugin's calls come from.
     serving: BTreeMap<String, String>,
-    told: BTreeMap<(String, String), Instant>,
+    reported: BTreeMap<(String, String), Instant>,
 }
 
-impl Incidents {
+impl PluginFailures {
     pub(crate) fn new() -> Self {
         Self { outbox: broadcast::channel(BACKLOG).0, known: Mutex::default() }
     }
@@ -45,7 +44,7 @@ impl Incidents {
         self.with(|known| {
             known.config_maps.remove(name);
             known.serving.retain(|_, map| map != name);
-            known.told.retain(|(map, _), _| map != name);
+            known.reported.retain(|(map, _), _| map != name);
         });
     }
 
@@ -62,13 +61,13 @@ impl Incidents {
     /// A request was refused.
     pub(crate) fn refused(&self, notice: &RefusalNotice) {
         let reason = notice.reason.name();
-        let incident = self.with(|known| {
+        let failure = self.with(|known| {
             let plugin = notice.plugin.as_str();
             let config_map = known.serving.get(plugin).map_or(plugin, String::as_str).to_owned();
             let uid = known.config_maps.get(&config_map)?.clone();
             let now = Instant::now();
-            let told = known.told.entry((config_map.clone(), reason.to_owned()));
-            let is_due = match &told {
+            let reported = known.reported.entry((config_map.clone(), reason.to_owned()));
+            let is_due = match &reported {
                 std::collections::btree_map::Entry::Occupied(last) => {
                     now.duration_since(*last.get()) >= PAUSE
                 }
@@ -77,22 +76,22 @@ impl Incidents {
             if !is_due {
                 return None;
             }
-            *told.or_insert(now) = now;
+            *reported.or_insert(now) = now;
             let message = format!("a request to {} was refused: {}", notice.target, reason);
             Some(PluginFailure { config_map, uid, reason: "EgressRefused".to_owned(), message })
         });
-        if let Some(incident) = incident {
-            // Without a listener there is nobody to tell.
-            let _ = self.outbox.send(incident);
+        if let Some(failure) = failure {
+            // Without a listener the failure is dropped.
+            let _ = self.outbox.send(failure);
         }
     }
 
-    /// Incidents from now on.
+    /// The failures from now on.
     pub(crate) fn stream(&self) -> BoxStream<'static, PluginMessage> {
         unfold(self.outbox.subscribe(), |mut inbox| async move {
             loop {
                 match inbox.recv().await {
-                    Ok(incident) => return Some((PluginMessage::Failure(incident), inbox)),
+                    Ok(failure) => return Some((PluginMessage::Failure(failure), inbox)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }

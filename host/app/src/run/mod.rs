@@ -4,7 +4,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `start` | preparation: clients, served kinds, cluster id, cache folder |
-//! | `adapter` | the plugin host behind the runtime's ports |
+//! | `plugin_host_port` | the plugin host behind the runtime's ports |
 //! | `without_drivers` | the same ports for a process without the controller of Machines |
 //! | `failures` | refused requests of plugins, as Events on their ConfigMaps |
 //! | `counters` | the highest counters of signed plugins, on a Lease |
@@ -12,9 +12,9 @@
 //! | `signature_rule` | whether the plugins' namespace requires signatures |
 //! | `process_metrics` | metrics of the process |
 
-pub(crate) mod adapter;
 pub(crate) mod counters;
 pub(crate) mod failures;
+pub(crate) mod plugin_host_port;
 pub(crate) mod process_metrics;
 pub(crate) mod pull_secrets;
 pub(crate) mod signature_rule;
@@ -42,44 +42,43 @@ use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use crate::COMPILE;
-use crate::admin::{self, DebugAccess, Refusals, Reviewer, Told};
-use crate::flags::{Line, LogFormat, ProcessFlags, SandboxSettings};
-use crate::run::adapter::Adapter;
+use crate::admin::{self, AdminSources, DebugAccess, Refusals, Reviewer};
+use crate::flags::{CommandLine, LogFormat, ProcessFlags, SandboxSettings};
 use crate::run::counters::LeaseCounters;
-use crate::run::failures::Incidents;
+use crate::run::failures::PluginFailures;
+use crate::run::plugin_host_port::PluginHostPort;
 use crate::run::pull_secrets::{Secrets, ceiling, trust};
 use crate::run::signature_rule::Rule;
-use crate::run::without_drivers as driverless;
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);
 
-pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
+pub(crate) async fn run(line: CommandLine) -> anyhow::Result<()> {
     let checked = line.flags.check()?;
     let controllers = checked.settings.controllers;
     log(checked.log_format, checked.log_filter);
-    tell_of_flags(&line, controllers);
+    warn_of_flags(&line, controllers);
     let is_cache_typed = line.is_cache_dir_typed();
-    let program = line.flags.program.name();
+    let program = line.flags.binary.name();
     let flags = line.flags.process;
     let metrics = Arc::new(Metrics::default());
     let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics)?;
-    let incidents = Arc::new(Incidents::new());
-    // Who looks after no Machine needs neither drivers nor a place for them.
+    let failures = Arc::new(PluginFailures::new());
+    // A process without the controller of Machines needs neither drivers nor a folder for them.
     let cache = controllers.machines.then(|| start::CacheFolder::find(&flags.cache_dir, is_cache_typed));
     let cache = cache.transpose()?;
     let host = cache
         .as_ref()
         .map(|cache| {
             let wanted = (checked.record, checked.loopback_registries, checked.sandbox);
-            plugin_host((&flags, cache.path()), wanted, &incidents, &clients.control)
+            plugin_host((&flags, cache.path()), wanted, &failures, &clients.control)
         })
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let identity = identity();
     let refusals = Refusals::default();
-    let told = Told {
+    let sources = AdminSources {
         registry: Arc::new(registry(&metrics, host.as_ref(), &refusals)),
         refusals,
         insight: metrics.machine_queries().clone(),
@@ -93,7 +92,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         ready: is_ready,
         stop: stop.clone(),
     };
-    admin::serve(checked.address, told).await?;
+    admin::serve(checked.address, sources).await?;
     stop_on_signals(stop.clone())?;
     if !start::wait_for_kinds(&clients.control, controllers, &stop).await {
         return Ok(());
@@ -107,7 +106,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     info!(program, controllers = names, cluster, namespace = flags.namespace, "starting");
 
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
-    // Before anyone takes part: what it tells later must stay.
+    // Before the election sets it.
     metrics.leads(!checked.leader_elect);
     // Leadership is given back only after the last pass has ended.
     let resign = CancellationToken::new();
@@ -128,7 +127,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         plugin_namespace: plugin_namespace(&flags),
         target: clients.target,
         settings: Settings { cluster, ..checked.settings },
-        ports: ports(host.as_ref(), incidents),
+        ports: ports(host.as_ref(), failures),
         clock: Clock::Wall,
         seed: rand::rng().random(),
         identity,
@@ -152,18 +151,22 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn ports(host: Option<&PluginHost>, incidents: Arc<Incidents>) -> Ports {
+fn ports(host: Option<&PluginHost>, failures: Arc<PluginFailures>) -> Ports {
     match host {
         Some(host) => {
-            let adapter = Arc::new(Adapter::new(host.clone(), incidents));
-            Ports { drivers: adapter.clone(), policies: adapter.clone(), plugins: adapter }
+            let plugin_host_port = Arc::new(PluginHostPort::new(host.clone(), failures));
+            Ports {
+                drivers: plugin_host_port.clone(),
+                policies: plugin_host_port.clone(),
+                plugins: plugin_host_port,
+            }
         }
-        None => driverless::ports(),
+        None => without_drivers::ports(),
     }
 }
 
-/// What was typed and is not heeded, and what is not looked after here although nobody else may.
-fn tell_of_flags(line: &Line, controllers: Controllers) {
+/// Logs the flags without effect, and warns of a controller that no process can run.
+fn warn_of_flags(line: &CommandLine, controllers: Controllers) {
     let idle = line.idle(controllers);
     if !idle.is_empty() {
         info!(flags = idle.join(" "), "flags without effect");
@@ -176,7 +179,7 @@ fn tell_of_flags(line: &Line, controllers: Controllers) {
     }
 }
 
-/// Until the controllers have ended, because of a signal or because leadership is lost.
+/// Returns when the controllers have ended, because of a signal or because leadership is lost.
 async fn wait(
     mut controllers: tokio::task::JoinHandle<ShutdownResult>,
     election: Option<tokio::task::JoinHandle<()>>,
@@ -198,7 +201,7 @@ async fn wait(
         }
     };
     if ended == ShutdownResult::RequestsPending {
-        // Whoever takes over then has waited for longer than any of them takes.
+        // The next leader then has waited for longer than any request takes.
         warn!("requests are still on their way: leadership is not given back, it runs out by itself");
         election.abort();
         return Ok(());
@@ -221,7 +224,7 @@ fn log(format: LogFormat, filter: EnvFilter) {
 fn plugin_host(
     (flags, cache): (&ProcessFlags, &Path),
     (record, loopback_registries, sandbox): (Option<RecordSettings>, LoopbackRegistries, SandboxSettings),
-    incidents: &Arc<Incidents>,
+    failures: &Arc<PluginFailures>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
     let executable =
@@ -238,8 +241,8 @@ fn plugin_host(
     settings.record = record;
     settings.loopback_registries = loopback_registries;
     sandbox.apply(&mut settings);
-    let incidents = incidents.clone();
-    settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
+    let failures = failures.clone();
+    settings.egress.on_refusal = Some(Arc::new(move |notice| failures.refused(notice)));
     PluginHost::start(settings)
         .with_context(|| format!("failed to start the plugin host with --cache-dir {}", cache.display()))
 }

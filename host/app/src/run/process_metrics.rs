@@ -23,7 +23,6 @@ pub(crate) fn register(registry: &mut Registry) {
 #[derive(Debug)]
 struct Process;
 
-/// The figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Figures {
     cpu_seconds: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the plugin host is given from the cluster and from files besides plugins: logins for registries, trusted keys.
+//! Logins for registries from Secrets, and trusted keys from files, for the plugin host.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tracing::warn;
 
 use crate::flags::ProcessFlags;
 
-/// Reads Secrets when a component is fetched: what was mended is found by the next attempt.
+/// Reads Secrets when a component is fetched: the next attempt finds a fixed Secret.
 pub(crate) struct Secrets(pub(crate) Client);
 
 const KEY: &str = ".dockerconfigjson";
@@ -46,7 +46,7 @@ pub(crate) fn ceiling(flags: &ProcessFlags) -> anyhow::Result<Option<Arc<GrantsC
     Ok(Some(Arc::new(ceiling)))
 }
 
-/// Whose signatures count, by the flags.
+/// Reads the trusted keys, and where signatures are required, by the flags.
 pub(crate) fn trust(flags: &ProcessFlags, plugin_namespace: &str) -> anyhow::Result<Trust> {
     let keys = match &flags.plugin_keys {
         Some(path) => Keyring::read(path).context("failed to read --plugin-keys")?,

@@ -1,4 +1,4 @@
-//! Whether the namespace of the plugins wants them signed: a label of the Namespace, which only tightens what the flags say.
+//! A label of the plugins' Namespace requires signatures. It only tightens the flags.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,9 @@ use tracing::{info, warn};
 
 use crate::plugin::cluster::raw;
 
-/// On the Namespace.
 pub(crate) const LABEL: &str = "machinist.dev/require-signature";
 
-/// Between two looks: the right to read one Namespace is enough for that, and nobody changes it in a hurry.
+/// Between two reads. The host needs no right to watch Namespaces, and the label changes rarely.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Until the first answer is asked for again.
@@ -29,8 +28,8 @@ pub(crate) struct Rule {
     pub(crate) host: PluginHost,
 }
 
-/// What became of a look.
-enum Look {
+/// The result of a check.
+enum CheckOutcome {
     Answered,
     /// The host may not read it, or it is not there: only the flags count.
     Refused,
@@ -38,10 +37,10 @@ enum Look {
 }
 
 impl Rule {
-    /// Returns when the rule is known, so that nothing is loaded before; then goes on looking until `stop`.
+    /// Returns when the rule is known, so that nothing is loaded before; then checks it until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
-        let mut said = String::new();
-        while matches!(self.look(&mut said).await, Look::Failed) {
+        let mut last_problem = String::new();
+        while matches!(self.check(&mut last_problem).await, CheckOutcome::Failed) {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(RETRY) => {}
@@ -51,38 +50,40 @@ impl Rule {
             let again = async {
                 loop {
                     tokio::time::sleep(PAUSE).await;
-                    self.look(&mut said).await;
+                    self.check(&mut last_problem).await;
                 }
             };
             stop.run_until_cancelled(again).await;
         });
     }
 
-    async fn look(&self, said: &mut String) -> Look {
+    async fn check(&self, last_problem: &mut String) -> CheckOutcome {
         let api = Api::<Namespace>::all(self.client.clone());
-        let (wants, look, trouble) = match api.get_metadata(&self.namespace).await {
-            Ok(namespace) => (Some(wants(namespace.metadata.labels.as_ref())), Look::Answered, String::new()),
-            Err(kube::Error::Api(status)) if status.code == 403 || status.code == 404 => {
-                (None, Look::Refused, status.message)
+        let (wants, check, trouble) = match api.get_metadata(&self.namespace).await {
+            Ok(namespace) => {
+                (Some(wants(namespace.metadata.labels.as_ref())), CheckOutcome::Answered, String::new())
             }
-            Err(error) => (None, Look::Failed, error.to_string()),
+            Err(kube::Error::Api(status)) if status.code == 403 || status.code == 404 => {
+                (None, CheckOutcome::Refused, status.message)
+            }
+            Err(error) => (None, CheckOutcome::Failed, error.to_string()),
         };
-        if *said != trouble {
+        if *last_problem != trouble {
             if !trouble.is_empty() {
                 let (namespace, rights) = (&self.namespace, "get on this namespace");
                 warn!(namespace, trouble, rights, "not known whether its label asks for signatures");
             }
-            *said = trouble;
+            *last_problem = trouble;
         }
-        // What is not known stays as it was.
+        // An unknown rule changes nothing.
         if let Some(wants) = wants.filter(|wants| self.host.require_signatures(*wants)) {
             info!(namespace = self.namespace, signed = wants, "label of the namespace about signatures");
             self.declare_again().await;
         }
-        look
+        check
     }
 
-    /// What serves goes on; whether its source may serve anew is decided again.
+    /// Declares all plugins again. Versions that serve continue; the host decides again about their sources.
     async fn declare_again(&self) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
         let mut page = ListParams::default().labels(PLUGIN).limit(10);
@@ -105,7 +106,7 @@ impl Rule {
     }
 }
 
-/// A value that is neither yes nor no was meant to be something: signatures are wanted.
+/// Any value but `false` requires signatures.
 fn wants(labels: Option<&BTreeMap<String, String>>) -> bool {
     labels.and_then(|labels| labels.get(LABEL)).is_some_and(|value| value != "false")
 }

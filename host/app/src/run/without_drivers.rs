@@ -1,4 +1,4 @@
-//! The ports of a process that looks after no Machines: it loads no plugin, and nobody asks it for one.
+//! The ports of a process without the controller of Machines: it loads no plugin.
 
 use std::sync::Arc;
 
@@ -14,13 +14,12 @@ use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 
-/// All ports, closed.
 pub(crate) fn ports() -> Ports {
-    let none = Arc::new(Driverless);
+    let none = Arc::new(WithoutDrivers);
     Ports { drivers: none.clone(), policies: none.clone(), plugins: none }
 }
 
-struct Driverless;
+struct WithoutDrivers;
 
 fn refusal(provider: &ProviderName) -> Refusal {
     let hint = "; this process does not run the controller of Machines".to_owned();
@@ -31,7 +30,7 @@ fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
     Box::pin(ready(Err(CallError::Refused(refusal(&ProviderName::new(""))))))
 }
 
-impl Drivers for Driverless {
+impl Drivers for WithoutDrivers {
     fn facts(&self, provider: &ProviderName, _pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Err(refusal(provider))
     }
@@ -78,7 +77,7 @@ impl Drivers for Driverless {
     }
 }
 
-impl HealthPolicies for Driverless {
+impl HealthPolicies for WithoutDrivers {
     fn policies(&self) -> Arc<[PolicyFact]> {
         Arc::new([])
     }
@@ -93,7 +92,7 @@ impl HealthPolicies for Driverless {
     }
 }
 
-impl Plugins for Driverless {
+impl Plugins for WithoutDrivers {
     fn declare(&self, _config_map: PluginConfigMap) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }

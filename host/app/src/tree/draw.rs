@@ -1,10 +1,9 @@
-//! Branches as lines.
+//! Draws branches as lines of text.
 
-/// A thing, what is said of it, and what hangs on it.
+/// A line, its notes, and its children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Branch {
     pub(super) line: String,
-    /// Below its line.
     pub(super) notes: Vec<String>,
     pub(super) children: Vec<Branch>,
 }
@@ -27,7 +26,7 @@ pub(super) fn draw(roots: &[Branch]) -> String {
     out
 }
 
-/// `first`: what stands before its line; `rest`: what stands before what is below.
+/// `first`: the prefix of its line; `rest`: the prefix of the lines below.
 fn grow(branch: &Branch, first: &str, rest: &str, out: &mut String) {
     let mut line = |before: &str, text: &str| {
         out.push_str(before);

@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 
 use super::gather::RIGHTS;
 use super::grow::Objects;
-use crate::cluster::{Cluster, explained, said};
+use crate::cluster::{Cluster, explained, message_of};
 
-/// What changes together is shown together.
+/// Changes within this time are shown together.
 const GATHER: Duration = Duration::from_millis(300);
 
 /// Without any change, times on a screen are renewed this often.
@@ -31,7 +31,6 @@ pub(super) struct Follower {
     machines: Store<Machine>,
 }
 
-/// Begins to follow.
 pub(super) async fn follow(cluster: &Cluster) -> Result<Follower> {
     let (deployments, first) = one(cluster);
     let (sets, second) = one(cluster);
@@ -63,7 +62,7 @@ where
     (store, events.boxed())
 }
 
-/// What will not be otherwise by itself ends it. Of the rest is told, and it goes on.
+/// Fails for an error that does not pass. Other errors are printed, and the watch continues.
 fn failed(error: watcher::Error, task: &str) -> Result<()> {
     match error {
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) if matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)) => {
@@ -72,10 +71,10 @@ fn failed(error: watcher::Error, task: &str) -> Result<()> {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
         | watcher::Error::WatchFailed(error) => {
-            eprintln!("failed to {task}, goes on trying: {}", said(&error));
+            eprintln!("failed to {task}, goes on trying: {}", message_of(&error));
             Ok(())
         }
-        // The server has forgotten where we were: all is listed anew.
+        // The watch expired: kube lists all objects again.
         watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => Ok(()),
     }
 }
@@ -116,7 +115,6 @@ impl Follower {
         Ok(())
     }
 
-    /// As they are.
     pub(super) fn objects(&self) -> Objects {
         Objects { deployments: all(&self.deployments), sets: all(&self.sets), machines: all(&self.machines) }
     }

@@ -1,4 +1,4 @@
-//! Reads a namespace.
+//! Reads the objects of a namespace.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::grow::Objects;
 use crate::cluster::{Cluster, explained};
 
-/// What whoever looks needs.
+/// The rights that the command needs.
 pub(super) const RIGHTS: &str =
     "list (and for --watch watch) on machinedeployments, machinesets and machines";
 

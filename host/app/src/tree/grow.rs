@@ -22,7 +22,6 @@ pub(super) struct Objects {
     pub(super) machines: Vec<Machine>,
 }
 
-/// Their trees.
 pub(super) fn grow(objects: &Objects, namespace: &str) -> Forest {
     let mut by_set: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
     for machine in &objects.machines {
@@ -61,12 +60,12 @@ fn is_among(uids: &BTreeSet<String>, meta: &ObjectMeta) -> bool {
     controller_uid(meta).is_some_and(|uid| uids.contains(uid))
 }
 
-/// What a set without a deployment is.
+/// The role of a set without a deployment.
 fn stray(meta: &ObjectMeta) -> Role {
     gone_owner(meta).map_or(Role::Free, Role::Orphan)
 }
 
-/// Who controls it, by kind and name.
+/// Its controller, by kind and name.
 fn gone_owner(meta: &ObjectMeta) -> Option<String> {
     let mut owners = meta.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true))?;

@@ -25,7 +25,7 @@ use std::io::IsTerminal;
 use anyhow::Result;
 use jiff::Timestamp;
 
-use crate::args::invocation::Called;
+use crate::args::invocation_name::InvocationName;
 use crate::args::{Output, TreeFlags};
 use crate::cluster::reach;
 use crate::output::flush;
@@ -35,8 +35,8 @@ use grow::{Objects, grow};
 use model::Forest;
 use pick::Subject;
 
-pub(crate) async fn tree(flags: TreeFlags, called: Called) -> Result<()> {
-    let subject = Subject::parse(&flags.subject, called.program())?;
+pub(crate) async fn tree(flags: TreeFlags, invoked_as: InvocationName) -> Result<()> {
+    let subject = Subject::parse(&flags.subject, invoked_as.program())?;
     let cluster = reach(&flags.place).await?;
     let shown = |objects: &Objects| pick::pick(grow(objects, &cluster.namespace), &subject);
     let mut last = shown(&gather::gather(&cluster).await?)?;
@@ -46,7 +46,7 @@ pub(crate) async fn tree(flags: TreeFlags, called: Called) -> Result<()> {
     print_again(&last, flags.output)?;
     let mut follower = follow::follow(&cluster).await?;
     loop {
-        // What was shown and is gone is an error that says so, and the end of following it.
+        // A shown object that is deleted ends the command with an error.
         let forest = shown(&follower.objects())?;
         if forest != last || is_terminal(flags.output) {
             print_again(&forest, flags.output)?;

@@ -1,11 +1,10 @@
-//! What is shown of a namespace, as `-o json` prints it.
+//! The tree of a namespace, as `-o json` prints it.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::owner_tree::Note;
 
-/// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Forest {
@@ -17,7 +16,6 @@ pub(super) struct Forest {
     pub(super) machines: Vec<MachineNode>,
 }
 
-/// A MachineDeployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeploymentNode {
@@ -48,7 +46,7 @@ pub(super) struct Rollout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum RolloutState {
-    /// No host has looked at the last change.
+    /// No host has observed the last change.
     Unobserved,
     /// Machines of another template are there, or no set has the current one.
     Rolling,
@@ -75,7 +73,6 @@ impl RolloutState {
     }
 }
 
-/// A MachineSet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetNode {
@@ -90,7 +87,7 @@ pub(super) struct SetNode {
     pub(super) machines: Vec<MachineNode>,
 }
 
-/// What a set is to its deployment.
+/// The role of a set in its deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Role {
@@ -98,13 +95,11 @@ pub(super) enum Role {
     New,
     /// It has another one.
     Old,
-    /// Nobody controls it.
     Free,
-    /// Who controls it is not there, by kind and name.
+    /// Its controller does not exist; by kind and name.
     Orphan(String),
 }
 
-/// A Machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MachineNode {
@@ -120,7 +115,7 @@ pub(super) struct MachineNode {
     pub(super) node: Option<String>,
     #[serde(rename = "providerID")]
     pub(super) provider_id: Option<String>,
-    /// Who controls it and is not there, by kind and name.
+    /// Its controller, which does not exist, by kind and name.
     pub(super) orphan_of: Option<String>,
     pub(super) notes: Vec<Note>,
 }

@@ -1,4 +1,4 @@
-//! Which tree of a namespace is shown. Pure.
+//! Selects the trees that a command shows. Pure.
 
 use anyhow::{Result, bail};
 
@@ -6,7 +6,6 @@ use super::model::Forest;
 use crate::cluster::instead;
 use crate::cluster::subject::{Kind, named, split};
 
-/// What somebody wants to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     All,
@@ -37,7 +36,7 @@ impl Subject {
     }
 }
 
-/// Leaves what is wanted.
+/// Keeps the selected trees.
 pub(super) fn pick(mut forest: Forest, subject: &Subject) -> Result<Forest> {
     let namespace = forest.namespace.clone();
     match subject {

@@ -1,4 +1,4 @@
-//! Trees for people.
+//! Prints the tree of a namespace as text.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use crate::owner_tree::Note;
 /// So many Machines of one kind are shown one by one when something is to be said of them.
 const SHOWN: usize = 3;
 
-/// All trees.
 pub(super) fn text(forest: &Forest, now: Timestamp) -> String {
     let deployments = forest.deployments.iter().map(|deployment| deployment_branch(deployment, now));
     let sets = forest.sets.iter().map(|set| set_branch(set, true, now));
@@ -45,32 +44,32 @@ fn deployment_branch(deployment: &DeploymentNode, now: Timestamp) -> Branch {
     if !deployment.strategy.is_empty() {
         line.push_str(&format!("; {}", deployment.strategy));
     }
-    let mut said: Vec<String> = deployment.notes.iter().map(|note| sentence(note, now)).collect();
+    let mut notes: Vec<String> = deployment.notes.iter().map(|note| sentence(note, now)).collect();
     match deployment.rollback_to {
         Some(0) => {
-            said.push("is to return to the revision before the current one (spec.rollbackTo)".to_owned());
+            notes.push("is to return to the revision before the current one (spec.rollbackTo)".to_owned());
         }
-        Some(revision) => said.push(format!("is to return to revision {revision} (spec.rollbackTo)")),
+        Some(revision) => notes.push(format!("is to return to revision {revision} (spec.rollbackTo)")),
         None => {}
     }
     let (kept, shown): (Vec<&SetNode>, Vec<&SetNode>) =
         deployment.sets.iter().partition(|set| set.is_only_kept());
     let mut children: Vec<Branch> = shown.into_iter().map(|set| set_branch(set, false, now)).collect();
     children.extend(kept_branch(&kept));
-    Branch { line, notes: said, children }
+    Branch { line, notes, children }
 }
 
 /// Sets without Machines, in one line.
 fn kept_branch(kept: &[&SetNode]) -> Option<Branch> {
-    let told = kept.iter().map(|set| match set.revision {
+    let names = kept.iter().map(|set| match set.revision {
         Some(revision) => format!("revision {revision} ({})", set.name),
         None => set.name.clone(),
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| Branch::leaf(format!("kept to return to: {}", told.join(", "))))
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| Branch::leaf(format!("kept to return to: {}", names.join(", "))))
 }
 
-/// A set, which stands for itself where it is a root.
+/// The branch of a set. A root names its missing deployment.
 fn set_branch(set: &SetNode, is_root: bool, now: Timestamp) -> Branch {
     let mut parts = vec![format!("machineset/{}", set.name)];
     match &set.role {
@@ -95,16 +94,16 @@ fn set_branch(set: &SetNode, is_root: bool, now: Timestamp) -> Branch {
     }
 }
 
-/// Equal ones are counted; of those of which something is to be said the first are shown.
+/// Counts equal Machines, and shows the first of those that need attention.
 fn machines(machines: &[MachineNode], now: Timestamp) -> Vec<Branch> {
-    let (well, odd): (Vec<&MachineNode>, Vec<&MachineNode>) =
+    let (well, unusual): (Vec<&MachineNode>, Vec<&MachineNode>) =
         machines.iter().partition(|machine| machine.is_well());
     let mut counted: BTreeMap<&str, Vec<&MachineNode>> = BTreeMap::new();
     for machine in well {
         counted.entry(&machine.state).or_default().push(machine);
     }
     let mut groups: BTreeMap<(String, String), Vec<&MachineNode>> = BTreeMap::new();
-    for machine in odd {
+    for machine in unusual {
         groups.entry((state(machine), reasons(machine))).or_default().push(machine);
     }
     let counted = counted.into_iter().map(|(state, group)| match group.as_slice() {
@@ -142,7 +141,7 @@ fn machine_branch(machine: &MachineNode, now: Timestamp) -> Branch {
     Branch { line, notes, children: Vec::new() }
 }
 
-/// The phase, with what it does not say.
+/// The phase, and the deletion where the phase does not show it.
 fn state(machine: &MachineNode) -> String {
     match machine.deletion_asked {
         Some(_) if machine.state != "Terminating" => format!("{}, being deleted", machine.state),
@@ -150,7 +149,7 @@ fn state(machine: &MachineNode) -> String {
     }
 }
 
-/// What Machines have in common that are shown together.
+/// The reasons by which Machines are grouped.
 fn reasons(machine: &MachineNode) -> String {
     let notes = machine.notes.iter().map(|note| note.reason.as_str());
     let preserved = machine.preserved_until.map(|_| "preserved");

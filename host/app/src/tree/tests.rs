@@ -93,7 +93,7 @@ fn check(objects: &Objects, expected: &Expect) {
 }
 
 #[test]
-fn a_rollout_shows_both_sets_counts_equal_machines_and_says_why_of_the_odd_ones() {
+fn a_rollout_shows_both_sets_counts_equal_machines_and_gives_reasons_for_the_others() {
     let deployments = vec![deployment("large", 5, &why("WaitingForMachines", "waits for 1 Machines"))];
     let sets = vec![
         set("small", 3, 2, &json!({})),
@@ -126,7 +126,7 @@ fn a_rollout_shows_both_sets_counts_equal_machines_and_says_why_of_the_odd_ones(
 }
 
 #[test]
-fn of_many_odd_machines_the_first_are_shown_and_the_others_counted() {
+fn of_many_machines_with_a_reason_the_first_are_shown_and_the_others_counted() {
     let late = why("CreationFailed", "the cloud has no more");
     let machines = (1..100).map(|number| machine("large", number, "CrashLoopBackOff", &late)).collect();
     check(
@@ -146,7 +146,7 @@ fn of_many_odd_machines_the_first_are_shown_and_the_others_counted() {
 }
 
 #[test]
-fn running_machines_are_odd_too_when_somebody_keeps_marks_or_has_left_them() {
+fn running_machines_are_shown_too_when_they_are_preserved_marked_or_orphaned() {
     let kept = json!({ "status": { "currentStatus": { "preserveExpiryTime": "2026-01-03T00:00:00Z" } } });
     let marked = json!({ "metadata": { "annotations": { "machinepriority.machine.sapcloud.io": "1" } } });
     let gone = json!({ "metadata": { "ownerReferences": owned_by("MachineSet", "gone") } });
@@ -185,7 +185,7 @@ fn running_machines_are_odd_too_when_somebody_keeps_marks_or_has_left_them() {
 }
 
 #[test]
-fn the_head_of_a_tree_says_how_the_rollout_stands() {
+fn the_head_of_a_tree_shows_the_state_of_the_rollout() {
     let state = |deployment: Value, machines: Vec<Value>| {
         let sets = vec![set("large", 4, 3, &json!({})), set("small", 3, 0, &json!({}))];
         let shown = text(&grow(&objects(vec![deployment], sets, machines), "team"), now());
@@ -213,7 +213,7 @@ fn the_head_of_a_tree_says_how_the_rollout_stands() {
 }
 
 #[test]
-fn without_our_conditions_the_ones_that_all_have_are_told() {
+fn without_our_conditions_those_of_machine_controller_manager_are_shown() {
     let conditions = json!([
         { "type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "enough" },
         { "type": "Progressing", "status": "True", "reason": "NewMachineSetAvailable", "message": "done" },
@@ -274,8 +274,8 @@ fn programs_get_every_machine() {
     let machines = running("large", 0..5);
     let all =
         objects(vec![deployment("large", 5, &json!({}))], vec![set("large", 2, 5, &json!({}))], machines);
-    let told = serde_json::to_value(grow(&all, "team")).unwrap();
-    let deployment = &told["deployments"][0];
+    let json = serde_json::to_value(grow(&all, "team")).unwrap();
+    let deployment = &json["deployments"][0];
     assert_eq!(deployment["rollout"]["state"], "complete");
     assert_eq!(deployment["sets"][0]["role"], "new");
     assert_eq!(deployment["sets"][0]["machines"].as_array().map(Vec::len), Some(5));

@@ -1,4 +1,5 @@
-//! The command line of machine-controller-manager's pods names no folder for compiled plugins, and their image has none.
+//! The command line of machine-controller-manager's pods names no folder for compiled plugins, and their image has
+//! none.
 
 use std::fs::{Permissions, set_permissions};
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +11,6 @@ use std::process::{Command, Stdio};
 
 use crate::stub::Stub;
 
-/// Nobody in particular.
 const NOBODY: u32 = 65_534;
 
 fn is_root() -> bool {
@@ -59,11 +59,14 @@ fn a_pod_without_a_cache_folder_gets_a_temporary_one_and_says_so() {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
-    // Its port is taken, so that the program ends by itself once it has its folder.
+    // Its port is taken, so the program ends as soon as it has its folder.
     let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
     let said: Vec<String> = lines.map_while(Result::ok).collect();
     let status = child.wait().expect("it ends");
-    let is_told = |line: &&String| line.contains("the folder for compiled plugins cannot be written");
-    let told = said.iter().find(is_told).unwrap_or_else(|| panic!("{status}: {said:?}"));
-    assert!(told.contains("/var/cache/machinist") && told.contains(&*temporary.to_string_lossy()), "{told}");
+    let is_warning = |line: &&String| line.contains("the folder for compiled plugins cannot be written");
+    let warning = said.iter().find(is_warning).unwrap_or_else(|| panic!("{status}: {said:?}"));
+    assert!(
+        warning.contains("/var/cache/machinist") && warning.contains(&*temporary.to_string_lossy()),
+        "{warning}"
+    );
 }

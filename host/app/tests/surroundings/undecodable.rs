@@ -21,17 +21,17 @@ fn object(kind: &str, name: &str, spec: &str) -> String {
 /// A cluster with one object of each kind that can be decoded, and one that cannot.
 fn cluster() -> Stub {
     let deployment = object("MachineDeployment", "pool", r#"{"replicas":1}"#);
-    let odd_deployment = object("MachineDeployment", "odd-pool", r#"{"template":"text"}"#);
+    let invalid_deployment = object("MachineDeployment", "odd-pool", r#"{"template":"text"}"#);
     let sets = [("pool-1", r#"{"replicas":1}"#), ("odd-set", r#"{"template":"text"}"#)]
         .map(|(name, spec)| object("MachineSet", name, spec));
     let machine = object("Machine", "good", r#"{"class":{"kind":"MachineClass","name":"small"}}"#);
-    let odd_machine = object("Machine", "odd-machine", r#"{"class":"text"}"#);
+    let invalid_machine = object("Machine", "odd-machine", r#"{"class":"text"}"#);
     Stub::start(move |request| {
         let path = request.path.split('?').next().unwrap_or_default();
         match path.rsplit('/').next().unwrap_or_default() {
-            "machinedeployments" => list("MachineDeployment", &format!("{deployment},{odd_deployment}")),
+            "machinedeployments" => list("MachineDeployment", &format!("{deployment},{invalid_deployment}")),
             "machinesets" => list("MachineSet", &sets.join(",")),
-            "machines" => list("Machine", &format!("{odd_machine},{machine}")),
+            "machines" => list("Machine", &format!("{invalid_machine},{machine}")),
             _ => deployment.clone(),
         }
     })

@@ -1,5 +1,5 @@
-//! What hostile registries, and servers that are none, try with a client. Each listens at an address of loopback, where
-//! another port is another host.
+//! Attacks on a client by hostile registries, and by servers that are no registries. Each listens on loopback, where
+//! another port counts as another host.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,7 +15,7 @@ use crate::reference::Reference;
 
 const PASSWORD: &str = "canary-registry-password";
 
-/// A server that answers each request as it was told, and keeps what came.
+/// A server with prepared answers. It keeps the requests.
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
@@ -237,6 +237,6 @@ async fn attack_nothing_of_an_answer_is_in_an_error() {
             cause = error.source();
         }
         assert!(!text.contains(SAID) && !text.contains("hunter2"), "{shown}: {text}");
-        assert_eq!(error.said().is_some(), status == 500 || status == 418, "{shown}");
+        assert_eq!(error.server_text().is_some(), status == 500 || status == 418, "{shown}");
     }
 }

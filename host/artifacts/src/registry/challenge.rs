@@ -1,17 +1,12 @@
-//! What a registry asks for when it wants to know who we are. Pure.
+//! Parses the challenges by which a registry asks for a login. Pure.
 
-/// One way of showing who we are.
+/// One way to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// User and password with each request.
     Basic,
     /// A token from somebody else.
-    Bearer {
-        /// Who gives tokens.
-        realm: String,
-        /// For whom.
-        service: Option<String>,
-    },
+    Bearer { realm: String, service: Option<String> },
 }
 
 /// Reads `WWW-Authenticate`. The first way that is known counts.
@@ -60,7 +55,7 @@ mod tests {
         );
         assert_eq!(read("BASIC realm=\"x\""), Some(Challenge::Basic));
         assert_eq!(read("Basic"), Some(Challenge::Basic));
-        for odd in [
+        for invalid in [
             "",
             "Negotiate",
             "Bearer",
@@ -69,7 +64,7 @@ mod tests {
             "Bearer service=\"a\"",
             "Bearer ,,,=",
         ] {
-            assert_eq!(read(odd), None, "{odd}");
+            assert_eq!(read(invalid), None, "{invalid}");
         }
     }
 }

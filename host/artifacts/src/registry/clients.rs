@@ -1,5 +1,5 @@
-//! Who dials. Each address is judged where it is dialled: those in a URL before the request, those of a name when they
-//! come from the name server. Nothing is followed here.
+//! The HTTP clients. Each address is checked before it is dialled: an address in a URL before the request, the
+//! addresses of a name when the name server returns them. The clients follow no redirects.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

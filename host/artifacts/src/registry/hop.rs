@@ -54,7 +54,7 @@ pub(super) fn is_on_loopback(url: &Url) -> bool {
     }
 }
 
-/// The address that stands in the URL itself, for which no name server is asked.
+/// The address in the URL itself, which needs no name server.
 pub(super) fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain("localhost") => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -125,7 +125,7 @@ const SHARED_DOMAINS: [&str; 25] = [
 const SECOND_LEVELS: [&str; 12] =
     ["ac", "co", "com", "edu", "go", "gob", "gov", "gv", "ne", "net", "or", "org"];
 
-/// The domain that the owner of this name has registered; none where that cannot be told, or is shared by strangers.
+/// The domain that the owner of this name has registered; none if it is unknown, or strangers share it.
 fn registrable(name: &str) -> Option<&str> {
     let is_shared =
         |domain: &&str| name.strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));

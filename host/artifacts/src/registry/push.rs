@@ -26,18 +26,19 @@ impl Session<'_> {
         let work = async {
             let begun =
                 self.ask(&what, &Method::POST, &begin, |request| request.header(CONTENT_LENGTH, 0)).await?;
-            let location = begun.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let odd = || self.odd(&what, "the upload has no place");
-            let mut place = begin.join(location.ok_or_else(odd)?).map_err(|_| odd())?;
+            let address = begun.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let protocol_error = || self.protocol_error(&what, "the upload has no place");
+            let mut location =
+                begin.join(address.ok_or_else(protocol_error)?).map_err(|_| protocol_error())?;
             // A login that goes elsewhere is a login that is given away.
-            if place.origin() != begin.origin() {
-                return Err(self.odd(&what, "the upload leads to another server"));
+            if location.origin() != begin.origin() {
+                return Err(self.protocol_error(&what, "the upload leads to another server"));
             }
-            place.query_pairs_mut().append_pair("digest", &digest.to_string());
+            location.query_pairs_mut().append_pair("digest", &digest.to_string());
             let dress = |request: RequestBuilder| {
                 request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone())
             };
-            self.ask(&what, &Method::PUT, &place, dress).await.map(drop)
+            self.ask(&what, &Method::PUT, &location, dress).await.map(drop)
         };
         self.within(self.limits.transfer, &what, work).await
     }

@@ -15,12 +15,12 @@ use super::challenge::{self, Challenge};
 use super::clients::Clients;
 use super::hop::{self, MOST_REDIRECTS, RedirectError};
 use super::{Error, Limits};
-use crate::credentials::{Credentials, LoginProof};
 use crate::digest::ContentDigest;
+use crate::login::{Credentials, LoginProof};
 use crate::manifest::{self, Blob, Document};
 use crate::reference::{Reference, Version};
 
-/// What is to be allowed.
+/// The access that a token has to allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Pull,
@@ -39,7 +39,7 @@ pub(super) struct Session<'a> {
     proof: Mutex<Proof>,
 }
 
-/// What goes with each request.
+/// The authorization of each request.
 #[derive(Clone, PartialEq, Eq)]
 enum Proof {
     Nothing,
@@ -54,8 +54,8 @@ struct Token {
 }
 
 /// Of what a registry says about an error.
-const MOST_SAID_BYTES: u64 = 2_000;
-const MOST_SAID_CHARS: usize = 300;
+const MOST_TEXT_BYTES: u64 = 2_000;
+const MOST_TEXT_CHARS: usize = 300;
 /// The longest names of hosts.
 const MOST_HOST_CHARS: usize = 253;
 
@@ -80,13 +80,12 @@ impl<'a> Session<'a> {
         Ok(Self { clients, home, registry, repository, credentials, scope, limits, proof })
     }
 
-    /// Below the repository.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}v2/{}/{path}", self.home, self.repository)
     }
 
     pub(super) fn address(&self, url: &str, what: &str) -> Result<Url, Error> {
-        Url::parse(url).map_err(|_| self.odd(what, "its name makes no address"))
+        Url::parse(url).map_err(|_| self.protocol_error(what, "its name makes no address"))
     }
 
     /// A manifest with its digest and its bytes.
@@ -182,7 +181,7 @@ impl<'a> Session<'a> {
                     return Err(refused(RedirectError::TooMany));
                 }
                 at = hop::next(&at, location.as_deref()).map_err(refused)?;
-                // Who was elsewhere once does not come back with a login.
+                // A request that was redirected to another host once never carries the login again.
                 is_away = is_away || at.origin() != self.home.origin();
                 continue;
             }
@@ -215,13 +214,13 @@ impl<'a> Session<'a> {
     }
 
     async fn prove(&self, asked: &str) -> Result<Proof, Error> {
-        let odd = |detail: &str| self.challenge(detail.to_owned());
+        let challenge_error = |detail: &str| self.challenge(detail.to_owned());
         match challenge::read(asked) {
-            None => Err(odd("it is neither Basic nor Bearer with a realm")),
+            None => Err(challenge_error("it is neither Basic nor Bearer with a realm")),
             Some(Challenge::Basic) if !self.has_password() => Err(self.unauthorised()),
             Some(Challenge::Basic) => Ok(Proof::Login),
             Some(Challenge::Bearer { realm, service }) => {
-                let mut url = Url::parse(&realm).map_err(|_| odd("its realm is no address"))?;
+                let mut url = Url::parse(&realm).map_err(|_| challenge_error("its realm is no address"))?;
                 if !hop::may_give_tokens(&self.home, &url) {
                     return Err(self.foreign(&url));
                 }
@@ -238,7 +237,7 @@ impl<'a> Session<'a> {
                 if let Some(service) = service {
                     url.query_pairs_mut().append_pair("service", &service);
                 }
-                let request = self.clients.request(Method::GET, &url).map_err(odd)?;
+                let request = self.clients.request(Method::GET, &url).map_err(challenge_error)?;
                 self.token(self.signed(request, &Proof::Login)).await
             }
         }
@@ -317,11 +316,11 @@ impl<'a> Session<'a> {
         if status == StatusCode::NOT_FOUND {
             return Err(Error::Absent { registry, what: what.to_owned() });
         }
-        // What it says is for people only: as much as there is within the limit.
-        let body = self.read(what, response, MOST_SAID_BYTES).await.unwrap_or_default();
-        let said = String::from_utf8_lossy(&body);
-        let said: String = said.chars().filter(|c| !c.is_control()).take(MOST_SAID_CHARS).collect();
-        Err(Error::Answer { registry, what: what.to_owned(), status: status.as_u16(), said })
+        // The text is for people only: as much as arrives within the limit.
+        let body = self.read(what, response, MOST_TEXT_BYTES).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&body);
+        let text: String = text.chars().filter(|c| !c.is_control()).take(MOST_TEXT_CHARS).collect();
+        Err(Error::Answer { registry, what: what.to_owned(), status: status.as_u16(), text })
     }
 
     /// The body, up to a limit.
@@ -372,7 +371,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn odd(&self, what: &str, detail: &'static str) -> Error {
+    pub(super) fn protocol_error(&self, what: &str, detail: &'static str) -> Error {
         Error::Protocol { registry: self.registry.clone(), what: what.to_owned(), detail }
     }
 }

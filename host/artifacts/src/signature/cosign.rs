@@ -41,7 +41,7 @@ impl Beside {
 
 /// The annotation with the signature.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// What a payload says it is.
+/// The type of a payload.
 const TYPE: &str = "cosign container image signature";
 /// More than anybody needs, and few enough to read.
 pub(crate) const MOST_SIGNATURES: usize = 16;
@@ -64,15 +64,10 @@ pub(crate) struct Place {
 /// Why a document has no signatures.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// No manifest.
     #[error("it is no manifest{0}")]
     Json(JsonPlace),
-    /// Too many.
     #[error("it has {count} layers, and {MOST_SIGNATURES} are the most")]
-    TooMany {
-        /// How many.
-        count: usize,
-    },
+    TooMany { count: usize },
     /// A digest is none.
     #[error("it has a wrong digest")]
     Digest,
@@ -158,8 +153,8 @@ pub fn sign(key: &SigningKey, reference: &Reference, manifest: ContentDigest) ->
 }
 
 impl Keyring {
-    /// Looks for a signature of this manifest by a trusted key. Answers the key. The repository that the payload names is
-    /// not compared: an artifact may be copied with its signatures.
+    /// Looks for a signature of this manifest by a trusted key. Answers the key. The repository that the payload names
+    /// is not compared: an artifact may be copied with its signatures.
     pub fn check_artifact(
         &self,
         manifest: ContentDigest,
@@ -219,8 +214,8 @@ mod tests {
         assert_eq!(forged.payload, good.payload, "who signs does not show in the payload");
         let moved = Signed { payload: b"{}".to_vec(), ..good.clone() };
         assert!(say(&[moved]).contains("none of the 1"));
-        let odd = Signed { payload: b"x".to_vec(), signature: mine.sign_blob(b"x").expect("signed") };
-        assert!(say(&[odd]).contains("not a payload"));
+        let invalid = Signed { payload: b"x".to_vec(), signature: mine.sign_blob(b"x").expect("signed") };
+        assert!(say(&[invalid]).contains("not a payload"));
         // The signature of a blob is none of an artifact.
         let manifest =
             Signed { payload: b"manifest".to_vec(), signature: mine.sign_blob(b"manifest").expect("signed") };

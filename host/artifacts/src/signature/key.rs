@@ -21,7 +21,6 @@ pub enum KeyError {
     Read {
         /// The file or folder.
         path: String,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
@@ -33,29 +32,19 @@ pub enum KeyError {
     },
     /// A key of another kind.
     #[error("a key in {name} is not for ECDSA on P-256, the only kind that is known")]
-    OtherKind {
-        /// Where it is.
-        name: String,
-    },
+    OtherKind { name: String },
     /// A private key among those that everybody may see.
     #[error("{name} is a private key: give public keys here, and keep that one to yourself")]
-    Private {
-        /// Where it is.
-        name: String,
-    },
+    Private { name: String },
     /// A folder without keys.
     #[error("{path} has no public keys: files that end with .pub or .pem are needed")]
-    Empty {
-        /// The folder.
-        path: String,
-    },
+    Empty { path: String },
     /// A private key that is encrypted.
     #[error(
         "the private key is encrypted with a password, and such keys are not read: sign with cosign, or make a key with \
          `machinist plugin keygen`"
     )]
     Encrypted,
-    /// No private key.
     #[error(
         "no private key was found: PEM with BEGIN PRIVATE KEY is needed, as `machinist plugin keygen` makes it; one with BEGIN \
          EC PRIVATE KEY becomes one by `openssl pkcs8 -topk8 -nocrypt`"
@@ -64,12 +53,12 @@ pub enum KeyError {
     /// A private key of another kind.
     #[error("the private key is not for ECDSA on P-256, the only kind that is known")]
     OtherPrivateKind,
-    /// The system has no randomness, or the key is odd.
+    /// The system has no randomness, or the key is invalid.
     #[error("failed to sign")]
     Sign,
 }
 
-/// What precedes the point in the public key's DER: algorithm ecPublicKey, curve P-256, 66 bytes of bits.
+/// The bytes before the point in the public key's DER: algorithm ecPublicKey, curve P-256, 66 bytes of bits.
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
     0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -86,7 +75,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// What its operator calls it: the file's name, without its ending.
+    /// The name of its file, without the ending.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -145,7 +134,6 @@ impl Keyring {
         self.0.is_empty()
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -179,7 +167,6 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// A fresh key.
     pub fn generate() -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)

@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::{PluginName, ProviderName};
-use serde::Deserialize;
 
+use super::status::PluginStatus;
 use super::{Eligibility, Registry, SourceState};
 use crate::sources::configmap::Fingerprint;
 use crate::sources::{PluginKey, Role, SourceId};
-
-/// The annotation that holds what the host says about a plugin.
-const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
 /// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still
 /// being loaded. The compiler has as much for one component.
@@ -32,25 +29,6 @@ pub(crate) struct Claim {
     pub(crate) is_denied: bool,
 }
 
-/// The status that a host has written.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ClaimStatus {
-    plugin: String,
-    content: Option<String>,
-    serves: Vec<String>,
-    claim_denied: bool,
-    /// Hosts that wrote no `serves` have these two.
-    serving: bool,
-    held: Option<ClaimVersion>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ClaimVersion {
-    providers: Vec<String>,
-}
-
 impl Claim {
     /// Reads the status of this plugin. An invalid status is ignored.
     pub(crate) fn of(
@@ -59,11 +37,11 @@ impl Claim {
         content: Fingerprint,
         granted: Option<BTreeSet<ProviderName>>,
     ) -> Self {
-        let status = annotations.get(STATUS_ANNOTATION);
-        let status: ClaimStatus = status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let status = PluginStatus::of(annotations);
         if status.plugin != plugin.as_str() {
             return Self { granted, ..Self::default() };
         }
+        // Hosts that wrote no `serves` wrote `serving` and `held`.
         let held = status.held.filter(|_| status.serving).unwrap_or_default().providers;
         Self {
             granted,

@@ -26,6 +26,7 @@
 //! | `canary` | new versions that answer for a share of the Machines first |
 //! | `shadow_calls` | calls of a shadow, in the background |
 //! | `report`, `state` | the report about a plugin, and its states |
+//! | [`status`] | the annotation `machinist.dev/status`, written and read back |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +46,7 @@ pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod shadow_calls;
 pub(crate) mod state;
+pub(crate) mod status;
 
 use claims::{Admission, Claim};
 

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use semver::Version;
-use serde::Deserialize;
+
+use crate::registry::status::PluginStatus;
 
 /// The annotation with the place of a source among the versions of its plugin, a version such as `1.4.0`. `machinist
 /// plugin push` writes what the component calls itself.
 pub const VERSION_ANNOTATION: &str = "machinist.dev/plugin-version";
-
-/// The annotation that holds what the host says about a plugin.
-const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
 /// The age of a source. Nothing in it changes when objects are restored from a copy or created again from a manifest,
 /// but the creation time, which counts last.
@@ -22,21 +20,12 @@ pub struct Age {
     created: Option<Timestamp>,
 }
 
-/// The status that a host has written.
-#[derive(Deserialize)]
-struct AgeStatus {
-    #[serde(default)]
-    serving: bool,
-}
-
 impl Age {
     /// Reads the annotations of a ConfigMap.
     pub(crate) fn of(annotations: &BTreeMap<String, String>, created: Option<Timestamp>) -> Self {
-        let status = annotations.get(STATUS_ANNOTATION);
-        let status: Option<AgeStatus> = status.and_then(|text| serde_json::from_str(text).ok());
         Self {
             version: annotations.get(VERSION_ANNOTATION).and_then(|text| text.trim().parse().ok()),
-            has_served: status.is_some_and(|status| status.serving),
+            has_served: PluginStatus::of(annotations).serving,
             created,
         }
     }
@@ -78,6 +67,7 @@ impl From<Option<Timestamp>> for Age {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::status::STATUS_ANNOTATION;
 
     fn age(version: Option<&str>, second: i64) -> Age {
         let annotations = version.map(|version| (VERSION_ANNOTATION.to_owned(), version.to_owned()));

@@ -132,7 +132,7 @@ impl Fetcher {
         }
         let target = remote.target();
         let failed = |error: machinist_artifacts::Error| {
-            if let Some(said) = error.said() {
+            if let Some(said) = error.server_text() {
                 let said = bounds::text(said, bounds::TEXT_BYTES);
                 debug!(%source, reference = %target, said, "the registry refuses");
             }

@@ -3,10 +3,10 @@
 
 use machinist_artifacts::reference::ReferenceError;
 use machinist_artifacts::{ContentDigest, Reference};
-use serde::{Deserialize, Serialize};
 
 use super::Packed;
 use super::configmap::RawConfigMap;
+use crate::registry::status::{PluginStatus, ResolvedStatus};
 
 /// The key of `data` with the reference.
 pub const OCI_KEY: &str = "oci";
@@ -14,8 +14,6 @@ pub const OCI_KEY: &str = "oci";
 pub const PULL_SECRET_KEY: &str = "oci-pull-secret";
 /// The annotation that asks for another resolution of a tag whenever its value changes.
 pub const RESOLVE_ANNOTATION: &str = "machinist.dev/resolve";
-/// The annotation with the status that the host writes.
-pub const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
 /// An artifact, as a source names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,27 +44,14 @@ pub(crate) enum Origin {
     Remote(Remote),
 }
 
-#[derive(Deserialize, Serialize)]
-struct RawResolved {
-    reference: String,
-    #[serde(default)]
-    asked: String,
-    manifest: String,
-}
-
-#[derive(Deserialize)]
-struct RawStatus {
-    resolved: Option<RawResolved>,
-}
-
 impl Remote {
     pub(crate) fn read(text: &str, map: &RawConfigMap) -> Result<Self, ReferenceError> {
         let reference: Reference = text.parse()?;
         let asked = map.annotations.get(RESOLVE_ANNOTATION).cloned().unwrap_or_default();
         let pull_secret = map.data.get(PULL_SECRET_KEY).map(|name| name.trim().to_owned());
         let mut remote = Self { reference, pull_secret, asked, pin: None };
-        let status = map.annotations.get(STATUS_ANNOTATION).and_then(|status| Resolved::of_status(status));
-        remote.pin = remote.pinned_by(status.as_ref());
+        let resolved = PluginStatus::of(&map.annotations).resolved.and_then(Resolved::of_status);
+        remote.pin = remote.pinned_by(resolved.as_ref());
         Ok(remote)
     }
 
@@ -88,26 +73,17 @@ impl Remote {
 }
 
 impl Resolved {
-    /// For the status of a plugin.
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "reference": self.reference.to_string(),
-            "asked": self.asked,
-            "manifest": self.manifest.to_string(),
-        })
-    }
-
-    /// Reads a status. Other fields are ignored.
-    pub fn of_status(status: &str) -> Option<Self> {
-        let raw = serde_json::from_str::<RawStatus>(status).ok()?.resolved?;
-        let (reference, manifest) = (raw.reference.parse().ok()?, raw.manifest.parse().ok()?);
-        Some(Self { reference, asked: raw.asked, manifest })
+    /// Reads back the entry of a status. `None` if it is no reference with a digest.
+    pub fn of_status(status: ResolvedStatus) -> Option<Self> {
+        let (reference, manifest) = (status.reference.parse().ok()?, status.manifest.parse().ok()?);
+        Some(Self { reference, asked: status.asked, manifest })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::status::STATUS_ANNOTATION;
     use crate::sources::Content;
     use crate::sources::configmap::KIND_LABEL;
 
@@ -136,8 +112,9 @@ mod tests {
         let (before, Ok(remote)) = (map.fingerprint(), Remote::read("ghcr.io/acme/aws:1", &map)) else {
             panic!("reads")
         };
-        let status = serde_json::json!({ "state": "Ready", "resolved": remote.resolved(manifest).to_json() });
-        map.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_string());
+        let resolved = Some(ResolvedStatus::from(&remote.resolved(manifest)));
+        let status = PluginStatus { state: "Ready".to_owned(), resolved, ..PluginStatus::default() };
+        map.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_json());
         assert_eq!(target(&map), format!("ghcr.io/acme/aws@{manifest}"));
         assert_eq!(map.fingerprint(), before, "what the host writes is no new content");
         map.annotations.insert(RESOLVE_ANNOTATION.to_owned(), "again".to_owned());

@@ -1,4 +1,5 @@
-//! From samples to a file: gzip around protobuf, as <https://github.com/google/pprof/blob/main/proto/profile.proto> has it.
+//! From samples to a file: gzip around protobuf, as <https://github.com/google/pprof/blob/main/proto/profile.proto> has
+//! it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -35,7 +36,6 @@ struct Frame {
     line: u64,
 }
 
-/// Writes a report.
 pub(super) fn encode(
     report: &Report,
     began: SystemTime,

@@ -23,10 +23,10 @@ use encode::encode;
 /// As other programs sample: often enough to see what matters, and rarely enough to cost below one percent.
 const SAMPLES_PER_SECOND: i32 = 100;
 
-/// What `go tool pprof` asks for when nobody says.
+/// The default of `go tool pprof`.
 const SECONDS: u64 = 30;
 
-/// Whoever wants longer asks again.
+/// Longer profiles take several requests.
 const MOST_SECONDS: u64 = 600;
 
 /// Threads that wait inside of these hold locks which taking a stack needs as well.
@@ -65,12 +65,15 @@ async fn cmdline() -> String {
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ProfileRequest {
     seconds: Option<u64>,
 }
 
-async fn profile(deadline: Option<Extension<Deadline>>, Query(wanted): Query<Wanted>) -> impl IntoResponse {
-    let time = Duration::from_secs(wanted.seconds.unwrap_or(SECONDS).clamp(1, MOST_SECONDS));
+async fn profile(
+    deadline: Option<Extension<Deadline>>,
+    Query(request): Query<ProfileRequest>,
+) -> impl IntoResponse {
+    let time = Duration::from_secs(request.seconds.unwrap_or(SECONDS).clamp(1, MOST_SECONDS));
     if let Some(Extension(deadline)) = deadline {
         deadline.extend(time);
     }

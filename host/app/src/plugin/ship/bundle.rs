@@ -12,7 +12,7 @@ use machinist_plugin_host::{Declared, Encoding, Inspected, Packed};
 use crate::args::BundleFlags;
 use crate::plugin::cluster::config_maps;
 use crate::plugin::file::{Component, Texts, declared, may_load};
-use crate::plugin::look::inspect::from_anywhere;
+use crate::plugin::show::inspect::from_anywhere;
 
 /// Prints the bytes to sign, without an end of line.
 pub(crate) async fn bundle(flags: BundleFlags) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! Whose fields those of a ConfigMap are. Server-side apply removes what its manager owned and does not name any more, and
-//! nothing of others.
+//! The owners of a ConfigMap's fields. Server-side apply removes fields that its manager owned and no longer names, and
+//! no fields of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ pub(crate) const MANAGER: &str = "machinist-push";
 
 const APPLY: &str = "Apply";
 
-/// What earlier pushes wrote and still own.
+/// The keys that earlier pushes wrote and still own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owned {
     pub(crate) data: BTreeSet<String>,
@@ -31,8 +31,8 @@ pub(crate) fn owned(map: &ConfigMap) -> Owned {
     owned
 }
 
-/// Keys of `data` that one of our commands wrote, also beside a push: `machinist plugin sign` writes the signature. Nobody else has
-/// written them since.
+/// Keys of `data` that one of our commands wrote, also beside a push: `machinist plugin sign` writes the signature.
+/// Nobody else has written them since.
 pub(crate) fn written_by_us(map: &ConfigMap) -> BTreeSet<String> {
     let entries = map.metadata.managed_fields.iter().flatten();
     let keys = |is_ours: bool| -> BTreeSet<String> {
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(fields("kubectl"), json!({ "f:binaryData": {}, "f:data": { "f:settings.json": {} } }));
         let status = json!({ "f:metadata": { "f:annotations": { "f:machinist.dev/status": {} } } });
         assert_eq!(fields("machinist"), status);
-        // What was ours stays ours, and no more of what is not in the way.
+        // Our fields stay ours; of the others only those in the way are taken over.
         assert_eq!(owned(&taken), owned(&map()));
     }
 }

@@ -1,4 +1,4 @@
-//! Which objects a push writes. Pure: the packed component and what is there come in, ConfigMaps come out.
+//! Plans the objects that a push writes, from the packed component and the existing ConfigMap. Pure.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,17 @@ use crate::plugin::file::Texts;
 use crate::plugin::ship::ownership::{owned, written_by_us};
 use crate::plugin::ship::signature::kept;
 
-/// What is to be pushed.
-pub(crate) struct Wanted<'a> {
+/// A component to push, with its settings.
+pub(crate) struct PushRequest<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    /// The value of the label: what the component is by its exports.
+    /// The value of the label, by the exports of the component.
     pub(crate) kind: &'static str,
     pub(crate) plugin_name: Option<&'a str>,
     pub(crate) texts: &'a Texts,
     pub(crate) encoding: Encoding,
     pub(crate) packed: Bytes,
-    /// Where it is in a registry, if it is to be named and not held.
+    /// The reference of the artifact, if the ConfigMap names one instead of holding the component.
     pub(crate) artifact: Option<String>,
     pub(crate) digest: Digest,
     pub(crate) part_bytes: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
     pub(crate) index: ConfigMap,
 }
 
-/// What stands for the component, or contradicts it.
+/// Keys that hold the component, belong to it, or contradict it.
 const CONTENT: [&str; 12] = [
     INDEX_KEY,
     OCI_KEY,
@@ -66,14 +66,14 @@ const MOST_NAME: usize = 63;
 ///
 /// # Errors
 /// When the ConfigMap that is there is not ours to change, or the parts would be too many.
-pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Result<Plan> {
+pub(crate) fn plan(request: &PushRequest<'_>, there: Option<&ConfigMap>) -> anyhow::Result<Plan> {
     if let Some(there) = there {
-        is_same_kind(wanted, there)?;
+        is_same_kind(request, there)?;
     }
-    let mut labels = BTreeMap::from([(KIND_LABEL.to_owned(), wanted.kind.to_owned())]);
+    let mut labels = BTreeMap::from([(KIND_LABEL.to_owned(), request.kind.to_owned())]);
     let mut data = BTreeMap::new();
     if let Some(there) = there {
-        // What an earlier push wrote would be removed by not naming it again.
+        // Server-side apply would remove keys of an earlier push that this one does not name.
         let owned = owned(there);
         let own = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
         for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY]
@@ -82,8 +82,8 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
         }
         // A signature over the component holds for as long as the component is the same.
         let there_data = there.data.as_ref();
-        let is_same = there_data.and_then(|data| data.get(SHA256)) == Some(&wanted.digest.hex());
-        if is_same && wanted.artifact.is_none() {
+        let is_same = there_data.and_then(|data| data.get(SHA256)) == Some(&request.digest.hex());
+        if is_same && request.artifact.is_none() {
             let ours = written_by_us(there);
             let signature =
                 there_data.and_then(|data| data.get(SIGNATURE)).filter(|_| ours.contains(SIGNATURE));
@@ -94,54 +94,57 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
             labels.extend(name.map(|name| (NAME_LABEL.to_owned(), name.clone())));
         }
     }
-    if let Some(name) = wanted.plugin_name {
+    if let Some(name) = request.plugin_name {
         labels.insert(NAME_LABEL.to_owned(), name.to_owned());
     }
-    wanted.texts.replace(&mut data);
-    data.insert(SHA256.to_owned(), wanted.digest.hex());
-    let bundle = there.and_then(|there| kept((wanted.name, wanted.digest), there, (&data, &labels)));
+    request.texts.replace(&mut data);
+    data.insert(SHA256.to_owned(), request.digest.hex());
+    let bundle = there.and_then(|there| kept((request.name, request.digest), there, (&data, &labels)));
     data.extend(bundle.into_iter().flatten());
-    let room = wanted.part_bytes.saturating_sub(data.values().map(String::len).sum());
+    let room = request.part_bytes.saturating_sub(data.values().map(String::len).sum());
     let meta = ObjectMeta {
         // Another object of that name, made since we looked, is not the one that was checked.
         uid: there.and_then(|there| there.metadata.uid.clone()),
-        ..meta(wanted, wanted.name, labels)
+        ..meta(request, request.name, labels)
     };
-    if let Some(artifact) = &wanted.artifact {
+    if let Some(artifact) = &request.artifact {
         data.insert(OCI_KEY.to_owned(), artifact.clone());
         let index = ConfigMap { metadata: meta, data: Some(data), ..ConfigMap::default() };
         return Ok(Plan { parts: Vec::new(), index });
     }
-    if wanted.packed.len() <= room {
-        let component = (wanted.encoding.key().to_owned(), ByteString(wanted.packed.to_vec()));
+    if request.packed.len() <= room {
+        let component = (request.encoding.key().to_owned(), ByteString(request.packed.to_vec()));
         let binary_data = Some(BTreeMap::from([component]));
         let index = ConfigMap { metadata: meta, data: Some(data), binary_data, ..ConfigMap::default() };
         return Ok(Plan { parts: Vec::new(), index });
     }
-    let parts = in_parts(wanted, &mut data)?;
+    let parts = in_parts(request, &mut data)?;
     Ok(Plan { parts, index: ConfigMap { metadata: meta, data: Some(data), ..ConfigMap::default() } })
 }
 
-fn in_parts(wanted: &Wanted<'_>, data: &mut BTreeMap<String, String>) -> anyhow::Result<Vec<ConfigMap>> {
-    let count = wanted.packed.len().div_ceil(wanted.part_bytes.max(1));
+fn in_parts(
+    request: &PushRequest<'_>,
+    data: &mut BTreeMap<String, String>,
+) -> anyhow::Result<Vec<ConfigMap>> {
+    let count = request.packed.len().div_ceil(request.part_bytes.max(1));
     ensure!(
         count <= MOST_PARTS,
         "{} bytes would be {count} parts, and {MOST_PARTS} are the most: choose a --part-size of at least {}, or pack \
          them with --encoding zstd",
-        wanted.packed.len(),
-        wanted.packed.len().div_ceil(MOST_PARTS)
+        request.packed.len(),
+        request.packed.len().div_ceil(MOST_PARTS)
     );
     ensure!(
-        wanted.name.len() <= MOST_NAME,
+        request.name.len() <= MOST_NAME,
         "--configmap is the value of a label on each part, and so has at most {MOST_NAME} characters"
     );
-    let (index, parts) = split(&wanted.packed, wanted.encoding, wanted.part_bytes, &prefix(wanted));
+    let (index, parts) = split(&request.packed, request.encoding, request.part_bytes, &prefix(request));
     data.insert(INDEX_KEY.to_owned(), index.to_json());
     let part = |(name, part): &(String, machinist_plugin_host::parts::Part)| ConfigMap {
         metadata: meta(
-            wanted,
+            request,
             name,
-            [(KIND_LABEL, PART_KIND), (INDEX_LABEL, wanted.name)]
+            [(KIND_LABEL, PART_KIND), (INDEX_LABEL, request.name)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
         ),
@@ -154,23 +157,23 @@ fn in_parts(wanted: &Wanted<'_>, data: &mut BTreeMap<String, String>) -> anyhow:
 }
 
 /// Begins the names of the parts: no two versions share one, nor do two ways of packing and cutting one version.
-fn prefix(wanted: &Wanted<'_>) -> String {
-    let layout = [&wanted.part_bytes.to_le_bytes()[..], &wanted.packed].concat();
-    let (digest, layout) = (wanted.digest.hex(), Digest::of(&layout).hex());
-    format!("{}-{digest:.12}-{layout:.8}", wanted.name)
+fn prefix(request: &PushRequest<'_>) -> String {
+    let layout = [&request.part_bytes.to_le_bytes()[..], &request.packed].concat();
+    let (digest, layout) = (request.digest.hex(), Digest::of(&layout).hex());
+    format!("{}-{digest:.12}-{layout:.8}", request.name)
 }
 
-fn meta(wanted: &Wanted<'_>, name: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
+fn meta(request: &PushRequest<'_>, name: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_owned()),
-        namespace: Some(wanted.namespace.to_owned()),
+        namespace: Some(request.namespace.to_owned()),
         labels: Some(labels),
         ..ObjectMeta::default()
     }
 }
 
-fn is_same_kind(wanted: &Wanted<'_>, there: &ConfigMap) -> anyhow::Result<()> {
-    let (name, own) = (wanted.name, wanted.kind);
+fn is_same_kind(request: &PushRequest<'_>, there: &ConfigMap) -> anyhow::Result<()> {
+    let (name, own) = (request.name, request.kind);
     let kind = there.metadata.labels.as_ref().and_then(|labels| labels.get(KIND_LABEL));
     match kind.map(String::as_str) {
         Some(kind) if kind == own => Ok(()),
@@ -213,8 +216,8 @@ mod tests {
         Texts { grants: grants.map(str::to_owned), ..Texts::default() }
     }
 
-    fn wanted<'a>(texts: &'a Texts, part_bytes: usize) -> Wanted<'a> {
-        Wanted {
+    fn request<'a>(texts: &'a Texts, part_bytes: usize) -> PushRequest<'a> {
+        PushRequest {
             namespace: "machinist-system",
             name: "sim",
             kind: DRIVER_KIND,
@@ -243,11 +246,11 @@ mod tests {
     #[test]
     fn what_fits_is_one_configmap_and_what_does_not_is_parts_and_an_index() {
         let texts = texts(Some("egress: []"));
-        let whole = plan(&wanted(&texts, 1_000), None).expect("fits");
+        let whole = plan(&request(&texts, 1_000), None).expect("fits");
         assert!(whole.parts.is_empty());
         let keys = whole.index.binary_data.expect("the component").into_keys().collect::<Vec<_>>();
         assert_eq!(keys, ["plugin.wasm.zst"]);
-        let cut = plan(&wanted(&texts, 5), None).expect("fits");
+        let cut = plan(&request(&texts, 5), None).expect("fits");
         assert_eq!(cut.parts.len(), 4);
         assert!(cut.index.binary_data.is_none());
         let names: Vec<_> = cut.parts.iter().filter_map(|part| part.metadata.name.clone()).collect();
@@ -255,14 +258,14 @@ mod tests {
         let index = &cut.index.data.expect("data")[INDEX_KEY];
         assert!(names.iter().all(|name| index.contains(name)), "{index}");
         // Nothing of another cut is ever overwritten.
-        let other = plan(&wanted(&texts, 6), None).expect("fits");
+        let other = plan(&request(&texts, 6), None).expect("fits");
         assert!(other.parts.iter().all(|part| !names.contains(part.metadata.name.as_ref().expect("a name"))));
     }
 
     #[test]
     fn what_is_in_a_registry_is_named() {
         let texts = texts(None);
-        let mut named = wanted(&texts, 5);
+        let mut named = request(&texts, 5);
         named.artifact = Some("ghcr.io/acme/sim@sha256:ab".to_owned());
         let plan = plan(&named, None).expect("fits");
         let data = plan.index.data.clone().expect("data");
@@ -274,14 +277,14 @@ mod tests {
         }))
         .expect("a ConfigMap");
         assert_eq!(in_the_way(&plan, &result), ["signature", "plugin.wasm"]);
-        let held = super::plan(&wanted(&texts, 1_000), None).expect("fits");
+        let held = super::plan(&request(&texts, 1_000), None).expect("fits");
         assert_eq!(in_the_way(&held, &result), ["oci", "signature", "plugin.wasm"]);
     }
 
     #[test]
     fn too_many_parts_are_refused_with_the_size_that_would_do() {
         let texts = texts(None);
-        let mut many = wanted(&texts, 1);
+        let mut many = request(&texts, 1);
         many.packed = Bytes::from(vec![0; 100]);
         let error = plan(&many, None).expect_err("too many").to_string();
         assert!(error.contains("100 parts") && error.contains("at least 4"), "{error}");
@@ -292,20 +295,20 @@ mod tests {
         let there =
             there(&json!({ "machinist.dev/plugin": "driver", "machinist.dev/plugin-name": "simulated" }));
         let none = texts(None);
-        let kept = plan(&wanted(&none, 1_000), Some(&there)).expect("fits").index;
+        let kept = plan(&request(&none, 1_000), Some(&there)).expect("fits").index;
         assert_eq!(kept.data.as_ref().expect("data")[GRANTS_YAML], "egress: []");
         assert_eq!(kept.metadata.labels.expect("labels")[NAME_LABEL], "simulated");
         // Somebody else's: it stays without us.
         assert!(!kept.data.expect("data").contains_key(SETTINGS));
         let other = texts(Some("limits: { cpu_ms: 5 }"));
-        let given = plan(&wanted(&other, 1_000), Some(&there)).expect("fits").index;
+        let given = plan(&request(&other, 1_000), Some(&there)).expect("fits").index;
         assert_eq!(given.data.expect("data")[GRANTS_YAML], "limits: { cpu_ms: 5 }");
     }
 
     #[test]
     fn a_signature_stays_with_the_component_that_it_is_about() {
         let none = texts(None);
-        let wanted = wanted(&none, 1_000);
+        let request = request(&none, 1_000);
         let mut there = there(&json!({ "machinist.dev/plugin": "driver" }));
         let fields = json!({ "f:data": { "f:signature": {} } });
         there.metadata.managed_fields = serde_json::from_value(
@@ -315,17 +318,17 @@ mod tests {
         let mut signature_beside = |digest: String| {
             let data = [(SIGNATURE.to_owned(), "MEUC".to_owned()), (SHA256.to_owned(), digest)];
             there.data = Some(BTreeMap::from(data));
-            let index = plan(&wanted, Some(&there)).expect("fits").index;
+            let index = plan(&request, Some(&there)).expect("fits").index;
             index.data.expect("data").get(SIGNATURE).cloned()
         };
-        assert_eq!(signature_beside(wanted.digest.hex()), Some("MEUC".to_owned()));
+        assert_eq!(signature_beside(request.digest.hex()), Some("MEUC".to_owned()));
         assert_eq!(signature_beside(Digest::of(b"another").hex()), None);
     }
 
     #[test]
     fn a_policy_keeps_its_terms_and_does_not_take_the_place_of_a_driver() {
         let none = texts(None);
-        let policy = Wanted { kind: POLICY_KIND, ..wanted(&none, 1_000) };
+        let policy = PushRequest { kind: POLICY_KIND, ..request(&none, 1_000) };
         let error =
             plan(&policy, Some(&there(&json!({ "machinist.dev/plugin": "driver" })))).expect_err("refused");
         assert!(error.to_string().contains("is a driver, not a health-policy"), "{error}");
@@ -344,7 +347,7 @@ mod tests {
     fn what_is_no_driver_is_not_overwritten() {
         let texts = texts(None);
         let refused =
-            |labels| plan(&wanted(&texts, 99), Some(&there(&labels))).expect_err("refused").to_string();
+            |labels| plan(&request(&texts, 99), Some(&there(&labels))).expect_err("refused").to_string();
         assert!(refused(json!({})).contains("is no plugin, and is not overwritten"));
         assert!(refused(json!({ "machinist.dev/plugin": "part" })).contains("is a part, not a driver"));
     }
@@ -352,7 +355,7 @@ mod tests {
     #[test]
     fn what_others_wrote_and_contradicts_is_named() {
         let texts = texts(None);
-        let planned = plan(&wanted(&texts, 5), None).expect("fits");
+        let planned = plan(&request(&texts, 5), None).expect("fits");
         let result: ConfigMap = serde_json::from_value(json!({
             "data": { "parts.json": "", "sha256": "", "grants.json": "{}" },
             "binaryData": { "plugin.wasm": "" },

@@ -22,7 +22,7 @@ use crate::plugin::cluster::{config_maps, explained, raw};
 use crate::plugin::file::{Component, Texts, declared, may_load};
 use crate::plugin::ship::bundle::Signing;
 use crate::plugin::ship::ownership::{MANAGER, taken_over, written_by_us};
-use crate::plugin::ship::plan::{Plan, Wanted, in_the_way, plan};
+use crate::plugin::ship::plan::{Plan, PushRequest, in_the_way, plan};
 use crate::plugin::ship::regions as plugin_regions;
 use crate::plugin::ship::registry::{Artifact, signing_key};
 use crate::plugin::try_out::grants::{self, Consent, Missing, WISHED_ANNOTATION};
@@ -43,7 +43,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let repository =
         artifact.as_ref().map(|artifact| artifact.reference.repository.clone()).unwrap_or_default();
     let name = flags.configmap.as_deref().unwrap_or(&repository);
-    // What is wrong at first sight is said before anything is packed or asked.
+    // Obvious errors are reported before anything is packed or requested.
     let unpacked = Packed::whole(Encoding::None, component.bytes.clone());
     declared(name, unpacked.clone(), &texts).context("the host would refuse it")?;
     let contract = Contract::of(&component.bytes);
@@ -88,7 +88,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     };
     let packed = encoding.pack(&component.bytes).context("failed to pack the component")?;
     eprintln!("{}: {} bytes, {} with {encoding}", component.digest, component.bytes.len(), packed.len());
-    let wanted = Wanted {
+    let request = PushRequest {
         namespace: &flags.cluster.namespace,
         name,
         kind: contract.label(),
@@ -102,7 +102,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     };
     if flags.dry_run {
         let inspected = may_load(declared(name, unpacked, &texts)?).await?;
-        let mut plan = plan(&wanted, None)?;
+        let mut plan = plan(&request, None)?;
         plan.index.metadata.annotations = version(&inspected).map(|version| [version].into());
         if key.is_some() {
             let declared = raw(plan.index.clone()).declared()?;
@@ -113,7 +113,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     }
     let api = config_maps(&flags.cluster).await?;
     let push = Push { api, name, force: flags.force, signing };
-    push.run(wanted, unpacked, &flags).await
+    push.run(request, unpacked, &flags).await
 }
 
 /// Puts it into the registry, and says which artifact it is there.
@@ -146,11 +146,16 @@ struct Push<'a> {
 }
 
 impl Push<'_> {
-    async fn run(&self, wanted: Wanted<'_>, component: Packed, flags: &PushFlags) -> anyhow::Result<()> {
+    async fn run(
+        &self,
+        request: PushRequest<'_>,
+        component: Packed,
+        flags: &PushFlags,
+    ) -> anyhow::Result<()> {
         let there = self.there().await?;
-        let texts = regions_changed(wanted.texts, there.as_ref(), flags).await?;
-        let wanted = Wanted { texts: &texts, ..wanted };
-        let mut first = plan(&wanted, there.as_ref())?;
+        let texts = regions_changed(request.texts, there.as_ref(), flags).await?;
+        let request = PushRequest { texts: &texts, ..request };
+        let mut first = plan(&request, there.as_ref())?;
         // Parts of another push that begins after this look are not touched.
         let older = self.own_parts().await?;
         let result = raw(self.preflight(&first, there.as_ref()).await?);
@@ -165,8 +170,8 @@ impl Push<'_> {
             let there = there.as_ref();
             if let Some(grants) = self.wanted_grants(about, (&declared.grants, grants), there, flags)? {
                 reaches_nothing = false;
-                let texts = Texts { grants: Some(grants), ..wanted.texts.clone() };
-                first = plan(&Wanted { texts: &texts, ..wanted }, there)?;
+                let texts = Texts { grants: Some(grants), ..request.texts.clone() };
+                first = plan(&PushRequest { texts: &texts, ..request }, there)?;
                 let result = raw(self.preflight(&first, there).await?);
                 declared = result.declared().context("the host would refuse it with these grants")?;
             }
@@ -236,7 +241,7 @@ impl Push<'_> {
         self.api.get_opt(self.name).await.map_err(|error| explained(error, &task))
     }
 
-    /// What the API server would make of the index, before anything is written.
+    /// Applies the index as a dry run, before anything is written.
     async fn preflight(&self, plan: &Plan, there: Option<&ConfigMap>) -> anyhow::Result<ConfigMap> {
         let result = self.apply(&plan.index, true).await?;
         let in_the_way = in_the_way(plan, &result);
@@ -296,7 +301,7 @@ impl Push<'_> {
         for text in indexes {
             match Index::parse(text) {
                 Ok(index) => needed.extend(index.parts.into_iter().map(|part| part.config_map)),
-                // What it needs is not known.
+                // Its parts are not known.
                 Err(_) => parts.retain(|name, _| !text.contains(name.as_str())),
             }
         }
@@ -331,7 +336,7 @@ async fn regions_changed(
     Ok(texts)
 }
 
-/// The annotation that orders the versions of a plugin, whatever becomes of their times of creation.
+/// Returns the annotation that orders the versions of a plugin; creation times change when objects are restored.
 pub(crate) fn version(inspected: &Inspected) -> Option<(String, String)> {
     let driver = inspected.about.as_ref().map(|about| about.version.to_string());
     let version = driver.or_else(|| inspected.policy.as_ref().map(|about| about.version.to_string()))?;

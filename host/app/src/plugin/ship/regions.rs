@@ -20,7 +20,7 @@ pub(crate) async fn filled(
     named: &[String],
     cluster: Option<&ClusterFlags>,
 ) -> anyhow::Result<String> {
-    // What cannot be read is said by whoever reads all of it.
+    // The host reports grants that cannot be read.
     let Some((is_needed, there)) = regions_of(&text) else { return Ok(text) };
     if !named.is_empty() {
         ensure!(is_needed, "--region fills in {REGION}, and the grants do not say that");
@@ -161,9 +161,9 @@ mod tests {
             class("evilcloud", json!({ "region": "eu-west-3" })),
         ];
         assert_eq!(regions(&set(&["aws"]), &classes), set(&["eu-west-1", "us-east-1"]));
-        // What passes for a name and is no region of this cloud is refused by the host, and by the push before it.
-        let odd = with_regions(GRANTS, &set(&["dualstack"])).unwrap();
-        assert!(Grants::parse(&odd).unwrap_err().to_string().contains("no region of the cloud"));
+        // A valid name that is no region of this cloud is refused by the push, as by the host.
+        let invalid = with_regions(GRANTS, &set(&["dualstack"])).unwrap();
+        assert!(Grants::parse(&invalid).unwrap_err().to_string().contains("no region of the cloud"));
     }
 
     #[tokio::test]

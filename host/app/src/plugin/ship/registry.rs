@@ -39,14 +39,14 @@ impl<'a> Artifact<'a> {
 
     pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {
         let pulled = self.registry.pull(self.reference, self.login.as_ref()).await;
-        pulled.map_err(told).with_context(|| format!("failed to fetch {}", self.reference))
+        pulled.map_err(with_server_message).with_context(|| format!("failed to fetch {}", self.reference))
     }
 
-    /// Who has signed it, as far as can be told without their keys.
+    /// Counts the signatures of a manifest. Without keys it does not check them.
     pub(crate) async fn signatures(&self, manifest: ContentDigest) -> anyhow::Result<usize> {
         let signed = self.registry.signatures(self.reference, manifest, self.login.as_ref()).await;
         Ok(signed
-            .map_err(told)
+            .map_err(with_server_message)
             .with_context(|| format!("failed to look for signatures of {}", self.reference))?
             .len())
     }
@@ -62,22 +62,22 @@ impl<'a> Artifact<'a> {
         }
         let digest =
             self.registry.push(self.reference, component, imports, exports, self.login.as_ref()).await;
-        digest.map_err(told).with_context(|| format!("failed to push {}", self.reference))
+        digest.map_err(with_server_message).with_context(|| format!("failed to push {}", self.reference))
     }
 
-    /// Signs what the digest stands for.
+    /// Signs the artifact with this digest.
     pub(crate) async fn sign(&self, key: &SigningKey, manifest: ContentDigest) -> anyhow::Result<()> {
         let signed = cosign::sign(key, self.reference, manifest)?;
         let pushed = self.registry.push_signature(self.reference, manifest, &signed, self.login.as_ref());
         pushed
             .await
-            .map_err(told)
+            .map_err(with_server_message)
             .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
     }
 }
 
 impl Artifact<'_> {
-    /// Signs a bundle of what the digest stands for, and puts it beside.
+    /// Signs a bundle of the artifact with this digest, and pushes it beside the artifact.
     pub(crate) async fn sign_bundle(
         &self,
         key: &SigningKey,
@@ -90,14 +90,14 @@ impl Artifact<'_> {
         let (registry, login) = (&self.registry, self.login.as_ref());
         let pushed = registry.push_beside(Beside::Bundles, self.reference, manifest, &signed, login).await;
         pushed
-            .map_err(told)
+            .map_err(with_server_message)
             .with_context(|| format!("failed to push the bundle of {}", self.reference.at(manifest)))
     }
 }
 
 /// The error, with what the registry says about it: here a person has chosen the registry.
-fn told(error: machinist_artifacts::Error) -> anyhow::Error {
-    match error.said().map(shown) {
+fn with_server_message(error: machinist_artifacts::Error) -> anyhow::Error {
+    match error.server_text().map(shown) {
         Some(said) => anyhow::anyhow!("{error}; it says: {said}"),
         None => error.into(),
     }

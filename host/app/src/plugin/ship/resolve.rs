@@ -1,4 +1,4 @@
-//! `machinist plugin resolve`: a tag is looked up again, and the component that it stands for becomes the version.
+//! `machinist plugin resolve`: resolves a tag again, and its component becomes the version.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,8 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::{Pulled, Reference};
 use machinist_core::value::error_chain::chain;
-use machinist_plugin_host::keys::{RESOLVE_ANNOTATION, VERSION_ANNOTATION};
+use machinist_plugin_host::keys::{RESOLVE_ANNOTATION, STATUS_ANNOTATION, VERSION_ANNOTATION};
 use machinist_plugin_host::{Content, Declared, Encoding, Packed};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde_json::{Value, json};
 
 use crate::args::ResolveFlags;
@@ -105,7 +104,7 @@ async fn pull(reference: &Reference) -> anyhow::Result<Pulled> {
 async fn write_version(api: &Api<ConfigMap>, name: &str, content: &str) -> anyhow::Result<()> {
     let task = format!("write the version onto ConfigMap {name}");
     let map = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
-    let status = map.metadata.annotations.as_ref().and_then(|all| all.get(PLUGIN_STATUS));
+    let status = map.metadata.annotations.as_ref().and_then(|all| all.get(STATUS_ANNOTATION));
     let Some(version) = held_version(status.map(String::as_str), content) else { return Ok(()) };
     let annotated = json!({ "metadata": { "annotations": { VERSION_ANNOTATION: version } } });
     patch(api, name, &annotated, &task).await.map(drop)

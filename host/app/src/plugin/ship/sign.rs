@@ -15,15 +15,15 @@ use serde_json::json;
 use crate::args::{KeygenFlags, SignFlags};
 use crate::plugin::cluster::{config_maps, explained};
 use crate::plugin::file::{Component, Texts, may_load};
-use crate::plugin::look::inspect::from_anywhere;
 use crate::plugin::ship::bundle::Signing;
 use crate::plugin::ship::ownership::MANAGER;
 use crate::plugin::ship::registry::{Artifact, signing_key};
+use crate::plugin::show::inspect::from_anywhere;
 
 pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let key = signing_key(&flags.key)?;
     if let Some(file) = &flags.file {
-        // What the host checks is the component as it runs, however it is packed on its way.
+        // The host checks the unpacked component.
         let component = Component::read(file)?;
         is_component(&component.bytes).with_context(|| format!("{} is not signed", file.display()))?;
         println!("{}", key.sign_blob(&component.bytes)?);

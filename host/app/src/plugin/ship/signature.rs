@@ -9,11 +9,11 @@ use machinist_plugin_host::keys::{BUNDLE, BUNDLE_SIGNATURE, NAME_LABEL};
 use machinist_plugin_host::{Declared, Digest, Encoding, RawConfigMap};
 use serde::Serialize;
 
-use crate::plugin::cluster::status;
+use crate::plugin::cluster::readable_status;
 use crate::plugin::ship::ownership::{owned, written_by_us};
 
-/// The bundle of the ConfigMap that is there, if a push or `sign` wrote it and it is still about what a push would leave:
-/// its own texts, and those of others.
+/// The bundle of the ConfigMap that is there, if a push or `sign` wrote it and it is still about what a push would
+/// leave: its own texts, and those of others.
 pub(crate) fn kept(
     (name, component): (&str, Digest),
     there: &ConfigMap,
@@ -51,23 +51,11 @@ pub(crate) struct SignatureView {
     pub(crate) problem: Option<String>,
 }
 
-/// The status annotation, as far as it tells of signatures.
-#[derive(Default, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    signed_by: Option<String>,
-}
-
 impl SignatureView {
     /// Of what a ConfigMap holds. Without the keys of the host only the host says who has signed.
-    pub(crate) fn of<C>(
-        declared: &Declared<C>,
-        component: Option<Digest>,
-        annotation: Option<&String>,
-    ) -> Self {
-        let status: Status = annotation.and_then(|text| status(text).ok()).unwrap_or_default();
+    pub(crate) fn of<C>(declared: &Declared<C>, component: Option<Digest>, annotation: Option<&str>) -> Self {
         let mut view = Self {
-            signed_by: status.signed_by,
+            signed_by: annotation.and_then(|text| readable_status(text).signed_by),
             counter: None,
             covers: Vec::new(),
             differs: Vec::new(),
@@ -90,7 +78,6 @@ impl SignatureView {
         view
     }
 
-    /// For people.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let by = match (&self.signed_by, self.covers.is_empty() && self.problem.is_none()) {
             (Some(key), _) => key.clone(),
@@ -125,9 +112,7 @@ mod tests {
     }
 
     fn shown(data: &[(&str, &str)], annotation: Option<&str>) -> String {
-        let annotation = annotation.map(str::to_owned);
-        let view =
-            SignatureView::of(&declared_with(data), Some(Digest::of(b"component")), annotation.as_ref());
+        let view = SignatureView::of(&declared_with(data), Some(Digest::of(b"component")), annotation);
         view.lines().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ")
     }
 

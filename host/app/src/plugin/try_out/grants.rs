@@ -1,7 +1,7 @@
-//! What a driver wishes to reach and nobody has granted: found, shown, and added to the grants when somebody says so.
+//! Hosts that a driver asks for in `describe` and nobody has granted: shows them, and adds them to the grants on
+//! request.
 //!
-//! A driver says in `describe` which hosts it would like to reach. What it needs beside that (secrets, auth schemes, limits) the
-//! contract has no words for: its README has.
+//! The contract has no fields for other needs of a driver (secrets, auth schemes, limits): its README names them.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -10,11 +10,10 @@ use anyhow::{Context as _, bail};
 use machinist_plugin_host::{AddressClass, Grants, Host, HostPattern};
 use serde_yaml_ng::{Mapping, Value};
 
-/// On the ConfigMap: the hosts that the version wishes which was pushed last, so that the next one is asked about only when it
-/// wishes others.
+/// On the ConfigMap: the hosts that the version wishes which was pushed last, so that the next one is asked about only
+/// when it wishes others.
 pub(crate) const WISHED_ANNOTATION: &str = "machinist.dev/wished-hosts";
 
-/// Who decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
     /// Grants were given with the push: they are what is meant.
@@ -23,7 +22,6 @@ pub(crate) enum Consent {
     Ordinary,
     /// Somebody at a terminal.
     Asked,
-    /// Nobody.
     Nobody,
 }
 
@@ -32,8 +30,8 @@ pub(crate) enum Consent {
 pub(crate) struct Missing {
     /// Names of hosts, as patterns of grants.
     ordinary: Vec<String>,
-    /// What nobody should grant without having written it down, and why.
-    odd: Vec<(String, String)>,
+    /// Wishes that need a grant written by hand, and why.
+    unusual: Vec<(String, String)>,
 }
 
 impl Missing {
@@ -46,19 +44,19 @@ impl Missing {
                 Ok(pattern) if grants.egress().iter().any(|rule| rule.host().covers(&pattern)) => {}
                 Ok(pattern) => match danger(&pattern) {
                     None => missing.ordinary.push(wish.clone()),
-                    Some(why) => missing.odd.push((wish.clone(), why)),
+                    Some(why) => missing.unusual.push((wish.clone(), why)),
                 },
-                Err(why) => missing.odd.push((wish.clone(), why)),
+                Err(why) => missing.unusual.push((wish.clone(), why)),
             }
         }
         missing
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ordinary.is_empty() && self.odd.is_empty()
+        self.ordinary.is_empty() && self.unusual.is_empty()
     }
 
-    /// What stands there, with what is missing marked; or only what is missing, ready to be written into a file.
+    /// Prints the grants with the missing lines marked, or only the missing ones, ready for a file.
     fn shown(&self, grants: &Grants) -> String {
         let is_first = grants.egress().is_empty();
         let mark = if is_first { "" } else { "+ " };
@@ -67,8 +65,8 @@ impl Missing {
         for rule in grants.egress() {
             text.push_str(&format!("{indent}  - host: \"{}\"\n", rule.host()));
         }
-        let odd = self.odd.iter().map(|(wish, _)| wish);
-        for wish in self.ordinary.iter().chain(odd) {
+        let unusual = self.unusual.iter().map(|(wish, _)| wish);
+        for wish in self.ordinary.iter().chain(unusual) {
             // A wish is a driver's text: quoted as JSON, it is one line of YAML.
             text.push_str(&format!("{mark}  - host: {}\n", serde_json::json!(wish)));
         }
@@ -106,9 +104,12 @@ pub(crate) fn granted(
         return Ok(None);
     }
     let shown = missing.shown(grants);
-    if !missing.odd.is_empty() {
-        let warnings: String =
-            missing.odd.iter().map(|(wish, why)| format!("\n  {}: {why}", serde_json::json!(wish))).collect();
+    if !missing.unusual.is_empty() {
+        let warnings: String = missing
+            .unusual
+            .iter()
+            .map(|(wish, why)| format!("\n  {}: {why}", serde_json::json!(wish)))
+            .collect();
         bail!(
             "{driver} wants to reach what no driver gets by asking:{warnings}\nnothing was changed. If you want it to, write \
              down what it may do and give that with --grants FILE; it wants\n{shown}"
@@ -151,7 +152,6 @@ fn added(text: Option<&str>, hosts: &[String]) -> anyhow::Result<String> {
     Ok(serde_yaml_ng::to_string(&grants)?)
 }
 
-/// Asks somebody.
 pub(crate) fn ask(question: &str, mut from: impl BufRead, mut to: impl Write) -> anyhow::Result<bool> {
     write!(to, "{question}Grant these? [y/N] ")?;
     to.flush()?;

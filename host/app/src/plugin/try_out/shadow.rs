@@ -1,63 +1,14 @@
-//! What a shadow would have done otherwise: in the status of its ConfigMap, in one sentence, and as `machinist plugin trial` prints it.
+//! The calls of a shadow: in one sentence, and as `machinist plugin trial` prints them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use machinist_plugin_host::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
 use machinist_plugin_host::{ShadowCounts, ShadowReport};
-use serde::{Deserialize, Serialize};
 
-/// Examples in an annotation, which everybody who watches ConfigMaps has to read.
-const MOST_EXAMPLES: usize = 6;
-/// Of one example there.
-const MOST_CHARS: usize = 600;
 /// Of one example in a sentence.
-const MOST_CHARS_TOLD: usize = 200;
-
-/// As it stands in the status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Shadow {
-    functions: BTreeMap<String, Counts>,
-    examples: Vec<Example>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Counts {
-    same: u64,
-    differs: u64,
-    unread: u64,
-    broken: u64,
-    left_out: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Example {
-    function: String,
-    subject: String,
-    seen: u64,
-    text: String,
-}
-
-impl From<&ShadowReport> for Shadow {
-    fn from(report: &ShadowReport) -> Self {
-        let counts = |of: &ShadowCounts| {
-            let ShadowCounts { same, differs, unread, broken, left_out } = *of;
-            Counts { same, differs, unread, broken, left_out }
-        };
-        let functions = report.functions.iter().map(|(name, of)| ((*name).to_owned(), counts(of)));
-        let examples = report.examples.iter().take(MOST_EXAMPLES).map(|example| Example {
-            function: example.function.to_owned(),
-            subject: example.subject.clone(),
-            seen: example.seen,
-            text: cut(&example.text, MOST_CHARS),
-        });
-        Self { functions: functions.collect(), examples: examples.collect() }
-    }
-}
+const MOST_CHARS_IN_SENTENCE: usize = 200;
 
 /// How the calls compare, in one sentence; empty before the first.
 pub(crate) fn summary(report: &ShadowReport) -> String {
@@ -79,72 +30,69 @@ pub(crate) fn summary(report: &ShadowReport) -> String {
     }
     if let Some(last) = report.examples.last() {
         let lines = last.text.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
-        let _ = write!(text, "; {} of {}: {}", last.function, last.subject, cut(&lines, MOST_CHARS_TOLD));
+        let _ =
+            write!(text, "; {} of {}: {}", last.function, last.subject, cut(&lines, MOST_CHARS_IN_SENTENCE));
     }
     text
 }
 
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
-        return text.to_owned();
+/// Prints a table of the calls, then the examples.
+pub(crate) fn shown(shadow: &ShadowStatus) -> String {
+    if shadow.functions.is_empty() {
+        return "no call has been compared yet\n".to_owned();
     }
-    format!("{} …", text.chars().take(most).collect::<String>())
-}
-
-impl Shadow {
-    /// A table, then the examples.
-    pub(crate) fn shown(&self) -> String {
-        if self.functions.is_empty() {
-            return "no call has been compared yet\n".to_owned();
-        }
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(["FUNCTION", "SAME", "DIFFERS", "UNREAD", "BROKEN", "LEFT OUT"]);
-        for (function, Counts { same, differs, unread, broken, left_out }) in &self.functions {
-            table.add_row([
-                function.clone(),
-                same.to_string(),
-                differs.to_string(),
-                unread.to_string(),
-                broken.to_string(),
-                left_out.to_string(),
-            ]);
-        }
-        let mut text = format!("{table}\n");
-        if self.functions.values().any(|counts| counts.unread > 0) {
-            text.push_str(
-                "UNREAD: it read what the recording lacks and shadow-reads of its grants do not list; list it to compare these\n",
-            );
-        }
-        for Example { function, subject, seen, text: example } in &self.examples {
-            let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
-            let _ = writeln!(text, "\n{function}, {times}, the last of {subject}:");
-            for line in example.lines() {
-                let _ = writeln!(text, "  {line}");
-            }
-        }
-        text
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["FUNCTION", "SAME", "DIFFERS", "UNREAD", "BROKEN", "LEFT OUT"]);
+    for (function, CallCounts { same, differs, unread, broken, left_out }) in &shadow.functions {
+        table.add_row([
+            function.clone(),
+            same.to_string(),
+            differs.to_string(),
+            unread.to_string(),
+            broken.to_string(),
+            left_out.to_string(),
+        ]);
     }
+    let mut text = format!("{table}\n");
+    if shadow.functions.values().any(|counts| counts.unread > 0) {
+        text.push_str(
+            "UNREAD: it read what the recording lacks and shadow-reads of its grants do not list; list it to compare these\n",
+        );
+    }
+    for DifferenceExample { function, subject, seen, text: example } in &shadow.examples {
+        let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
+        let _ = writeln!(text, "\n{function}, {times}, the last of {subject}:");
+        for line in example.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
-    fn shadow() -> Shadow {
-        let counts = Counts { same: 3, differs: 2, unread: 4, broken: 0, left_out: 1 };
-        let example = Example {
+    fn shadow() -> ShadowStatus {
+        let counts = CallCounts { same: 3, differs: 2, unread: 4, broken: 0, left_out: 1 };
+        let example = DifferenceExample {
             function: "CreateMachine".to_owned(),
             subject: "ns/m".to_owned(),
             seen: 2,
             text: "answer differs:\n  answer.Ok: 1 -> 2".to_owned(),
         };
-        Shadow { functions: BTreeMap::from([("CreateMachine".to_owned(), counts)]), examples: vec![example] }
+        ShadowStatus {
+            functions: BTreeMap::from([("CreateMachine".to_owned(), counts)]),
+            examples: vec![example],
+        }
     }
 
     #[test]
     fn a_report_is_a_table_and_examples() {
-        let text = shadow().shown();
+        let text = shown(&shadow());
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let lines: Vec<_> = text.lines().map(words).collect();
         assert_eq!(lines[1], ["CreateMachine", "3", "2", "4", "0", "1"], "{text}");
@@ -154,14 +102,17 @@ mod tests {
             ),
             "{text}"
         );
-        assert_eq!(Shadow::default().shown(), "no call has been compared yet\n");
+        assert_eq!(shown(&ShadowStatus::default()), "no call has been compared yet\n");
     }
 
     #[test]
     fn it_survives_the_annotation() {
         let text = serde_json::to_string(&shadow()).expect("JSON");
-        assert_eq!(serde_json::from_str::<Shadow>(&text).expect("a report"), shadow());
-        assert_eq!(serde_json::from_str::<Shadow>("{}").expect("of an older host"), Shadow::default());
+        assert_eq!(serde_json::from_str::<ShadowStatus>(&text).expect("a report"), shadow());
+        assert_eq!(
+            serde_json::from_str::<ShadowStatus>("{}").expect("of an older host"),
+            ShadowStatus::default()
+        );
     }
 
     #[test]

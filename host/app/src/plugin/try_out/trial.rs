@@ -1,5 +1,5 @@
-//! `machinist plugin trial` shows how a version does that does not serve yet; with `promote` and `rollback` a person ends that, or goes back
-//! to the version before.
+//! `machinist plugin trial` shows a version on trial. `promote` and `rollback` end the trial, or return to the version
+//! before.
 
 use std::time::{Duration, Instant};
 
@@ -8,51 +8,16 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::keys::{DRIVER_KIND, ROLLOUT_ANNOTATION};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
-use serde::Deserialize;
+use machinist_plugin_host::keys::{DRIVER_KIND, ROLLOUT_ANNOTATION, STATUS_ANNOTATION};
+use machinist_plugin_host::status::{HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, WITHDRAWN};
 use serde_json::json;
 
 use crate::args::TrialFlags;
-use crate::plugin::cluster::{config_maps, explained, status};
+use crate::plugin::cluster::{config_maps, explained, readable_status};
 use crate::plugin::ship::ownership::MANAGER;
-use crate::plugin::try_out::shadow::Shadow;
+use crate::plugin::try_out::shadow;
 
-/// What the host says about a ConfigMap, as far as it matters here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Status {
-    plugin: String,
-    state: String,
-    reason: Option<String>,
-    serving: bool,
-    /// Of what is rejected, and so not held.
-    digest: Option<String>,
-    #[serde(rename = "claimDenied")]
-    claim_denied: bool,
-    held: Option<Held>,
-    rollout: Option<Rollout>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Held {
-    driver: String,
-    version: String,
-    digest: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct Rollout {
-    decision: String,
-    digest: String,
-    mode: Option<String>,
-    reason: Option<String>,
-    shadow: Option<Shadow>,
-}
-
-/// What a person wants.
+/// The decision of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Promote,
@@ -60,7 +25,6 @@ enum Wish {
 }
 
 impl Wish {
-    /// In the annotation.
     fn word(self) -> &'static str {
         match self {
             Self::Promote => "promote",
@@ -71,18 +35,18 @@ impl Wish {
     /// In the status, when it is done.
     fn done(self) -> &'static str {
         match self {
-            Self::Promote => "promoted",
-            Self::GoBack => "withdrawn",
+            Self::Promote => PROMOTED,
+            Self::GoBack => WITHDRAWN,
         }
     }
 }
 
 pub(crate) async fn promote(flags: TrialFlags) -> anyhow::Result<()> {
-    tell(&flags, Wish::Promote).await
+    request(&flags, Wish::Promote).await
 }
 
 pub(crate) async fn roll_back(flags: TrialFlags) -> anyhow::Result<()> {
-    tell(&flags, Wish::GoBack).await
+    request(&flags, Wish::GoBack).await
 }
 
 /// Prints what is known of the versions that do not serve at once.
@@ -102,15 +66,15 @@ pub(crate) async fn show(flags: TrialFlags) -> anyhow::Result<()> {
 }
 
 /// Of a version that is or was on trial.
-fn shown(map: &str, status: &Status) -> Option<String> {
+fn shown(map: &str, status: &PluginStatus) -> Option<String> {
     let (held, rollout) = (status.held.as_ref()?, status.rollout.as_ref()?);
     let mode = rollout.mode.as_deref().unwrap_or("all");
     let reason = rollout.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    let Held { driver, version, .. } = held;
+    let HeldStatus { driver, version, .. } = held;
     let head = format!("{driver} {version} of ConfigMap {map}, mode {mode}: {}{reason}\n", rollout.decision);
     let seen = match &rollout.shadow {
-        Some(shadow) => shadow.shown(),
-        None if rollout.decision == "on trial" => {
+        Some(calls) => shadow::shown(calls),
+        None if rollout.decision == ON_TRIAL => {
             "how its calls end is counted in machinist_plugin_trial_calls_total and on /debug/plugins\n"
                 .to_owned()
         }
@@ -119,7 +83,7 @@ fn shown(map: &str, status: &Status) -> Option<String> {
     Some(head + &seen)
 }
 
-async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
+async fn request(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
     let api = config_maps(&flags.cluster).await?;
     let statuses = statuses(&api, flags).await?;
     let (map, held) = choose(&statuses, &flags.name, wish)?;
@@ -131,7 +95,7 @@ async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
     annotate(&api, map, Some(format!("{}={}", wish.word(), held.digest))).await?;
     eprintln!("the host is asked to {} {} {} of ConfigMap {map}", wish.word(), held.driver, held.version);
     let status = wait(&api, map, held, wish).await?;
-    let Held { driver, version, .. } = held;
+    let HeldStatus { driver, version, .. } = held;
     match (wish, status.serving) {
         (Wish::Promote, true) => println!("{driver} {version} serves"),
         (Wish::Promote, false) => println!("{driver} {version} may serve; a newer version does"),
@@ -154,8 +118,8 @@ async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyh
     Ok(())
 }
 
-/// What the host says about all drivers, by ConfigMap.
-async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, Status)>> {
+/// Reads the statuses of all drivers, by ConfigMap.
+async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, PluginStatus)>> {
     let drivers = ListParams::default().labels(&format!("{PLUGIN}={DRIVER_KIND}"));
     let maps = api.list_metadata(&drivers).await;
     let maps = maps.map_err(|error| {
@@ -164,13 +128,17 @@ async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Ve
     let statuses = maps
         .items
         .into_iter()
-        .filter_map(|map| Some((map.metadata.name?, map.metadata.annotations?.remove(PLUGIN_STATUS)?)))
-        .filter_map(|(name, text)| Some((name, status(&text).ok()?)));
+        .filter_map(|map| Some((map.metadata.name?, map.metadata.annotations?.remove(STATUS_ANNOTATION)?)))
+        .map(|(name, text)| (name, readable_status(&text)));
     Ok(statuses.collect())
 }
 
-/// Which version is meant: the one on trial; to go back without a trial, the one that serves.
-fn choose<'a>(statuses: &'a [(String, Status)], plugin: &str, wish: Wish) -> anyhow::Result<(&'a str, Held)> {
+/// Chooses the version: the one on trial; for a rollback without a trial, the one that serves.
+fn choose<'a>(
+    statuses: &'a [(String, PluginStatus)],
+    plugin: &str,
+    wish: Wish,
+) -> anyhow::Result<(&'a str, HeldStatus)> {
     let versions: Vec<_> = statuses.iter().filter(|(_, status)| status.plugin == plugin).collect();
     if versions.is_empty() {
         bail!("there is no driver {plugin} here: `machinist plugin list` shows which there are");
@@ -192,33 +160,38 @@ fn choose<'a>(statuses: &'a [(String, Status)], plugin: &str, wish: Wish) -> any
         }
     };
     let held = match wish {
-        Wish::Promote => status.denied().or_else(|| status.held.clone()),
+        Wish::Promote => denied(status).or_else(|| status.held.clone()),
         Wish::GoBack => status.held.clone(),
     };
     let held = held.with_context(|| format!("ConfigMap {map} holds nothing that was ready"))?;
     Ok((map, held))
 }
 
-impl Status {
-    /// What was rejected for its claim to a provider: it has never said anything but who it is.
-    fn denied(&self) -> Option<Held> {
-        let digest = self.digest.clone().filter(|_| self.claim_denied)?;
-        Some(Held { driver: self.plugin.clone(), version: "that was rejected".to_owned(), digest })
-    }
+/// Returns the version of a content that was rejected because another plugin has its provider.
+fn denied(status: &PluginStatus) -> Option<HeldStatus> {
+    let digest = status.digest.clone().filter(|_| status.claim_denied)?;
+    let (driver, version) = (status.plugin.clone(), "that was rejected".to_owned());
+    Some(HeldStatus { driver, version, digest, ..HeldStatus::default() })
 }
 
-/// Until the host has said that it is so.
-async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyhow::Result<Status> {
-    const PATIENCE: Duration = Duration::from_secs(30);
+/// Waits until the host has written the decision.
+async fn wait(
+    api: &Api<ConfigMap>,
+    map: &str,
+    held: &HeldStatus,
+    wish: Wish,
+) -> anyhow::Result<PluginStatus> {
+    const TIMEOUT: Duration = Duration::from_secs(30);
     const PAUSE: Duration = Duration::from_millis(300);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let found = api
             .get_metadata(map)
             .await
             .map_err(|error| explained(error, &format!("read ConfigMap {map}")))?;
-        let text = found.metadata.annotations.unwrap_or_default().remove(PLUGIN_STATUS).unwrap_or_default();
-        let status: Status = status(&text).unwrap_or_default();
+        let text =
+            found.metadata.annotations.unwrap_or_default().remove(STATUS_ANNOTATION).unwrap_or_default();
+        let status = readable_status(&text);
         if is_done(&status, held, wish) {
             return Ok(status);
         }
@@ -229,7 +202,7 @@ async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyho
         if Instant::now() > until {
             bail!(
                 "no host has answered within {} s: does one run and lead? `machinist plugin list`",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
         }
         tokio::time::sleep(PAUSE).await;
@@ -237,8 +210,10 @@ async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyho
 }
 
 /// A version that served at once has no decision to be promoted by.
-fn is_done(status: &Status, held: &Held, wish: Wish) -> bool {
-    let decided = |rollout: &Rollout| rollout.decision == wish.done() && rollout.digest == held.digest;
+fn is_done(status: &PluginStatus, held: &HeldStatus, wish: Wish) -> bool {
+    let decided = |rollout: &RolloutStatus| {
+        rollout.decision == wish.done() && rollout.digest.as_ref() == Some(&held.digest)
+    };
     let is_it = || status.digest.as_ref() == Some(&held.digest) && !status.claim_denied;
     let serves = wish == Wish::Promote && status.state == "Ready" && (status.serving || is_it());
     serves || status.rollout.as_ref().is_some_and(decided)
@@ -248,20 +223,24 @@ fn is_done(status: &Status, held: &Held, wish: Wish) -> bool {
 mod tests {
     use super::*;
 
-    fn version(map: &str, state: &str, serving: bool) -> (String, Status) {
-        let held =
-            Held { driver: "sim".to_owned(), version: map.to_owned(), digest: format!("sha256:{map}") };
-        let status = Status {
+    fn version(map: &str, state: &str, serving: bool) -> (String, PluginStatus) {
+        let held = HeldStatus {
+            driver: "sim".to_owned(),
+            version: map.to_owned(),
+            digest: format!("sha256:{map}"),
+            ..HeldStatus::default()
+        };
+        let status = PluginStatus {
             plugin: "sim".to_owned(),
             state: state.to_owned(),
             serving,
             held: Some(held),
-            ..Status::default()
+            ..PluginStatus::default()
         };
         (map.to_owned(), status)
     }
 
-    fn chosen(statuses: &[(String, Status)], plugin: &str, wish: Wish) -> String {
+    fn chosen(statuses: &[(String, PluginStatus)], plugin: &str, wish: Wish) -> String {
         choose(statuses, plugin, wish)
             .map_or_else(|error| error.to_string(), |(map, held)| format!("{map} {}", held.digest))
     }
@@ -291,9 +270,9 @@ mod tests {
         (rejected.1.claim_denied, rejected.1.digest) = (true, Some("sha256:claims".to_owned()));
         assert_eq!(chosen(&[rejected.clone()], "sim", Wish::Promote), "one sha256:claims");
         assert_eq!(chosen(&[rejected.clone()], "sim", Wish::GoBack), "one sha256:one");
-        let held = rejected.1.denied().unwrap();
+        let held = denied(&rejected.1).unwrap();
         assert!(!is_done(&rejected.1, &held, Wish::Promote));
-        let ready = Status { state: "Ready".to_owned(), claim_denied: false, ..rejected.1 };
+        let ready = PluginStatus { state: "Ready".to_owned(), claim_denied: false, ..rejected.1 };
         assert!(is_done(&ready, &held, Wish::Promote));
     }
 
@@ -313,16 +292,16 @@ mod tests {
         let (_, mut status) = version("two", "Withdrawn", false);
         let held = status.held.clone().unwrap();
         assert!(!is_done(&status, &held, Wish::GoBack));
-        status.rollout = Some(Rollout {
+        status.rollout = Some(RolloutStatus {
             decision: "withdrawn".to_owned(),
-            digest: "sha256:other".to_owned(),
-            ..Rollout::default()
+            digest: Some("sha256:other".to_owned()),
+            ..RolloutStatus::default()
         });
         assert!(!is_done(&status, &held, Wish::GoBack));
-        status.rollout = Some(Rollout {
+        status.rollout = Some(RolloutStatus {
             decision: "withdrawn".to_owned(),
-            digest: held.digest.clone(),
-            ..Rollout::default()
+            digest: Some(held.digest.clone()),
+            ..RolloutStatus::default()
         });
         assert!(is_done(&status, &held, Wish::GoBack));
         assert!(!is_done(&status, &held, Wish::Promote));

@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The time for one request, for which a server takes milliseconds.
 const REQUEST: Duration = Duration::from_secs(10);
 
-/// Finds the name, however long the API server is away. `None` when the process is told to end first.
+/// Finds the name, however long the API server is unreachable. `None` when the process has to end first.
 ///
 /// # Errors
 /// When the account may not read the namespace: no other value is as stable, so an operator has to choose one.

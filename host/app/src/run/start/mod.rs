@@ -71,7 +71,7 @@ pub(crate) async fn wait_for_kinds(
     if controllers.sets || controllers.deployments {
         needed.extend(["machinesets", "machinedeployments"]);
     }
-    let mut said = String::new();
+    let mut last_problem = String::new();
     let mut looks = 0;
     loop {
         let problem = match control.list_api_group_resources(names::API_VERSION).await {
@@ -90,9 +90,9 @@ pub(crate) async fn wait_for_kinds(
             Err(error) => format!("the control cluster does not answer: {}", chain(&error)),
         };
         looks += 1;
-        if problem != said {
+        if problem != last_problem {
             warn!("{problem}");
-            said = problem;
+            last_problem = problem;
         }
         tokio::select! {
             () = stop.cancelled() => return false,

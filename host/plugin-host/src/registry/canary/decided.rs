@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::calls::output_limits as bounds;
 use crate::loading::digest::Digest;
+use crate::registry::status::{PROMOTED, PluginStatus, WITHDRAWN};
 use crate::sources::configmap::Fingerprint;
 
 /// The annotation by which a person ends a trial: `promote=sha256:…` or `withdraw=sha256:…`.
 pub const ROLLOUT_ANNOTATION: &str = "machinist.dev/rollout";
-
-/// The annotation that holds what the host says about a plugin.
-const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
 /// A decision about a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,28 +27,12 @@ pub enum Decision {
     Withdrawn(String),
 }
 
-/// The status that the host has written. Other fields are ignored.
-#[derive(Deserialize)]
-struct DecidedStatus {
-    #[serde(default)]
-    content: String,
-    rollout: Option<Ended>,
-}
-
-#[derive(Deserialize)]
-struct Ended {
-    digest: String,
-    decision: String,
-    #[serde(default)]
-    reason: String,
-}
-
 impl VersionDecision {
     /// Reads the decisions in the annotations of a ConfigMap. A person's decision counts before the host's; an invalid
     /// one is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
         let person = annotations.get(ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
-        let host = annotations.get(STATUS_ANNOTATION).and_then(|text| Self::by_a_host(text));
+        let host = Self::by_a_host(PluginStatus::of(annotations));
         let mut all: Vec<Self> = host.into_iter().collect();
         if let Some(person) = person {
             all.retain(|decision| decision.digest != person.digest);
@@ -71,15 +51,16 @@ impl VersionDecision {
         Some(Self { digest: digest.parse().ok()?, content: None, decision })
     }
 
-    fn by_a_host(text: &str) -> Option<Self> {
-        let DecidedStatus { content, rollout } = serde_json::from_str(text).ok()?;
-        let Ended { digest, decision, reason } = rollout?;
-        let decision = match decision.as_str() {
-            "promoted" => Decision::Promoted,
-            "withdrawn" => Decision::Withdrawn(bounds::shown(&reason)),
+    fn by_a_host(status: PluginStatus) -> Option<Self> {
+        let rollout = status.rollout?;
+        let decision = match rollout.decision.as_str() {
+            PROMOTED => Decision::Promoted,
+            WITHDRAWN => Decision::Withdrawn(bounds::shown(&rollout.reason.unwrap_or_default())),
             _ => return None,
         };
-        Some(Self { digest: digest.parse().ok()?, content: Some(content), decision })
+        // Without a content the decision is about none.
+        let content = Some(status.content.unwrap_or_default());
+        Some(Self { digest: rollout.digest?.parse().ok()?, content, decision })
     }
 
     /// Whether this version is meant.
@@ -92,6 +73,7 @@ impl VersionDecision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::status::STATUS_ANNOTATION;
 
     const A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
@@ -111,6 +93,14 @@ mod tests {
             decisions(&[(STATUS_ANNOTATION, status("withdrawn"))]),
             [Decision::Withdrawn("slow".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_promotion_is_read_back_as_the_host_writes_it_without_a_reason() {
+        let written = format!(
+            r#"{{"content":"c","rollout":{{"decision":"promoted","digest":"{A}","mode":"canary","reason":null,"shadow":null}}}}"#
+        );
+        assert_eq!(said(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{Bundle, ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
 use machinist_plugin_host::keys::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, STATUS_ANNOTATION};
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 
@@ -57,9 +58,10 @@ fn pin(report: &PluginReport) -> ContentDigest {
 
 /// The ConfigMap with what the host has written onto it.
 fn with_status(mut map: Map, report: &PluginReport) -> Map {
-    let status =
-        serde_json::json!({ "resolved": report.resolved.as_ref().expect("it is resolved").to_json() });
-    map.0.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_string());
+    let resolved = PluginStatus::from(report).resolved;
+    assert!(resolved.is_some(), "it is resolved");
+    let status = PluginStatus { resolved, ..PluginStatus::default() };
+    map.0.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_json());
     map
 }
 

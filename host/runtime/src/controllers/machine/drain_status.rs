@@ -34,5 +34,5 @@ pub(super) fn status(memory: &Memory, told_at: Option<Timestamp>) -> DrainStatus
         grace_seconds: Some(volume.grace.as_secs()),
         detached: volume.detached.map(value::time),
     };
-    DrainStatus { told_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
+    DrainStatus { reported_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
 }

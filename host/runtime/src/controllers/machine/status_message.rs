@@ -1,38 +1,38 @@
 //! What `lastOperation.description` says for each note of the core.
 
-use machinist_api::compat::{Deleting, Sentence};
+use machinist_api::compat::{Deleting, StatusMessage};
 use machinist_core::machine::{DeletionNote, Note};
 
 /// The sentence, in the words that other programs know.
 pub(super) fn status_message(note: &Note, machine: &str) -> String {
     match note {
-        Note::Creating => Sentence::Creating.to_string(),
-        Note::Created => Sentence::Created.to_string(),
-        Note::CloudWorking { message } => format!("{}: {message}", Sentence::Creating),
-        Note::CreationFailed { error } => Sentence::CreationFailed { error }.to_string(),
-        Note::InitializationFailed { error } => Sentence::InitializationFailed { error }.to_string(),
+        Note::Creating => StatusMessage::Creating.to_string(),
+        Note::Created => StatusMessage::Created.to_string(),
+        Note::CloudWorking { message } => format!("{}: {message}", StatusMessage::Creating),
+        Note::CreationFailed { error } => StatusMessage::CreationFailed { error }.to_string(),
+        Note::InitializationFailed { error } => StatusMessage::InitializationFailed { error }.to_string(),
         Note::CreationWaits { message } => message.clone(),
-        Note::Joined { took } => Sentence::Joined { machine, after: *took }.to_string(),
-        Note::Rejoined => Sentence::Rejoined { machine }.to_string(),
-        Note::Unhealthy { because } => Sentence::Unhealthy { machine, conditions: because }.to_string(),
-        Note::HealthTimeoutReset => Sentence::HealthTimeoutReset.to_string(),
-        Note::UpdatingInPlace => Sentence::UpdatingInPlace { machine }.to_string(),
-        Note::UpdatedInPlace => Sentence::UpdatedInPlace { machine }.to_string(),
+        Note::Joined { took } => StatusMessage::Joined { machine, after: *took }.to_string(),
+        Note::Rejoined => StatusMessage::Rejoined { machine }.to_string(),
+        Note::Unhealthy { because } => StatusMessage::Unhealthy { machine, conditions: because }.to_string(),
+        Note::HealthTimeoutReset => StatusMessage::HealthTimeoutReset.to_string(),
+        Note::UpdatingInPlace => StatusMessage::UpdatingInPlace { machine }.to_string(),
+        Note::UpdatedInPlace => StatusMessage::UpdatedInPlace { machine }.to_string(),
         Note::InPlaceUpdateFailed { because } => {
-            Sentence::InPlaceUpdateFailed { machine, because }.to_string()
+            StatusMessage::InPlaceUpdateFailed { machine, because }.to_string()
         }
         Note::InPlaceUpdateTimedOut { limit } => {
-            Sentence::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
+            StatusMessage::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
         }
-        Note::DrainFailed { error } => Sentence::DrainFailed { error }.to_string(),
-        Note::Drained => Sentence::NodeDrained.to_string(),
-        Note::NodeMissing => Sentence::NodeMissing { machine }.to_string(),
-        Note::NodeNameTaken => Sentence::StaleNode.to_string(),
-        Note::JoinTimedOut { limit } => Sentence::JoinTimedOut { machine, limit: *limit }.to_string(),
+        Note::DrainFailed { error } => StatusMessage::DrainFailed { error }.to_string(),
+        Note::Drained => StatusMessage::NodeDrained.to_string(),
+        Note::NodeMissing => StatusMessage::NodeMissing { machine }.to_string(),
+        Note::NodeNameTaken => StatusMessage::StaleNode.to_string(),
+        Note::JoinTimedOut { limit } => StatusMessage::JoinTimedOut { machine, limit: *limit }.to_string(),
         Note::HealthTimedOut { limit, because } => {
-            Sentence::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
+            StatusMessage::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
         }
-        Note::Deleting(note) => Sentence::Deleting(deleting(note, machine)).to_string(),
+        Note::Deleting(note) => StatusMessage::Deleting(deleting(note, machine)).to_string(),
     }
 }
 

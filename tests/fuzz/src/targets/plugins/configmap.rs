@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::parts::Part;
-use machinist_plugin_host::testing::VersionDecision;
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::testing::fuzz::{is_visible, reason};
-use machinist_plugin_host::{Content, RawConfigMap, Resolved, component};
+use machinist_plugin_host::{Content, RawConfigMap, Resolved, Said, component};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -121,8 +121,9 @@ fn check(input: &[u8]) -> Verdict {
     promise(map.fingerprint() == map.clone().fingerprint(), || {
         "a fingerprint is not of its content".to_owned()
     })?;
-    let _said = (VersionDecision::of(&map.annotations), Part::read(&map).is_ok());
-    let _resolved = map.annotations.values().filter_map(|text| Resolved::of_status(text)).count();
+    let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
+    let statuses = map.annotations.values().filter_map(|text| PluginStatus::parse(text).ok());
+    let _resolved = statuses.filter_map(|status| Resolved::of_status(status.resolved?)).count();
     let declared = match map.declared() {
         Ok(declared) => declared,
         Err(error) => return error_is_readable(&error),

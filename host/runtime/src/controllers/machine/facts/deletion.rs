@@ -69,7 +69,7 @@ pub(crate) fn last_report(machine: &Machine, kind: ConditionKind) -> Option<Told
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
     let condition = own.conditions.iter().find(|condition| condition.type_ == kind)?;
-    let at = own.drain.as_ref().and_then(|drain| drain.told_at.as_ref());
+    let at = own.drain.as_ref().and_then(|drain| drain.reported_at.as_ref());
     Some(ToldFact {
         reason: condition.reason.clone(),
         message: condition.message.clone(),

@@ -1,4 +1,4 @@
-//! The plugin host behind the runtime's ports. Each knows only its own side.
+//! Connects the plugin host to the runtime's ports. Neither crate knows the other.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::keys::POLICY_KIND;
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{
-    CodeTier, Decision, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap,
-    ReadyReport, Release, ReleaseReport, Resolved, SourceId,
+    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
+    SourceId,
 };
 use machinist_runtime::ports::{
-    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus, Plugins,
+    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
 };
-use serde_json::json;
 
-use crate::plugin::try_out::shadow::{self, Shadow};
-use crate::run::failures::Incidents;
+use crate::plugin::try_out::shadow;
+use crate::run::failures::PluginFailures;
 
 /// Both ports in one.
-pub(crate) struct Adapter {
+pub(crate) struct PluginHostPort {
     host: PluginHost,
-    incidents: Arc<Incidents>,
+    failures: Arc<PluginFailures>,
 }
 
-impl Adapter {
-    pub(crate) fn new(host: PluginHost, incidents: Arc<Incidents>) -> Self {
-        Self { host, incidents }
+impl PluginHostPort {
+    pub(crate) fn new(host: PluginHost, failures: Arc<PluginFailures>) -> Self {
+        Self { host, failures }
     }
 }
 
-impl Drivers for Adapter {
+impl Drivers for PluginHostPort {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         self.host.facts(provider, pin.map(Digest::from).as_ref())
     }
@@ -84,7 +84,7 @@ impl Drivers for Adapter {
     }
 }
 
-impl HealthPolicies for Adapter {
+impl HealthPolicies for PluginHostPort {
     fn policies(&self) -> Arc<[PolicyFact]> {
         self.host.policies()
     }
@@ -100,7 +100,7 @@ impl HealthPolicies for Adapter {
     }
 }
 
-impl Plugins for Adapter {
+impl Plugins for PluginHostPort {
     fn declare(&self, map: PluginConfigMap) -> BoxFuture<'_, ()> {
         let raw = RawConfigMap {
             namespace: map.namespace,
@@ -113,12 +113,12 @@ impl Plugins for Adapter {
             data: map.data,
             binary_data: map.binary_data.into_iter().map(|(key, value)| (key, value.into())).collect(),
         };
-        self.incidents.found(map.name, map.uid);
+        self.failures.found(map.name, map.uid);
         Box::pin(async move { self.host.declare(raw).await })
     }
 
     fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()> {
-        self.incidents.gone(&name);
+        self.failures.gone(&name);
         Box::pin(async move { self.host.withdraw(SourceId::new(namespace, name)).await })
     }
 
@@ -131,54 +131,24 @@ impl Plugins for Adapter {
     }
 
     fn messages(&self) -> BoxStream<'static, PluginMessage> {
-        let incidents = self.incidents.clone();
+        let failures = self.failures.clone();
         let states = self.host.changes().map(move |report| {
             let source = report.source.to_string();
             let is_elsewhere = report.source.is_in_directory();
             let config_map = if is_elsewhere { source.as_str() } else { report.source.name.as_str() };
             if report.serving {
-                incidents.serves(report.plugin.as_str(), config_map);
+                failures.serves(report.plugin.as_str(), config_map);
             }
-            let uid = incidents.uid(config_map);
-            PluginMessage::State(news(&report, uid))
+            let uid = failures.uid(config_map);
+            PluginMessage::State(port_status(&report, uid))
         });
-        select(states, self.incidents.stream()).boxed()
+        select(states, self.failures.stream()).boxed()
     }
 }
 
-fn news(report: &PluginReport, uid: String) -> PluginStatus {
-    let held = report.held.as_ref();
-    let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
-    let status = json!({
-        "plugin": report.plugin.as_str(),
-        "kind": report.kind,
-        "content": report.content.map(|content| content.to_string()),
-        "state": report.state.name(),
-        "reason": report.reason,
-        "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),
-        "serving": report.serving,
-        // The next start of the host reads these two back.
-        "serves": report.serves.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
-        "claimDenied": report.claim_denied,
-        "digest": report.digest.map(|digest| digest.to_string()),
-        "warnings": report.warnings,
-        "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
-        "resolved": report.resolved.as_ref().map(Resolved::to_json),
-        "signedBy": report.signer,
-        "bundle": report.bundle.as_ref().map(|bundle| json!({
-            "counter": bundle.counter,
-            "covers": bundle.covers,
-        })),
-        "held": held.map(|held| json!({
-            "digest": held.digest.to_string(),
-            "driver": held.driver,
-            "version": held.version,
-            "code": held.code.name(),
-            "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
-            "policy": held.terms.as_ref().map(terms),
-        })),
-    });
-    PluginStatus {
+fn port_status(report: &PluginReport, uid: String) -> PortStatus {
+    let providers = report.held.as_ref().map(|held| held.providers.clone()).unwrap_or_default();
+    PortStatus {
         source: report.source.to_string(),
         config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
         uid,
@@ -196,29 +166,13 @@ fn news(report: &PluginReport, uid: String) -> PluginStatus {
             PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. }
         ),
         message: message(report),
-        status: status.to_string(),
+        status: PluginStatus::from(report).to_json(),
         providers,
         is_policy: report.kind == POLICY_KIND,
     }
 }
 
-/// What the next start of the host reads back, and what people see of it.
-fn rollout_status(rollout: &ReleaseReport, report: &PluginReport) -> serde_json::Value {
-    let (decision, reason) = match &rollout.decision {
-        None => ("on trial", None),
-        Some(Decision::Promoted) => ("promoted", None),
-        Some(Decision::Withdrawn(reason)) => ("withdrawn", Some(reason)),
-    };
-    json!({
-        "decision": decision,
-        "digest": report.held.as_ref().map(|held| held.digest.to_string()),
-        "reason": reason,
-        "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
-        "shadow": rollout.shadow.as_ref().map(Shadow::from),
-    })
-}
-
-/// Which part of the calls a version on trial answers.
+/// The part of the calls that a version on trial answers, for the message.
 fn part(rollout: &Release) -> String {
     let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     match (rollout.share > 0.0, rollout.classes.is_empty()) {
@@ -226,17 +180,6 @@ fn part(rollout: &Release) -> String {
         (true, false) => format!("{}% of the Machines and those of classes {classes}", rollout.share),
         (false, _) => format!("the Machines of classes {classes}"),
     }
-}
-
-fn terms(terms: &PolicyTerms) -> serde_json::Value {
-    json!({
-        "mode": terms.mode.as_str(),
-        "appliesTo": {
-            "classes": terms.scope.classes,
-            "deployments": terms.scope.deployments,
-            "labels": terms.scope.labels,
-        },
-    })
 }
 
 fn policy_message(held: &ReadyReport, terms: &PolicyTerms, is_serving: bool, digest: &str) -> String {
@@ -356,28 +299,35 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_the_directory_is_never_told_on_a_configmap_of_its_name() {
-        let news_of = |source| news(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
-        let told = news_of(SourceId::in_directory("sim"));
-        assert_eq!((told.source.as_str(), told.config_map), ("directory:sim", None));
-        let told = news_of(SourceId::new("machinist", "sim"));
-        assert_eq!((told.source.as_str(), told.config_map.as_deref()), ("machinist/sim", Some("sim")));
+    fn the_runtime_writes_the_annotation_that_the_plugin_host_reads() {
+        use machinist_plugin_host::keys::STATUS_ANNOTATION;
+        assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, STATUS_ANNOTATION);
+    }
+
+    #[test]
+    fn a_plugin_of_the_directory_is_never_reported_on_a_configmap_of_its_name() {
+        let status_of =
+            |source| port_status(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
+        let status = status_of(SourceId::in_directory("sim"));
+        assert_eq!((status.source.as_str(), status.config_map), ("directory:sim", None));
+        let status = status_of(SourceId::new("machinist", "sim"));
+        assert_eq!((status.source.as_str(), status.config_map.as_deref()), ("machinist/sim", Some("sim")));
     }
 
     #[test]
     fn a_version_whose_code_is_made_in_haste_says_so_until_it_is_optimised() {
-        let says = |code| news(&ready(code), String::new());
+        let says = |code| port_status(&ready(code), String::new());
         for (code, name) in [(CodeTier::Baseline, "baseline"), (CodeTier::Quick, "quick")] {
-            let news = says(code);
+            let status = says(code);
             assert!(
-                news.message.ends_with("its calls take longer until its code is optimised"),
+                status.message.ends_with("its calls take longer until its code is optimised"),
                 "{}",
-                news.message
+                status.message
             );
-            assert!(news.status.contains(&format!("\"code\":\"{name}\"")), "{}", news.status);
+            assert!(status.status.contains(&format!("\"code\":\"{name}\"")), "{}", status.status);
         }
-        let news = says(CodeTier::Optimised);
-        assert!(!news.message.contains("optimised"), "{}", news.message);
-        assert!(news.status.contains(r#""code":"optimised""#), "{}", news.status);
+        let status = says(CodeTier::Optimised);
+        assert!(!status.message.contains("optimised"), "{}", status.message);
+        assert!(status.status.contains(r#""code":"optimised""#), "{}", status.status);
     }
 }

@@ -1,4 +1,4 @@
-//! `machinist plugin logs`: what a plugin has logged last, from the host that leads.
+//! `machinist plugin logs`: the last lines of a plugin's log, from the leader.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use machinist_plugin_host::{KeptLine, is_name, shown, shown_json};
 use crate::admin::LogPage;
 use crate::args::{LogsFlags, Output, PluginLevel};
 use crate::cluster::client_that_asks_once;
-use crate::cluster::leader::{self, Place};
+use crate::cluster::leader::{self, HostLocation};
 
 /// Between two questions of somebody who follows.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -40,12 +40,12 @@ pub(crate) async fn logs(flags: LogsFlags) -> anyhow::Result<()> {
 
 /// Until interrupted, through changes of the leader.
 async fn follow(flags: &LogsFlags, control: Option<&Client>, mut reader: Reader) -> anyhow::Result<()> {
-    let mut trouble = None;
+    let mut problem = None;
     loop {
         tokio::time::sleep(PAUSE).await;
         match ask(flags, control, reader.last).await {
             Ok(page) => {
-                trouble = None;
+                problem = None;
                 // Another process counts from the beginning: its lines may have smaller numbers.
                 let page = match reader.is_other(&page) {
                     true => ask(flags, control, 0).await.unwrap_or(page),
@@ -54,9 +54,9 @@ async fn follow(flags: &LogsFlags, control: Option<&Client>, mut reader: Reader)
                 show(&mut reader, page, flags.output)?;
             }
             // Another may lead in a moment.
-            Err(why) if trouble.as_ref() != Some(&why) => {
+            Err(why) if problem.as_ref() != Some(&why) => {
                 eprintln!("{why}; trying again");
-                trouble = Some(why);
+                problem = Some(why);
             }
             Err(_) => {}
         }
@@ -74,7 +74,7 @@ fn show(reader: &mut Reader, page: LogPage, output: Output) -> anyhow::Result<bo
 }
 
 async fn ask(flags: &LogsFlags, control: Option<&Client>, after: u64) -> Result<LogPage, String> {
-    // What is no name of a plugin must not become another page.
+    // A text that is no name of a plugin must not become the path of another page.
     if !is_name(&flags.name) {
         return Err(format!("{:?} is no name of a plugin: `machinist plugin list` shows them", flags.name));
     }
@@ -83,8 +83,8 @@ async fn ask(flags: &LogsFlags, control: Option<&Client>, after: u64) -> Result<
         (Some(url), _) => (url.clone(), leader::ask_at(url, "--url", &page).await?),
         (None, Some(control)) => {
             let pods = flags.host_namespace.as_deref().unwrap_or(&flags.namespace);
-            let place = Place { leases: &flags.namespace, pods, port: flags.port, direct: "--url" };
-            leader::ask_pod(control, &place, &page).await?
+            let location = HostLocation { leases: &flags.namespace, pods, port: flags.port, direct: "--url" };
+            leader::ask_pod(control, &location, &page).await?
         }
         (None, None) => return Err("--url says where the host is".to_owned()),
     };
@@ -100,7 +100,7 @@ fn unknown(name: &str, plugins: &[String]) -> String {
     }
 }
 
-/// What was shown, and what is wanted.
+/// The position in the log, and the filter.
 struct Reader {
     since: Option<Timestamp>,
     level: PluginLevel,
@@ -154,7 +154,7 @@ fn print(lines: &[KeptLine], output: Output) -> anyhow::Result<()> {
 
 fn text(line: &KeptLine) -> String {
     let KeptLine { time, level, call, message, fields, .. } = line;
-    // What a driver writes must not steer the terminal, nor look like another line.
+    // A driver's text must not command the terminal, nor look like another line.
     let text = format!("{time:.3} {:5} [{}] {} {}", shown(level), shown(call), shown(message), shown(fields));
     text.trim_end().to_owned()
 }
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn a_line_says_when_in_which_call_what_and_cannot_steer_a_terminal() {
-        let odd = KeptLine { message: "made\u{1b}[2J\nit".to_owned(), ..line(1, 0, "warn") };
+        let unusual = KeptLine { message: "made\u{1b}[2J\nit".to_owned(), ..line(1, 0, "warn") };
         assert_eq!(
-            text(&odd),
+            text(&unusual),
             "1970-01-01T00:00:00.000Z warn  [create machines/a] made\\u{1b}[2J\\nit zone=a"
         );
     }

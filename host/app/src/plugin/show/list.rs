@@ -5,18 +5,18 @@ use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::keys::PART_KIND;
+use machinist_plugin_host::keys::{PART_KIND, STATUS_ANNOTATION};
 use machinist_plugin_host::shown;
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
-use serde::{Deserialize, Serialize};
+use machinist_plugin_host::status::{BundleStatus, HeldStatus, PluginStatus};
+use serde::Serialize;
 
 use crate::args::{ListFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, status};
 
-/// The status annotation, as far as it is shown.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct Status {
+/// One plugin, as `-o json` prints it.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    config_map: String,
     plugin: Option<String>,
     kind: Option<String>,
     state: Option<String>,
@@ -26,47 +26,58 @@ struct Status {
     digest: Option<String>,
     #[serde(rename = "signedBy")]
     signed_by: Option<String>,
-    bundle: Option<Bundle>,
+    bundle: Option<BundleStatus>,
     warnings: Vec<String>,
-    held: Option<Held>,
+    held: Option<ListedVersion>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct Held {
+/// The version that became Ready last.
+#[derive(Debug, Serialize)]
+struct ListedVersion {
     driver: String,
     version: String,
     providers: Vec<String>,
     digest: String,
-    policy: Option<Policy>,
-}
-
-/// The parts of a plugin that a signature covers beside its component.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct Bundle {
-    counter: u64,
-    covers: Vec<String>,
-}
-
-/// What a policy is for.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-struct Policy {
-    mode: String,
+    policy: Option<ListedPolicy>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
-    config_map: String,
-    #[serde(flatten)]
-    status: Status,
+struct ListedPolicy {
+    mode: String,
+}
+
+impl Row {
+    fn of(config_map: String, status: PluginStatus) -> Self {
+        let written = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self {
+            config_map,
+            plugin: written(status.plugin),
+            kind: written(status.kind),
+            state: written(status.state),
+            reason: status.reason,
+            since: written(status.since),
+            serving: status.serving,
+            digest: status.digest,
+            signed_by: status.signed_by,
+            bundle: status.bundle,
+            warnings: status.warnings,
+            held: status.held.map(ListedVersion::from),
+        }
+    }
+}
+
+impl From<HeldStatus> for ListedVersion {
+    fn from(held: HeldStatus) -> Self {
+        let HeldStatus { digest, driver, version, providers, policy, code: _ } = held;
+        let policy = policy.map(|policy| ListedPolicy { mode: policy.mode });
+        Self { driver, version, providers, digest, policy }
+    }
 }
 
 pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     let namespace = &flags.cluster.namespace;
     let api = config_maps(&flags.cluster).await?;
-    // A part is no plugin: what its plugin waits for stands with the index that names it.
+    // A part is no plugin: the status of its plugin is on the index that names it.
     let plugins = format!("{PLUGIN},{PLUGIN}!={PART_KIND}");
     let maps = api
         .list_metadata(&ListParams::default().labels(&plugins))
@@ -88,14 +99,14 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
 
 fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
     let meta = &map.metadata;
-    let written = meta.annotations.as_ref().and_then(|all| all.get(PLUGIN_STATUS));
-    let status = written.map_or_else(Status::default, |text| {
-        status(text).unwrap_or_else(|error| Status {
+    let written = meta.annotations.as_ref().and_then(|all| all.get(STATUS_ANNOTATION));
+    let status = written.map_or_else(PluginStatus::default, |text| {
+        status(text).unwrap_or_else(|error| PluginStatus {
             reason: Some(shown(&format!("its status annotation cannot be read: {error}"))),
-            ..Status::default()
+            ..PluginStatus::default()
         })
     });
-    Row { config_map: meta.name.clone().unwrap_or_default(), status }
+    Row::of(meta.name.clone().unwrap_or_default(), status)
 }
 
 /// Columns without blanks in their names, and rows without empty cells before the last: programs such as awk count
@@ -119,25 +130,23 @@ fn table(rows: &[Row]) -> Table {
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(HEADER);
     for row in rows {
-        let status = &row.status;
-        let held = status.held.as_ref();
-        let digest =
-            held.map_or_else(|| status.digest.clone().unwrap_or_default(), |held| held.digest.clone());
+        let held = row.held.as_ref();
+        let digest = held.map_or_else(|| row.digest.clone().unwrap_or_default(), |held| held.digest.clone());
         let digest = digest.trim_start_matches("sha256:").chars().take(12).collect::<String>();
-        let message = status.reason.iter().chain(&status.warnings).cloned().collect::<Vec<_>>().join("; ");
-        let state = status.state.clone().unwrap_or_else(|| "Pending".to_owned());
+        let message = row.reason.iter().chain(&row.warnings).cloned().collect::<Vec<_>>().join("; ");
+        let state = row.state.clone().unwrap_or_else(|| "Pending".to_owned());
         table.add_row([
-            or_dash(status.plugin.clone().unwrap_or_else(|| row.config_map.clone())),
+            or_dash(row.plugin.clone().unwrap_or_else(|| row.config_map.clone())),
             or_dash(row.config_map.clone()),
-            or_dash(status.kind.clone().unwrap_or_default()),
+            or_dash(row.kind.clone().unwrap_or_default()),
             // Without a state no host has looked at it: none runs, or none leads.
             or_dash(state),
-            if status.serving { "yes" } else { "no" }.to_owned(),
+            if row.serving { "yes" } else { "no" }.to_owned(),
             or_dash(held.map(|held| held.driver.clone()).unwrap_or_default()),
             or_dash(held.map(|held| held.version.clone()).unwrap_or_default()),
             or_dash(held.map(serves).unwrap_or_default()),
             or_dash(digest),
-            or_dash(signed(status)),
+            or_dash(signed(row)),
             message,
         ]);
     }
@@ -145,11 +154,11 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// The key, and the counter of the bundle; without one only the component is signed.
-fn signed(status: &Status) -> String {
-    let Some(key) = &status.signed_by else { return String::new() };
+fn signed(row: &Row) -> String {
+    let Some(key) = &row.signed_by else { return String::new() };
     // Names of keys are names of files.
     let key: String = key.split_whitespace().collect::<Vec<_>>().join("_");
-    match &status.bundle {
+    match &row.bundle {
         Some(bundle) => format!("{key}:{}", bundle.counter),
         None => format!("{key}:component"),
     }
@@ -161,7 +170,7 @@ fn or_dash(cell: String) -> String {
 }
 
 /// Providers of a driver, the mode of a policy.
-fn serves(held: &Held) -> String {
+fn serves(held: &ListedVersion) -> String {
     match &held.policy {
         Some(policy) => format!("({})", policy.mode),
         None => held.providers.join(","),
@@ -175,7 +184,7 @@ mod tests {
 
     fn check(annotation: &str) -> String {
         let map: PartialObjectMeta<ConfigMap> = serde_json::from_value(json!({
-            "metadata": { "name": "sim", "annotations": { PLUGIN_STATUS: annotation } },
+            "metadata": { "name": "sim", "annotations": { STATUS_ANNOTATION: annotation } },
         }))
         .unwrap();
         table(&[row(&map)]).to_string()

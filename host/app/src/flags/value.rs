@@ -1,32 +1,51 @@
-//! The value of a flag as it was typed, right or wrong: what is wrong is told together with all else that is wrong.
+//! The value of a flag as it was typed, valid or not: all invalid values are reported together.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use jiff::SignedDuration;
+use machinist_runtime::context::settings::Controllers;
 
 use crate::admin::DebugAccess;
 
-/// What a flag's text means.
-pub(crate) trait Meaning: Clone {
-    /// Parses, or says what is wanted instead, as a part of a sentence that begins with "must".
+/// A type of values that flags have.
+pub(crate) trait FlagType: Clone {
+    /// Parses the text of a flag. The error is a part of a sentence that begins with "must".
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// Stands in for what cannot be parsed until all flags are looked at. Never used beyond that.
+    /// Replaces an invalid value until all flags are checked. Nothing else uses it.
     fn placeholder() -> Self;
 }
 
-/// A flag's text, and what it means.
+/// A type whose values are defaults of flags.
+pub(crate) trait AsTyped: FlagType {
+    /// Returns the text that parses to this value, as help and reference show it.
+    fn as_typed(&self) -> String;
+}
+
+/// The text of a flag, and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<T> {
-    /// As typed.
+pub(crate) struct FlagValue<T> {
     pub(crate) text: String,
-    /// What it means, or what is wrong with it.
+    /// The parsed value, or the error.
     pub(crate) value: Result<T, String>,
 }
 
-impl<T: Meaning> FromStr for Given<T> {
+impl<T: AsTyped> From<T> for FlagValue<T> {
+    fn from(value: T) -> Self {
+        Self { text: value.as_typed(), value: Ok(value) }
+    }
+}
+
+impl<T> fmt::Display for FlagValue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<T: FlagType> FromStr for FlagValue<T> {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
@@ -34,31 +53,30 @@ impl<T: Meaning> FromStr for Given<T> {
     }
 }
 
-/// What is wrong with the flags.
+/// Everything that is wrong with the flags.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(Vec<String>);
 
 impl Problems {
-    /// The value of a flag, or a placeholder and one more problem.
-    pub(crate) fn take<T: Meaning>(&mut self, flag: &str, given: &Given<T>) -> T {
-        match &given.value {
+    /// Returns the value of a flag, or adds a problem and returns a placeholder.
+    pub(crate) fn take<T: FlagType>(&mut self, flag: &str, typed: &FlagValue<T>) -> T {
+        match &typed.value {
             Ok(value) => value.clone(),
             Err(wrong) => {
-                self.add(format!("{flag}={}: {wrong}", given.text));
+                self.add(format!("{flag}={}: {wrong}", typed.text));
                 T::placeholder()
             }
         }
     }
 
-    /// One more.
     pub(crate) fn add(&mut self, problem: impl Into<String>) {
         self.0.push(problem.into());
     }
 
-    /// What was made of the flags, unless something is wrong. `help` is the command that explains them.
-    pub(crate) fn none_or<T>(self, made: T, help: &str) -> anyhow::Result<T> {
+    /// Returns the settings, or an error with all problems. `help` is the command that explains the flags.
+    pub(crate) fn none_or<T>(self, settings: T, help: &str) -> anyhow::Result<T> {
         if self.0.is_empty() {
-            return Ok(made);
+            return Ok(settings);
         }
         let count = self.0.len();
         let these = if count == 1 {
@@ -70,7 +88,7 @@ impl Problems {
     }
 }
 
-impl Meaning for SignedDuration {
+impl FlagType for SignedDuration {
     fn parse(text: &str) -> Result<Self, String> {
         let value = machinist_core::value::duration::parse(text)
             .map_err(|error| format!("must be a duration such as 90s, 10m or 2h30m: {error}"))?;
@@ -82,7 +100,22 @@ impl Meaning for SignedDuration {
     }
 }
 
-impl Meaning for bool {
+/// With the largest unit that needs no fraction: 90s, 2m, 96h.
+impl AsTyped for SignedDuration {
+    fn as_typed(&self) -> String {
+        let seconds = self.as_secs();
+        if self.subsec_nanos() != 0 {
+            return machinist_core::value::duration::format(*self);
+        }
+        match seconds {
+            _ if seconds != 0 && seconds % 3600 == 0 => format!("{}h", seconds / 3600),
+            _ if seconds != 0 && seconds % 60 == 0 => format!("{}m", seconds / 60),
+            _ => format!("{seconds}s"),
+        }
+    }
+}
+
+impl FlagType for bool {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "true" | "True" | "TRUE" | "t" | "T" | "1" => Ok(true),
@@ -96,7 +129,19 @@ impl Meaning for bool {
     }
 }
 
-impl Meaning for IpAddr {
+impl AsTyped for bool {
+    fn as_typed(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl AsTyped for Controllers {
+    fn as_typed(&self) -> String {
+        if *self == Self::ALL { "*".to_owned() } else { self.names().join(",") }
+    }
+}
+
+impl FlagType for IpAddr {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be an IP address such as 0.0.0.0 or ::, not a name".to_owned())
     }
@@ -106,7 +151,7 @@ impl Meaning for IpAddr {
     }
 }
 
-impl Meaning for DebugAccess {
+impl FlagType for DebugAccess {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "loopback" => Ok(Self::Loopback),
@@ -120,7 +165,7 @@ impl Meaning for DebugAccess {
     }
 }
 
-impl Meaning for u16 {
+impl FlagType for u16 {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be a port from 1 to 65535, or 0 for a free one".to_owned())
     }
@@ -134,7 +179,7 @@ impl Meaning for u16 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count(pub(crate) u32);
 
-impl Meaning for Count {
+impl FlagType for Count {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map(Self).map_err(|_| "must be a whole number, 0 or more".to_owned())
     }
@@ -144,11 +189,17 @@ impl Meaning for Count {
     }
 }
 
+impl AsTyped for Count {
+    fn as_typed(&self) -> String {
+        self.0.to_string()
+    }
+}
+
 /// A whole number, 1 or more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Positive(pub(crate) u32);
 
-impl Meaning for Positive {
+impl FlagType for Positive {
     fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(number) if number > 0 => Ok(Self(number)),
@@ -161,11 +212,23 @@ impl Meaning for Positive {
     }
 }
 
+impl AsTyped for Positive {
+    fn as_typed(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl From<usize> for Positive {
+    fn from(number: usize) -> Self {
+        Self(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+}
+
 /// A share from 1 to 100 percent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Percent(pub(crate) u32);
 
-impl Meaning for Percent {
+impl FlagType for Percent {
     fn parse(text: &str) -> Result<Self, String> {
         match text.strip_suffix('%').unwrap_or(text).parse() {
             Ok(share @ 1..=100) => Ok(Self(share)),
@@ -178,11 +241,17 @@ impl Meaning for Percent {
     }
 }
 
-/// How many of a group: a number, or a share in percent.
-#[derive(Clone, Debug)]
-pub(crate) struct Limit(pub(crate) String);
+impl AsTyped for Percent {
+    fn as_typed(&self) -> String {
+        self.0.to_string()
+    }
+}
 
-impl Meaning for Limit {
+/// A limit for a group: a number, or a share in percent.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberOrPercent(pub(crate) String);
+
+impl FlagType for NumberOrPercent {
     fn parse(text: &str) -> Result<Self, String> {
         let is_right = match text.strip_suffix('%') {
             Some(share) => share.parse::<u32>().is_ok_and(|share| share <= 100),
@@ -200,14 +269,19 @@ impl Meaning for Limit {
     }
 }
 
-/// How logs are written.
+impl AsTyped for NumberOrPercent {
+    fn as_typed(&self) -> String {
+        self.0.clone()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-impl Meaning for LogFormat {
+impl FlagType for LogFormat {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "text" => Ok(Self::Text),
@@ -221,11 +295,11 @@ impl Meaning for LogFormat {
     }
 }
 
-/// A content type of the API that clients may ask for.
+/// A content type of the API.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentType;
 
-impl Meaning for ContentType {
+impl FlagType for ContentType {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "application/json" | "application/yaml" | "application/vnd.kubernetes.protobuf" => Ok(Self),
@@ -236,5 +310,27 @@ impl Meaning for ContentType {
 
     fn placeholder() -> Self {
         Self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_is_shown_as_one_types_it() {
+        let durations = [0, 1, 15, 90, 120, 600, 3_600, 5_400, 96 * 3_600].map(SignedDuration::from_secs);
+        let shown = durations.map(|duration| duration.as_typed());
+        assert_eq!(shown, ["0s", "1s", "15s", "90s", "2m", "10m", "1h", "90m", "96h"]);
+        assert_eq!(SignedDuration::from_millis(1_500).as_typed(), "1.5s");
+        let owners = Controllers { machines: false, sets: true, deployments: true };
+        assert_eq!(
+            [Controllers::ALL, owners].map(|all| all.as_typed()),
+            ["*", "machineset,machinedeployment"]
+        );
+        for duration in durations {
+            assert_eq!(SignedDuration::parse(&duration.as_typed()), Ok(duration));
+        }
+        assert_eq!(Controllers::parse(&owners.as_typed()), Ok(owners));
     }
 }

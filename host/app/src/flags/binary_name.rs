@@ -1,4 +1,4 @@
-//! The name by which this program is called. Under the names of machine-controller-manager's binaries it takes their command
+//! The name of this program's file. Under the names of machine-controller-manager's binaries it accepts their command
 //! lines: no subcommand, their defaults, their controllers.
 
 use std::ffi::{OsStr, OsString};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use clap::{Args, Command, FromArgMatches};
 
-use super::{Line, RunFlags};
+use super::{CommandLine, RunFlags};
 
-/// What this program is taken for.
+/// The program that a file name selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Program {
-    /// Itself: it has subcommands, of which `run` runs all controllers.
+pub(crate) enum BinaryName {
+    /// This program: it has subcommands, of which `run` runs all controllers.
     #[default]
     Machinist,
     /// The binary with the controllers of MachineSets and MachineDeployments.
@@ -23,16 +23,16 @@ pub(crate) enum Program {
 /// Flags by their id, and their defaults.
 type Defaults = &'static [(&'static str, &'static str)];
 
-impl Program {
+impl BinaryName {
     pub(crate) const BINARIES: [Self; 2] = [Self::MachineControllerManager, Self::MachineController];
 
-    /// By the first word of the command line: a path, a symbolic link, or a copy of the file.
-    pub(crate) fn called(word: Option<&OsStr>) -> Self {
+    /// Returns the program by the first word of the command line: a path, a symbolic link, or a copy of the file.
+    pub(crate) fn of(word: Option<&OsStr>) -> Self {
         let name = word.map(Path::new).and_then(Path::file_name);
         Self::BINARIES.into_iter().find(|binary| name == Some(OsStr::new(binary.name()))).unwrap_or_default()
     }
 
-    /// As it is called.
+    /// The name of the file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Machinist => "machinist",
@@ -50,7 +50,7 @@ impl Program {
         }
     }
 
-    /// Where they differ from those of `machinist run`.
+    /// The defaults that differ from those of `machinist run`.
     pub(crate) fn defaults(self) -> Defaults {
         match self {
             Self::Machinist => &[],
@@ -98,11 +98,11 @@ impl Program {
     ///
     /// # Errors
     /// When a flag is not known, or help is asked for.
-    pub(crate) fn parse(self, words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
+    pub(crate) fn parse(self, words: impl IntoIterator<Item = OsString>) -> Result<CommandLine, clap::Error> {
         let command = self.command();
         let matches = command.clone().try_get_matches_from(words)?;
         let flags = RunFlags::from_arg_matches(&matches)?;
-        Ok(Line::of(RunFlags { program: self, ..flags }, &command, &matches))
+        Ok(CommandLine::of(RunFlags { binary: self, ..flags }, &command, &matches))
     }
 }
 
@@ -114,33 +114,33 @@ mod tests {
     #[test]
     fn the_name_counts_wherever_the_file_lies() {
         for (word, expected) in [
-            ("machine-controller-manager", Program::MachineControllerManager),
-            ("./machine-controller", Program::MachineController),
-            ("/usr/local/bin/machine-controller", Program::MachineController),
-            ("/machine-controller/machinist", Program::Machinist),
-            ("machinist", Program::Machinist),
-            ("kubectl-machinist", Program::Machinist),
-            ("", Program::Machinist),
+            ("machine-controller-manager", BinaryName::MachineControllerManager),
+            ("./machine-controller", BinaryName::MachineController),
+            ("/usr/local/bin/machine-controller", BinaryName::MachineController),
+            ("/machine-controller/machinist", BinaryName::Machinist),
+            ("machinist", BinaryName::Machinist),
+            ("kubectl-machinist", BinaryName::Machinist),
+            ("", BinaryName::Machinist),
         ] {
-            assert_eq!(Program::called(Some(OsStr::new(word))), expected, "{word}");
+            assert_eq!(BinaryName::of(Some(OsStr::new(word))), expected, "{word}");
         }
-        assert_eq!(Program::called(None), Program::Machinist);
+        assert_eq!(BinaryName::of(None), BinaryName::Machinist);
     }
 
     #[test]
     fn the_command_lines_are_sound() {
-        for binary in Program::BINARIES {
+        for binary in BinaryName::BINARIES {
             binary.command().debug_assert();
         }
     }
 
-    fn parsed(binary: Program, words: &[&str]) -> Line {
+    fn parsed(binary: BinaryName, words: &[&str]) -> CommandLine {
         let words = std::iter::once(binary.name()).chain(words.iter().copied()).map(OsString::from);
         binary.parse(words).unwrap()
     }
 
     /// Flag by flag as the binary's own help has them.
-    fn check(binary: Program, own: &[(&str, &str)]) {
+    fn check(binary: BinaryName, own: &[(&str, &str)]) {
         let shared = [
             ("address", "0.0.0.0"),
             ("namespace", "default"),
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn each_binary_has_its_flags_with_its_defaults() {
         check(
-            Program::MachineControllerManager,
+            BinaryName::MachineControllerManager,
             &[
                 ("port", "10258"),
                 ("concurrent_syncs", "10"),
@@ -184,7 +184,7 @@ mod tests {
             ],
         );
         check(
-            Program::MachineController,
+            BinaryName::MachineController,
             &[
                 ("port", "10259"),
                 ("concurrent_syncs", "50"),
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn each_binary_runs_its_controllers_at_its_pace_unless_it_is_told_otherwise() {
-        let all = |line: Line| {
+    fn each_binary_runs_its_controllers_at_its_pace_unless_flags_say_otherwise() {
+        let all = |line: CommandLine| {
             let checked = line.flags.check().unwrap();
             let rate = checked.rate.map(|rate| (rate.per_second, rate.burst));
             (
@@ -211,10 +211,13 @@ mod tests {
         let owners = Controllers { machines: false, sets: true, deployments: true };
         let machines = Controllers { machines: true, sets: false, deployments: false };
         let pace = Some((20.0, 30));
-        assert_eq!(all(parsed(Program::MachineControllerManager, &[])), (owners, 2 * 10, 10_258, pace));
-        assert_eq!(all(parsed(Program::MachineController, &[])), (machines, 4 * 50, 10_259, pace));
-        let told = ["--controllers=*", "--concurrent-syncs=7", "--port", "1", "--kube-api-qps=none"];
-        assert_eq!(all(parsed(Program::MachineController, &told)), (Controllers::ALL, 4 * 7, 1, None));
+        assert_eq!(all(parsed(BinaryName::MachineControllerManager, &[])), (owners, 2 * 10, 10_258, pace));
+        assert_eq!(all(parsed(BinaryName::MachineController, &[])), (machines, 4 * 50, 10_259, pace));
+        let arguments = ["--controllers=*", "--concurrent-syncs=7", "--port", "1", "--kube-api-qps=none"];
+        assert_eq!(
+            all(parsed(BinaryName::MachineController, &arguments)),
+            (Controllers::ALL, 4 * 7, 1, None)
+        );
     }
 
     #[test]
@@ -236,7 +239,7 @@ mod tests {
             "--concurrent-syncs=20",
             "--autoscaler-scaledown-annotation-during-rollout=false",
         ];
-        let line = parsed(Program::MachineControllerManager, &[&shared[..], &manager].concat());
+        let line = parsed(BinaryName::MachineControllerManager, &[&shared[..], &manager].concat());
         let checked = line.flags.check().unwrap();
         assert!(!checked.settings.holds_autoscaler);
         assert_eq!(checked.settings.concurrent_reconciles, 2 * 20, "workers for each of two queues");
@@ -253,7 +256,7 @@ mod tests {
             "--machine-safety-orphan-vms-period=30m",
             "--node-conditions=ReadonlyFilesystem,KernelDeadlock,DiskPressure",
         ];
-        let line = parsed(Program::MachineController, &[&shared[..], &machines].concat());
+        let line = parsed(BinaryName::MachineController, &[&shared[..], &machines].concat());
         let checked = line.flags.check().unwrap();
         assert_eq!(checked.rate.map(|rate| (rate.per_second, rate.burst)), Some((100.0, 200)));
         assert!(line.idle(checked.settings.controllers).is_empty());
@@ -261,22 +264,23 @@ mod tests {
 
     #[test]
     fn flags_about_what_does_not_run_are_taken_and_named() {
-        let line = parsed(Program::MachineController, &["--safety-up=3", "--cloud-provider=aws"]);
+        let line = parsed(BinaryName::MachineController, &["--safety-up=3", "--cloud-provider=aws"]);
         let machines = line.flags.check().unwrap().settings.controllers;
         assert_eq!(line.idle(machines), ["--cloud-provider", "--safety-up"]);
         assert!(
-            parsed(Program::MachineController, &[]).idle(machines).is_empty(),
+            parsed(BinaryName::MachineController, &[]).idle(machines).is_empty(),
             "defaults are nobody's wish"
         );
-        let line = parsed(Program::MachineControllerManager, &["--machine-drain-timeout=1h"]);
+        let line = parsed(BinaryName::MachineControllerManager, &["--machine-drain-timeout=1h"]);
         let owners = line.flags.check().unwrap().settings.controllers;
         assert_eq!(line.idle(owners), ["--machine-drain-timeout"]);
     }
 
     #[test]
-    fn what_is_wrong_is_told_at_once_with_the_binarys_own_help() {
+    fn all_problems_are_reported_at_once_with_the_binarys_own_help() {
         let wrong = ["--safety-up=-1", "--safety-down=x", "--machine-safety-overshooting-period=soon"];
-        let said = parsed(Program::MachineControllerManager, &wrong).flags.check().err().unwrap().to_string();
+        let said =
+            parsed(BinaryName::MachineControllerManager, &wrong).flags.check().err().unwrap().to_string();
         for part in [
             "these 3 flags",
             "machine-controller-manager --help",
@@ -287,6 +291,6 @@ mod tests {
             assert!(said.contains(part), "{part:?} is missing in\n{said}");
         }
         let unknown = ["machine-controller", "--no-such-flag"].map(OsString::from);
-        assert!(Program::MachineController.parse(unknown).is_err());
+        assert!(BinaryName::MachineController.parse(unknown).is_err());
     }
 }

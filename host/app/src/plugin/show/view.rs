@@ -1,4 +1,4 @@
-//! What is shown of a component.
+//! A component as `machinist plugin inspect` shows it.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,6 @@ pub(crate) struct View {
     is_policy: bool,
     #[serde(skip)]
     is_component: bool,
-    /// Of a ConfigMap.
     pub(crate) signature: Option<SignatureView>,
     grants: Granted,
     limits: Vec<Limit>,
@@ -111,7 +110,7 @@ impl View {
         }
     }
 
-    /// A line a fact, a block a list. What is not known is said to be so.
+    /// Prints a line for each fact and a block for each list. Unknown facts have a line too.
     pub(crate) fn to_text(&self) -> String {
         let mut text = Text(String::new());
         let unknown = || "unknown".to_owned();
@@ -123,7 +122,7 @@ impl View {
             text.line(name, &value);
         }
         if !self.is_component {
-            // The reason is told beside it; grants and limits of something else would hide it.
+            // The reason is printed beside it; grants and limits of something else would hide it.
             return text.0;
         }
         text.line("World", &self.contract.clone().unwrap_or_else(unknown));
@@ -213,7 +212,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("reboot", capabilities.reboot),
         ("delete-by-id", capabilities.delete_by_id),
     ];
-    // What is not JSON is shown as it is.
+    // A text that is not JSON is shown as it is.
     let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     Driver {
         name: about.name.clone(),
@@ -240,7 +239,7 @@ fn policy(about: &PolicyAbout, terms: &PolicyTerms) -> Policy {
         names("labels", scope.labels.iter().map(|(key, value)| format!("{key}={value}")).collect()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    // What is not JSON is shown as it is.
+    // A text that is not JSON is shown as it is.
     let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     Policy {
         name: about.name.clone(),

@@ -1,12 +1,12 @@
-//! What is said when a request fails, and what helps.
+//! Messages for failed requests, with the fix.
 
 use machinist_core::value::error_chain::chain;
 
-/// What the server calls an object that is not there. A kind that is not there has no such answer.
+/// The reason that a server gives for a missing object. For a missing kind it gives another.
 const NOT_FOUND: &str = "NotFound";
 
 /// Why a request failed, in few words.
-pub(crate) fn said(error: &kube::Error) -> String {
+pub(crate) fn message_of(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
         other => chain(other),
@@ -18,7 +18,7 @@ pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404 && status.reason == NOT_FOUND)
 }
 
-/// The error of a request: what it was for, and what helps. `rights`: what whoever asks needs.
+/// Returns the error of a request with its task and the fix. `rights`: the rights that the request needs.
 pub(crate) fn explained(error: kube::Error, task: &str, rights: &str) -> anyhow::Error {
     let (code, reason, message) = match &error {
         kube::Error::Api(status) => (status.code, status.reason.clone(), status.message.clone()),
@@ -55,8 +55,8 @@ mod tests {
         };
         let error = kube::Error::Api(Box::new(status));
         assert_eq!(is_missing(&error), reason == NOT_FOUND);
-        let said = explained(error, "list MachineSets", "list on machinesets").to_string();
-        assert_eq!(said, expected);
+        let message_of = explained(error, "list MachineSets", "list on machinesets").to_string();
+        assert_eq!(message_of, expected);
     }
 
     #[test]

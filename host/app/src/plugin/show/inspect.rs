@@ -1,4 +1,4 @@
-//! `machinist plugin inspect`: what a component is, from a file or from a cluster.
+//! `machinist plugin inspect`: a component from a file, a registry or a cluster.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::keys::STATUS_ANNOTATION;
 use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, assemble};
 use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, raw};
-use crate::plugin::file::{Texts, declared, look, read_packed};
-use crate::plugin::look::view::View;
+use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
 use crate::plugin::ship::registry::Artifact;
 use crate::plugin::ship::signature::SignatureView;
+use crate::plugin::show::view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
@@ -30,17 +30,17 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
             let api = config_maps(&flags.cluster).await?;
             let meta = api.get_metadata(name).await;
             let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
-            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(PLUGIN_STATUS));
+            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(STATUS_ANNOTATION));
             from_cluster(&api, name, &texts).await?
         }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
-    let inspected = look(declared.clone()).await?;
+    let inspected = inspect_in_sandbox(declared.clone()).await?;
     let mut view = View::of(&inspected, &grants, terms.as_ref(), warnings);
     if flags.configmap.is_some() {
-        view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_ref()));
+        view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_deref()));
     }
     match flags.output {
         Output::Json => println!("{}", shown_json(&serde_json::to_string_pretty(&view)?)),
@@ -52,7 +52,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     }
 }
 
-/// What an artifact would be with these texts. Says on standard error what it is in the registry.
+/// Declares an artifact with these texts, and prints its digest and its signatures to standard error.
 async fn from_registry(flags: &InspectFlags, texts: &Texts) -> anyhow::Result<Declared> {
     let Some(artifact) = Artifact::of(&flags.registry).await? else { bail!("name an artifact with --oci") };
     pulled(&artifact, texts).await
@@ -67,8 +67,8 @@ pub(crate) async fn pulled(artifact: &Artifact<'_>, texts: &Texts) -> anyhow::Re
     declared(name, Packed::whole(Encoding::None, pulled.component), texts)
 }
 
-/// What a ConfigMap declares, also when the component is in a registry: then with the digest that its tag was pinned to, and as
-/// whoever asks, not as the host.
+/// Declares the plugin of a ConfigMap. A component in a registry is pulled by its pinned digest, with the login of the
+/// user and not of the host.
 pub(crate) async fn from_anywhere(
     api: &Api<ConfigMap>,
     name: &str,
@@ -85,7 +85,7 @@ pub(crate) async fn from_anywhere(
     Ok(declared.with(Packed::whole(Encoding::None, pulled.component)))
 }
 
-/// What a ConfigMap declares, with the parts that it names.
+/// Declares the plugin of a ConfigMap with its parts.
 pub(crate) async fn from_cluster(
     api: &Api<ConfigMap>,
     name: &str,

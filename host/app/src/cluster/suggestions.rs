@@ -1,9 +1,9 @@
-//! Names that somebody may have meant.
+//! Suggestions for a name that does not exist.
 
-/// So many are told.
-const TOLD: usize = 5;
+/// A message has so many names.
+const MOST_NAMES: usize = 5;
 
-/// What to do about a name that is not there. `kind`: of the objects.
+/// Returns the advice for a name that does not exist. `kind`: of the objects.
 pub(crate) fn instead(names: &[String], name: &str, kind: &str) -> String {
     if names.is_empty() {
         return format!("it has no {kind}s at all; choose the namespace with -n");
@@ -11,11 +11,11 @@ pub(crate) fn instead(names: &[String], name: &str, kind: &str) -> String {
     let near: Vec<&str> = names
         .iter()
         .filter(|other| other.contains(name) || name.contains(other.as_str()))
-        .take(TOLD)
+        .take(MOST_NAMES)
         .map(String::as_str)
         .collect();
     if near.is_empty() {
-        let some: Vec<&str> = names.iter().take(TOLD).map(String::as_str).collect();
+        let some: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
         let many = match names.len() {
             1 => format!("its only {kind}"),
             many => format!("one of {many} {kind}s, such as"),

@@ -6,52 +6,50 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Args, Command};
 
-use super::Program;
+use super::BinaryName;
 use super::machines::MachineFlags;
 use super::owners::OwnerFlags;
 use super::unused::OVERSHOOTING_PERIOD;
 
-/// The variable of the environment by which an image says whose place this program takes.
+/// The environment variable by which an image names the binary that this program replaces.
 pub(crate) const VARIABLE: &str = "MACHINIST_PROGRAM";
 
-/// The program that a command line is for.
+/// The binary that a command line is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
-    /// This one, with subcommands.
+pub(crate) enum BinaryChoice {
     Itself,
-    /// One of machine-controller-manager's.
-    Binary(Program),
-    /// No program that can be told; the text says how to choose one.
+    Binary(BinaryName),
+    /// Several are possible; the text says how to choose one.
     Unclear(String),
 }
 
-/// Returns the program that these words are for. `named`: by the environment.
-pub(crate) fn meant(words: &[OsString], named: Option<&OsStr>) -> Meant {
+/// Returns the binary that these words are for. `named`: the value of [`VARIABLE`].
+pub(crate) fn chosen_binary(words: &[OsString], named: Option<&OsStr>) -> BinaryChoice {
     let Some(named) = named.filter(|named| !named.is_empty()) else { return by_flags(words) };
-    match (Program::BINARIES.into_iter().find(|binary| named == binary.name()), words.get(1)) {
-        (_, Some(word)) if is_subcommand(word) || is_about_itself(word) => Meant::Itself,
-        (Some(binary), Some(_) | None) => Meant::Binary(binary),
-        (None, Some(_) | None) => Meant::Unclear(format!(
+    match (BinaryName::BINARIES.into_iter().find(|binary| named == binary.name()), words.get(1)) {
+        (_, Some(word)) if is_subcommand(word) || is_about_itself(word) => BinaryChoice::Itself,
+        (Some(binary), Some(_) | None) => BinaryChoice::Binary(binary),
+        (None, Some(_) | None) => BinaryChoice::Unclear(format!(
             "{VARIABLE}={}: must be machine-controller or machine-controller-manager",
             named.to_string_lossy()
         )),
     }
 }
 
-fn by_flags(words: &[OsString]) -> Meant {
-    let Some(first) = words.get(1) else { return Meant::Itself };
-    let known = names(&Program::MachineController.command());
+fn by_flags(words: &[OsString]) -> BinaryChoice {
+    let Some(first) = words.get(1) else { return BinaryChoice::Itself };
+    let known = names(&BinaryName::MachineController.command());
     if is_subcommand(first) || flag(first).is_none_or(|name| !known.iter().any(|known| known == name)) {
-        return Meant::Itself;
+        return BinaryChoice::Itself;
     }
     let (machines, owners) = (own::<MachineFlags>(&[]), own::<OwnerFlags>(&[OVERSHOOTING_PERIOD]));
     let has_any = |own: &[String]| {
         words.iter().filter_map(|word| flag(word)).any(|name| own.iter().any(|own| own == name))
     };
     match (has_any(&machines), has_any(&owners)) {
-        (true, false) => Meant::Binary(Program::MachineController),
-        (false, true) => Meant::Binary(Program::MachineControllerManager),
-        (true, true) | (false, false) => Meant::Unclear(format!(
+        (true, false) => BinaryChoice::Binary(BinaryName::MachineController),
+        (false, true) => BinaryChoice::Binary(BinaryName::MachineControllerManager),
+        (true, true) | (false, false) => BinaryChoice::Unclear(format!(
             "there is no subcommand, and the flags do not tell which program is meant: `machinist run` with these flags runs all \
              controllers; {VARIABLE}=machine-controller or machine-controller-manager in the environment takes the place of one \
              binary of machine-controller-manager"
@@ -63,12 +61,12 @@ fn is_subcommand(word: &OsStr) -> bool {
     word.to_str().is_none_or(|word| !word.starts_with('-'))
 }
 
-/// Help and version are this program's, whatever place it takes.
+/// Help and version are always those of `machinist`.
 fn is_about_itself(word: &OsStr) -> bool {
     ["-h", "--help", "-V", "--version"].iter().any(|own| word == *own)
 }
 
-/// The name of a flag, without what comes before and after it.
+/// The name of a flag, without its hyphens and its value.
 fn flag(word: &OsStr) -> Option<&str> {
     let word = word.to_str()?.strip_prefix('-')?;
     let name = word.strip_prefix('-').unwrap_or(word);
@@ -79,7 +77,7 @@ fn names(command: &Command) -> Vec<String> {
     command.get_arguments().filter_map(|flag| flag.get_long()).map(str::to_owned).collect()
 }
 
-/// The flags of a group and these: of a binary that has no other's.
+/// The flags that only one of the binaries has: those of the group, and these.
 fn own<Group: Args>(beside: &[&str]) -> Vec<String> {
     let group = names(&Group::augment_args(Command::new("")));
     group.into_iter().chain(beside.iter().map(|name| (*name).to_owned())).collect()
@@ -92,10 +90,10 @@ mod tests {
     fn check(words: &[&str], named: Option<&str>, expected: &str) {
         let words: Vec<OsString> =
             std::iter::once("machinist").chain(words.iter().copied()).map(OsString::from).collect();
-        let shown = match meant(&words, named.map(OsStr::new)) {
-            Meant::Itself => "itself".to_owned(),
-            Meant::Binary(program) => program.name().to_owned(),
-            Meant::Unclear(reason) => reason.split([':', ',']).next().unwrap_or_default().to_owned(),
+        let shown = match chosen_binary(&words, named.map(OsStr::new)) {
+            BinaryChoice::Itself => "itself".to_owned(),
+            BinaryChoice::Binary(program) => program.name().to_owned(),
+            BinaryChoice::Unclear(reason) => reason.split([':', ',']).next().unwrap_or_default().to_owned(),
         };
         assert_eq!(shown, expected, "{words:?} {named:?}");
     }

@@ -12,17 +12,16 @@ use super::sandbox::SandboxFlags;
 use super::secrets::SecretFlags;
 use super::unused::UnusedFlags;
 
-/// Flags, and which of them somebody has typed.
+/// The flags, and the ids of those that were typed.
 #[derive(Debug)]
-pub(crate) struct Line {
-    /// The flags.
+pub(crate) struct CommandLine {
     pub(crate) flags: RunFlags,
     /// Ids, in the order of the help.
     typed: Vec<String>,
 }
 
-impl Line {
-    /// What was read from the command line of this command.
+impl CommandLine {
+    /// Reads the matches of this command.
     pub(crate) fn of(flags: RunFlags, command: &Command, matches: &ArgMatches) -> Self {
         let is_typed = |id: &str| {
             matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
@@ -31,12 +30,12 @@ impl Line {
         Self { flags, typed: ids.filter(|id| is_typed(id)).map(str::to_owned).collect() }
     }
 
-    /// True when somebody has typed --cache-dir.
+    /// True if --cache-dir was typed.
     pub(crate) fn is_cache_dir_typed(&self) -> bool {
         self.typed.iter().any(|typed| typed == "cache_dir")
     }
 
-    /// Flags that were typed and that change nothing, in the order of the alphabet.
+    /// Returns the typed flags that have no effect, in alphabetical order.
     pub(crate) fn idle(&self, controllers: Controllers) -> Vec<String> {
         let mut idle = ids::<UnusedFlags>();
         if !controllers.machines {
@@ -55,7 +54,7 @@ impl Line {
     }
 }
 
-/// Of all flags of a group.
+/// The ids of all flags of a group.
 fn ids<Group: Args>() -> Vec<String> {
     let group = Group::augment_args(Command::new(""));
     group.get_arguments().map(|flag| flag.get_id().to_string()).collect()
@@ -69,19 +68,19 @@ mod tests {
 
     use super::*;
     use crate::args::Machinist;
-    use crate::flags::Program;
+    use crate::flags::BinaryName;
 
     fn words<'a>(words: &[&'a str], more: &[&'a str]) -> Vec<OsString> {
         [words, more].concat().into_iter().map(OsString::from).collect()
     }
 
     /// The line of `machinist run`.
-    fn own(more: &[&str]) -> Line {
+    fn own(more: &[&str]) -> CommandLine {
         let command = Machinist::command();
         let matches = command.clone().try_get_matches_from(words(&["machinist", "run"], more)).unwrap();
         let (run, given) =
             (command.find_subcommand("run").unwrap(), matches.subcommand_matches("run").unwrap());
-        Line::of(RunFlags::from_arg_matches(given).unwrap(), run, given)
+        CommandLine::of(RunFlags::from_arg_matches(given).unwrap(), run, given)
     }
 
     #[test]
@@ -94,7 +93,7 @@ mod tests {
         ] {
             let typed: &[&str] = &typed.split_whitespace().collect::<Vec<_>>();
             assert_eq!(own(typed).is_cache_dir_typed(), expected, "machinist run {typed:?}");
-            for binary in Program::BINARIES {
+            for binary in BinaryName::BINARIES {
                 let line = binary.parse(words(&[binary.name()], typed)).unwrap();
                 assert_eq!(line.is_cache_dir_typed(), expected, "{} {typed:?}", binary.name());
             }

@@ -6,10 +6,10 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::args::DiffFlags;
 use crate::plugin::cluster::config_maps;
-use crate::plugin::file::{Texts, declared, look, read_packed};
-use crate::plugin::look::inspect::{from_anywhere, pulled};
-use crate::plugin::look::view::View;
+use crate::plugin::file::{Texts, declared, inspect_in_sandbox, read_packed};
 use crate::plugin::ship::registry::Artifact;
+use crate::plugin::show::inspect::{from_anywhere, pulled};
+use crate::plugin::show::view::View;
 
 pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
     let (old, new) = (seen(&flags, &flags.old).await?, seen(&flags, &flags.new).await?);
@@ -23,30 +23,32 @@ pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `plugin inspect` shows of it. One that the host would refuse is compared as well, and says so.
+/// Returns the text of `plugin inspect`, also for a component that the host would refuse.
 async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
-    let declared = match place(what) {
-        Place::ConfigMap(name) => {
+    let declared = match location(what) {
+        ComponentLocation::ConfigMap(name) => {
             let api = config_maps(&flags.cluster).await?;
             from_anywhere(&api, name, &Texts::default(), flags.registry_auth.as_deref()).await?
         }
-        Place::Artifact(reference) => {
+        ComponentLocation::Artifact(reference) => {
             let reference: Reference =
                 reference.parse().with_context(|| format!("{what:?} names no artifact"))?;
             let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
             let artifact = Artifact::at(&reference, flags.registry_auth.as_deref()).await?;
             pulled(&artifact, &texts).await?
         }
-        Place::File(path) => {
+        ComponentLocation::File(path) => {
             let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
             let name = path.rsplit('/').next().unwrap_or(path);
             declared(name, read_packed(path.as_ref())?, &texts)?
         }
-        Place::Nowhere => bail!("{what:?} names neither a file nor configmap/NAME nor oci:REFERENCE"),
+        ComponentLocation::Nowhere => {
+            bail!("{what:?} names neither a file nor configmap/NAME nor oci:REFERENCE")
+        }
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
-    let inspected = look(declared).await?;
+    let inspected = inspect_in_sandbox(declared).await?;
     if inspected.outside.is_none() {
         let reason = inspected.refusal.unwrap_or_else(|| "no reason is known".to_owned());
         bail!("failed to compare {what}, which is no component: {reason}");
@@ -61,7 +63,7 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum ComponentLocation<'a> {
     File(&'a str),
     ConfigMap(&'a str),
     Artifact(&'a str),
@@ -69,16 +71,16 @@ enum Place<'a> {
 }
 
 /// `configmap/NAME` or `cm/NAME`, `oci:REFERENCE`, else a file.
-fn place(what: &str) -> Place<'_> {
+fn location(what: &str) -> ComponentLocation<'_> {
     if let Some(reference) = what.strip_prefix("oci:") {
-        return Place::Artifact(reference);
+        return ComponentLocation::Artifact(reference);
     }
     match what.split_once('/') {
         Some(("configmap" | "configmaps" | "cm", name)) if !name.is_empty() && !name.contains('/') => {
-            Place::ConfigMap(name)
+            ComponentLocation::ConfigMap(name)
         }
-        Some(_) | None if what.is_empty() => Place::Nowhere,
-        Some(_) | None => Place::File(what),
+        Some(_) | None if what.is_empty() => ComponentLocation::Nowhere,
+        Some(_) | None => ComponentLocation::File(what),
     }
 }
 
@@ -124,11 +126,11 @@ mod tests {
 
     #[test]
     fn a_configmap_is_named_as_for_kubectl() {
-        assert_eq!(place("configmap/aws"), Place::ConfigMap("aws"));
-        assert_eq!(place("cm/aws"), Place::ConfigMap("aws"));
-        assert_eq!(place("target/aws.wasm"), Place::File("target/aws.wasm"));
-        assert_eq!(place("oci:ghcr.io/acme/aws:1"), Place::Artifact("ghcr.io/acme/aws:1"));
-        assert_eq!(place("cm/a/b"), Place::File("cm/a/b"));
-        assert_eq!(place(""), Place::Nowhere);
+        assert_eq!(location("configmap/aws"), ComponentLocation::ConfigMap("aws"));
+        assert_eq!(location("cm/aws"), ComponentLocation::ConfigMap("aws"));
+        assert_eq!(location("target/aws.wasm"), ComponentLocation::File("target/aws.wasm"));
+        assert_eq!(location("oci:ghcr.io/acme/aws:1"), ComponentLocation::Artifact("ghcr.io/acme/aws:1"));
+        assert_eq!(location("cm/a/b"), ComponentLocation::File("cm/a/b"));
+        assert_eq!(location(""), ComponentLocation::Nowhere);
     }
 }

@@ -1,4 +1,4 @@
-//! By which name the program was called: as itself, or by kubectl, which finds its plugins by their names.
+//! The name of the file that was started: kubectl finds its plugins by their names.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,25 @@ use crate::args::Machinist;
 /// The name by which kubectl looks for the plugin `kubectl machinist`.
 const PLUGIN: &str = "kubectl-machinist";
 
-/// The name by which kubectl looks for what completes its words.
+/// The name of the program that kubectl calls to complete words.
 const PLUGIN_COMPLETION: &str = "kubectl_complete-machinist";
 
-/// Subcommands about objects in one namespace. Those about plugins look where the host is, whatever namespace somebody works in.
+/// Subcommands about objects in one namespace. Those about plugins use the host's namespace by default.
 const IN_NAMESPACE: [&str; 3] = ["explain", "tree", "rollout"];
 
-/// What it was called as.
+/// The way in which the program was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Called {
+pub(crate) enum InvocationName {
     /// `machinist`, or any other name.
     Itself,
-    /// `kubectl machinist`.
     Plugin,
-    /// What completes the words after `kubectl machinist`.
+    /// The program that completes the words after `kubectl machinist`.
     PluginCompletion,
 }
 
-impl Called {
-    /// By the first word of the command line, which is the name of the file.
-    pub(crate) fn by(first: Option<&OsStr>) -> Self {
+impl InvocationName {
+    /// Returns it by the first word of the command line, which is the name of the file.
+    pub(crate) fn of(first: Option<&OsStr>) -> Self {
         let name = first.map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default();
         match name.strip_suffix(".exe").unwrap_or(name) {
             PLUGIN => Self::Plugin,
@@ -40,7 +39,7 @@ impl Called {
         }
     }
 
-    /// What somebody types to get here.
+    /// The words that users type.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Self::Itself => "machinist",
@@ -66,7 +65,8 @@ impl Called {
     }
 }
 
-/// Where kubectl finds a kubeconfig when nobody names one, if it is there. Asked once; the command line holds it to its end.
+/// Where kubectl finds a kubeconfig when nobody names one, if it is there. Asked once; the command line holds it to its
+/// end.
 pub(crate) fn own_kubeconfig() -> Option<&'static Path> {
     static FOUND: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         std::env::home_dir().map(|home| home.join(".kube/config")).filter(|path| path.exists())
@@ -105,49 +105,49 @@ mod tests {
     use clap::FromArgMatches;
     use clap::error::ErrorKind;
 
-    fn by(first: &str) -> Called {
-        Called::by(Some(OsStr::new(first)))
+    fn of(first: &str) -> InvocationName {
+        InvocationName::of(Some(OsStr::new(first)))
     }
 
     #[test]
     fn the_name_of_the_file_decides() {
-        assert_eq!(by("/usr/local/bin/kubectl-machinist"), Called::Plugin);
-        assert_eq!(by("kubectl-machinist.exe"), Called::Plugin);
-        assert_eq!(by("./kubectl_complete-machinist"), Called::PluginCompletion);
+        assert_eq!(of("/usr/local/bin/kubectl-machinist"), InvocationName::Plugin);
+        assert_eq!(of("kubectl-machinist.exe"), InvocationName::Plugin);
+        assert_eq!(of("./kubectl_complete-machinist"), InvocationName::PluginCompletion);
         for other in ["machinist", "/opt/machinist", "kubectl-machinist-2", "kubectl", ""] {
-            assert_eq!(by(other), Called::Itself, "{other}");
+            assert_eq!(of(other), InvocationName::Itself, "{other}");
         }
-        assert_eq!(Called::by(None), Called::Itself);
+        assert_eq!(InvocationName::of(None), InvocationName::Itself);
     }
 
-    fn usage(called: Called, words: &[&str]) -> String {
-        let error = called.command(None).try_get_matches_from(words).unwrap_err();
+    fn usage(invoked_as: InvocationName, words: &[&str]) -> String {
+        let error = invoked_as.command(None).try_get_matches_from(words).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{error}");
         error.to_string()
     }
 
     #[test]
-    fn usage_is_told_in_the_words_that_were_typed() {
-        let plugin = usage(Called::Plugin, &["/bin/kubectl-machinist", "rollout", "undo", "--help"]);
+    fn usage_has_the_words_that_were_typed() {
+        let plugin = usage(InvocationName::Plugin, &["/bin/kubectl-machinist", "rollout", "undo", "--help"]);
         assert!(plugin.contains("Usage: kubectl machinist rollout undo"), "{plugin}");
         assert!(
             plugin.contains("by default that of the context") && !plugin.contains("machinist-system"),
             "{plugin}"
         );
-        let own = usage(Called::Itself, &["machinist", "rollout", "undo", "--help"]);
+        let own = usage(InvocationName::Itself, &["machinist", "rollout", "undo", "--help"]);
         assert!(own.contains("Usage: machinist rollout undo"), "{own}");
         assert!(own.contains("[default: machinist-system]"), "{own}");
     }
 
     #[test]
     fn both_command_lines_are_sound() {
-        Called::Itself.command(None).debug_assert();
-        Called::Plugin.command(Some(Path::new("/nowhere"))).debug_assert();
+        InvocationName::Itself.command(None).debug_assert();
+        InvocationName::Plugin.command(Some(Path::new("/nowhere"))).debug_assert();
     }
 
     #[test]
     fn the_plugins_namespace_stays_the_hosts() {
-        let matches = Called::Plugin
+        let matches = InvocationName::Plugin
             .command(None)
             .try_get_matches_from(["kubectl-machinist", "plugin", "list"])
             .unwrap();
