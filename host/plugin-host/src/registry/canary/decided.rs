@@ -100,7 +100,7 @@ mod tests {
         let written = format!(
             r#"{{"content":"c","rollout":{{"decision":"promoted","digest":"{A}","mode":"canary","reason":null,"shadow":null}}}}"#
         );
-        assert_eq!(said(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::parts::Part;
 use machinist_plugin_host::status::PluginStatus;
+use machinist_plugin_host::testing::VersionDecision;
 use machinist_plugin_host::testing::fuzz::{is_visible, reason};
-use machinist_plugin_host::{Content, RawConfigMap, Resolved, Said, component};
+use machinist_plugin_host::{Content, RawConfigMap, Resolved, component};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ fn check(input: &[u8]) -> Verdict {
     promise(map.fingerprint() == map.clone().fingerprint(), || {
         "a fingerprint is not of its content".to_owned()
     })?;
-    let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
+    let _said = (VersionDecision::of(&map.annotations), Part::read(&map).is_ok());
     let statuses = map.annotations.values().filter_map(|text| PluginStatus::parse(text).ok());
     let _resolved = statuses.filter_map(|status| Resolved::of_status(status.resolved?)).count();
     let declared = match map.declared() {
