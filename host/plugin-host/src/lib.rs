@@ -6,60 +6,97 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `host` | [`PluginHost`], which wires all of it together, and its settings |
-//! | [`sources`] | where plugins come from: ConfigMaps, their parts, folders, registries |
-//! | [`loading`] | from bytes to code: signatures, limits on the component, the compiler, the code cache |
-//! | [`registry`] | which version serves which provider: the catalog, quarantine, canaries, shadows, status |
-//! | [`calls`] | one call from its queue to its end: instance, limits, threads, logs |
-//! | [`grants`] | what an operator allows a plugin |
-//! | [`auth`] | the schemes by which the host authenticates requests |
-//! | [`egress`] | the only way out: requests, credentials, connections, pace |
-//! | [`vault`] | the secrets of a call, and the search for them in all that comes back |
+//! | `sources` | where plugins come from: ConfigMaps, their parts, folders, registries |
+//! | `loading` | from bytes to code: signatures, limits on the component, the compiler, the code cache |
+//! | `registry` | which version serves which provider: the catalog, quarantine, canaries, shadows, status |
+//! | `calls` | one call from its queue to its end: instance, limits, threads, logs |
+//! | `grants` | what an operator allows a plugin |
+//! | `auth` | the schemes by which the host authenticates requests |
+//! | `egress` | the only way out: requests, credentials, connections, pace |
+//! | `vault` | the secrets of a call, and the search for them in all that comes back |
 //! | `budget` | the memory that all plugins may hold together |
 //! | `health_policy` | components that judge the health of Machines |
-//! | [`recording`] | calls recorded and replayed |
+//! | `recording` | calls recorded and replayed |
 //! | `metrics` | metrics of plugins, calls and the compiler |
+//!
+//! [`keys`] has the labels, annotations and keys of a plugin's ConfigMap, [`parts`] a component in parts, [`status`]
+//! the annotation of the host, and [`component`] the check of a component's imports and exports.
 
-pub mod auth;
+mod auth;
 mod budget;
-pub mod calls;
-pub mod egress;
-#[doc(hidden)]
-pub mod fuzz;
-pub mod grants;
+mod calls;
+mod egress;
+mod grants;
 mod health_policy;
 mod host;
-pub mod loading;
+pub mod keys;
+mod loading;
 mod metrics;
-pub mod recording;
-pub mod registry;
-pub mod sources;
-pub mod vault;
+mod recording;
+mod registry;
+mod sources;
+/// For the tests, benchmarks and fuzz targets of this repository, which look behind the interface. No other program
+/// uses it.
+#[doc(hidden)]
+pub mod testing;
+mod vault;
 
+/// The imports and exports of a component.
+pub mod component {
+    pub use crate::loading::verify::{Contract, inspect, outside};
+}
+
+/// A component in parts, each in a ConfigMap of its own.
+pub mod parts {
+    pub use crate::sources::parts::{
+        Assembly, FoundPart, Index, MOST_PARTS, Part, PartNumber, assemble, split,
+    };
+}
+
+/// The annotation `machinist.dev/status`.
+pub mod status {
+    pub use crate::registry::status::{
+        BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus,
+        PolicyScope, PolicyStatus, ResolvedStatus, RolloutStatus, ShadowStatus, WITHDRAWN, cut,
+    };
+}
+
+pub use auth::AuthGrant;
 pub use calls::convert::About;
-pub use calls::guest::log::{LogLine, LogListener};
+pub use calls::limits::Limits;
 pub use calls::log_ring::{KeptLine, KeptLines};
-pub use calls::memory_inspector::{MemoryWitness, WitnessedCall};
 pub use calls::output_limits::{shown, shown_json};
-pub use calls::scheduling::low_priority::run_when_idle;
-pub use health_policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
+pub use egress::{DeniedNetworks, EgressSettings, RefusalNotice, Resolve};
+pub use grants::{
+    AddressClass, EgressRule, GrantedPlace, Grants, Host, HostPattern, PathPattern, REGION, RequestPlace,
+    SecretGrant, is_region_name, regions_of,
+};
+pub use health_policy::{PolicyAbout, PolicyLimits, PolicyTerms};
 pub use host::settings::HostSettings;
 pub use host::{PluginHost, StartError};
 pub use loading::code_cache::key::CacheKey;
 pub use loading::compiler_process::child::compile_main;
-pub use loading::digest::{Digest, NotADigest};
+pub use loading::digest::Digest;
 pub use loading::inspect::Inspected;
-pub use loading::signatures::ceiling::{CeilingError, GrantsCeiling};
+pub use loading::signatures::ceiling::GrantsCeiling;
 pub use loading::signatures::counters::CounterStore;
 pub use loading::signatures::{Required, Trust};
 pub use loading::tier::CodeTier;
-pub use registry::report::{BundleReport, HeldReport, PluginReport, RolloutReport};
+pub use recording::files::folder::read_all as read_recordings;
+pub use recording::{Difference, RecordSettings, Recording, ReplayError, Replayed};
+pub use registry::canary::decided::Decision;
+pub use registry::canary::shadow::{ShadowCounts, ShadowReport};
+pub use registry::canary::terms::Release;
+pub use registry::report::{PluginReport, ReadyReport, ReleaseReport};
 pub use registry::state::PluginState;
+pub use sources::configmap::RawConfigMap;
 pub use sources::directory::DirectoryReport;
 pub use sources::fetch::PullSecrets;
 pub use sources::registries::LoopbackRegistries;
-pub use sources::{SignedBundle, SourceId, is_name};
+pub use sources::remote::Resolved;
+pub use sources::{Content, Declared, Encoding, Packed, SourceId, is_name};
 
-/// All metrics of this crate with one series of each, which shows its labels: for the reference of metrics.
+/// Registers all metrics of this crate with one series of each, which shows its labels: for the reference of metrics.
 pub fn register_example_metrics(registry: &mut prometheus_client::registry::Registry) {
     metrics::Metrics::with_examples().register(registry);
     egress::register_example_metrics(registry);

@@ -1,4 +1,4 @@
-//! What the plugin host counts.
+//! The metrics of the plugin host.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use crate::loading::compiler_process::confine::Confinement;
 use crate::loading::tier::CodeTier;
 use crate::registry::canary::Shadowed;
-use crate::registry::canary::record::{Outcome, Side};
+use crate::registry::canary::record::{CallOutcome, TrialSide};
 use crate::registry::report::PluginReport;
 use crate::sources::SourceId;
 
@@ -61,7 +61,7 @@ struct CodeLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RolloutLabels {
+struct ReleaseLabels {
     plugin: String,
     step: &'static str,
 }
@@ -95,7 +95,7 @@ struct CacheLabels {
     outcome: &'static str,
 }
 
-/// What asking the code cache came to.
+/// The result of a query of the code cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheOutcome {
     Hit,
@@ -115,7 +115,7 @@ impl CacheOutcome {
     }
 }
 
-/// What became of a call that was to be recorded.
+/// The result of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordingOutcome {
     Written,
@@ -135,13 +135,13 @@ impl RecordingOutcome {
 
 /// A step of a version on its way to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RolloutStep {
+pub(crate) enum ReleaseStep {
     Started,
     Promoted,
     Withdrawn,
 }
 
-impl RolloutStep {
+impl ReleaseStep {
     fn name(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -167,9 +167,9 @@ impl MetricConstructor<Histogram> for CompileSeconds {
 }
 
 #[derive(Clone)]
-struct Seconds;
+struct CallSeconds;
 
-impl MetricConstructor<Histogram> for Seconds {
+impl MetricConstructor<Histogram> for CallSeconds {
     /// 0.1 ms to 7 minutes: an empty call at one end, the longest deadline at the other.
     fn new_metric(&self) -> Histogram {
         Histogram::new(exponential_buckets(0.0001, 2.5, 17))
@@ -180,7 +180,7 @@ impl MetricConstructor<Histogram> for Seconds {
 #[derive(Clone)]
 pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
-    seconds: Family<DurationLabels, Histogram, Seconds>,
+    seconds: Family<DurationLabels, Histogram, CallSeconds>,
     in_flight: Family<PluginLabels, Gauge>,
     waiting: Gauge,
     breakages: Family<BreakageLabels, Counter>,
@@ -189,7 +189,7 @@ pub(crate) struct Metrics {
     compiler_memory: Gauge,
     states: Family<StateLabels, Gauge>,
     swaps: Family<PluginLabels, Counter>,
-    rollouts: Family<RolloutLabels, Counter>,
+    rollouts: Family<ReleaseLabels, Counter>,
     shadow_calls: Family<ShadowLabels, Counter>,
     trial_calls: Family<TrialLabels, Counter>,
     cache: Family<CacheLabels, Counter>,
@@ -200,7 +200,7 @@ pub(crate) struct Metrics {
     recordings: Family<RecordingLabels, Counter>,
     directory_failures: Counter,
     dropped_lines: Family<PluginLabels, Counter>,
-    /// What the compiler's confinement lacks was logged.
+    /// The log says which layers of the compiler's confinement are missing.
     has_told: Arc<AtomicBool>,
 }
 
@@ -208,7 +208,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
             calls: Family::default(),
-            seconds: Family::new_with_constructor(Seconds),
+            seconds: Family::new_with_constructor(CallSeconds),
             in_flight: Family::default(),
             waiting: Gauge::default(),
             breakages: Family::default(),
@@ -248,7 +248,7 @@ impl Metrics {
         drop(all.memory.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.rollouts.get_or_create(&RolloutLabels { plugin: plugin(), step: empty }));
+        drop(all.rollouts.get_or_create(&ReleaseLabels { plugin: plugin(), step: empty }));
         drop(all.shadow_calls.get_or_create(&ShadowLabels {
             plugin: plugin(),
             operation: empty,
@@ -377,8 +377,8 @@ impl Metrics {
         );
     }
 
-    pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
-        held(self.in_flight.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone())
+    pub(crate) fn in_flight(&self, plugin: &PluginName) -> GaugeGuard {
+        count_up(self.in_flight.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone())
     }
 
     /// The gauge of what a plugin's calls hold.
@@ -395,8 +395,8 @@ impl Metrics {
         self.memory_budget.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    pub(crate) fn waiting(&self) -> Held {
-        held(self.waiting.clone())
+    pub(crate) fn waiting(&self) -> GaugeGuard {
+        count_up(self.waiting.clone())
     }
 
     pub(crate) fn ended(
@@ -474,8 +474,8 @@ impl Metrics {
     }
 
     /// A version came a step further on its way to serve, or was sent back.
-    pub(crate) fn rolled(&self, plugin: &PluginName, step: RolloutStep) {
-        let labels = RolloutLabels { plugin: plugin.to_string(), step: step.name() };
+    pub(crate) fn rolled(&self, plugin: &PluginName, step: ReleaseStep) {
+        let labels = ReleaseLabels { plugin: plugin.to_string(), step: step.name() };
         self.rollouts.get_or_create(&labels).inc();
     }
 
@@ -486,15 +486,15 @@ impl Metrics {
     }
 
     /// A call while a version is on trial.
-    pub(crate) fn tried(&self, plugin: &PluginName, side: Side, outcome: Outcome) {
+    pub(crate) fn trial_call(&self, plugin: &PluginName, side: TrialSide, outcome: CallOutcome) {
         let version = match side {
-            Side::Stable => "stable",
-            Side::New => "new",
+            TrialSide::Stable => "stable",
+            TrialSide::New => "new",
         };
         let outcome = match outcome {
-            Outcome::Answered(_) => "answered",
-            Outcome::Failed => "failed",
-            Outcome::Broken => "broken",
+            CallOutcome::Answered(_) => "answered",
+            CallOutcome::Failed => "failed",
+            CallOutcome::Broken => "broken",
         };
         self.trial_calls.get_or_create(&TrialLabels { plugin: plugin.to_string(), version, outcome }).inc();
     }
@@ -523,14 +523,14 @@ impl Metrics {
 }
 
 /// One more as long as it lives.
-pub(crate) struct Held(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
-fn held(gauge: Gauge) -> Held {
+fn count_up(gauge: Gauge) -> GaugeGuard {
     gauge.inc();
-    Held(gauge)
+    GaugeGuard(gauge)
 }
 
-impl Drop for Held {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }

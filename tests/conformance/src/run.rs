@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use machinist_core::value::id::ProviderName;
-use machinist_plugin_host::sources::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
-use machinist_plugin_host::sources::{Encoding, Packed};
-use machinist_plugin_host::{About, CacheKey, HostSettings, PluginHost};
+use machinist_plugin_host::keys::{GRANTS_JSON, KIND_LABEL, SETTINGS};
+use machinist_plugin_host::{About, CacheKey, Encoding, HostSettings, Packed, PluginHost, RawConfigMap};
 use serde_json::Value;
 
 use crate::case::{Bench, Case, Stop, chain};

@@ -14,10 +14,11 @@ use faulty_http::Upstream;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use machinist_plugin_host::egress::{EgressSettings, Resolve};
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
-use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginState, StartError};
+use machinist_plugin_host::keys::{GRANTS_JSON, KIND_LABEL, SETTINGS};
+use machinist_plugin_host::{
+    CacheKey, EgressSettings, Encoding, HostSettings, PluginHost, PluginState, RawConfigMap, Resolve,
+    StartError,
+};
 use serde_json::{Value, json};
 
 use crate::cloud::Cloud;

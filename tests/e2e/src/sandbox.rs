@@ -12,8 +12,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::value::id::{Name, Uid};
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginReport, PluginState};
+use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginReport, PluginState, RawConfigMap};
 
 use crate::host::binary;
 

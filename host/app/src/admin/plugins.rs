@@ -5,9 +5,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use machinist_core::value::id::{PluginName, ProviderName};
-use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::registry::status::{ON_TRIAL, PROMOTED, ShadowStatus, WITHDRAWN};
-use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, RolloutReport};
+use machinist_plugin_host::status::{ON_TRIAL, PROMOTED, ShadowStatus, WITHDRAWN};
+use machinist_plugin_host::{Decision, DirectoryReport, KeptLines, PluginHost, PluginReport, ReleaseReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -115,7 +114,7 @@ fn plugin(report: &PluginReport) -> Value {
     })
 }
 
-fn trial(rollout: &RolloutReport) -> Value {
+fn trial(rollout: &ReleaseReport) -> Value {
     let figures = rollout.figures;
     json!({
         "standing": match &rollout.decision {

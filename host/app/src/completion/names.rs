@@ -11,8 +11,7 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
 use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
-use machinist_plugin_host::sources::configmap::NAME_LABEL;
-use machinist_plugin_host::sources::parts::PART_KIND;
+use machinist_plugin_host::keys::{NAME_LABEL, PART_KIND};
 use serde::de::DeserializeOwned;
 
 use super::words::Question;

@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use machinist_plugin_host::recording::files::folder;
-use machinist_plugin_host::recording::{Difference, Recording, ReplayError, Replayed};
+use machinist_plugin_host::{Difference, Recording, ReplayError, Replayed, read_recordings};
 use serde::Serialize;
 
 use crate::args::{Output, ReplayFlags};
 use crate::plugin::file::{Texts, declared, read_packed, sandbox};
 
 pub(crate) async fn replay(flags: ReplayFlags) -> anyhow::Result<()> {
-    let recorded = folder::read_all(&flags.recording)?;
+    let recorded = read_recordings(&flags.recording)?;
     let name = flags.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // Some drivers cannot say who they are without their settings.
     let settings = recorded.first().map(|(_, recording)| recording.settings.clone());

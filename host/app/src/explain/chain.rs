@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::value::same_vm::SameVm;
-use machinist_plugin_host::registry::status::HeldStatus;
+use machinist_plugin_host::status::HeldStatus;
 use machinist_runtime::machine_query::MachineDetails;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use machinist_core::value::id::PluginName;
-use machinist_plugin_host::recording::RecordSettings;
+use machinist_plugin_host::RecordSettings;
 
 use super::value::{FlagType, FlagValue, Problems};
 

@@ -1,8 +1,7 @@
 //! Flags about the memory of plugins and the compiler of their code.
 
 use clap::Args;
-use machinist_plugin_host::HostSettings;
-use machinist_plugin_host::egress::DeniedNetworks;
+use machinist_plugin_host::{DeniedNetworks, HostSettings};
 
 use super::record::Bytes;
 use super::value::{FlagType, FlagValue, Problems};

@@ -3,9 +3,8 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::registry::status::PluginStatus;
-use machinist_plugin_host::shown;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::status::PluginStatus;
+use machinist_plugin_host::{RawConfigMap, shown};
 use serde_json::Value;
 
 use crate::args::ClusterFlags;

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use machinist_plugin_host::loading::verify::Contract;
-use machinist_plugin_host::sources::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS, TERMS_JSON, TERMS_YAML,
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::keys::{
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, SETTINGS, TERMS_JSON, TERMS_YAML,
 };
-use machinist_plugin_host::sources::{Declared, Encoding, Packed};
-use machinist_plugin_host::{CacheKey, Digest, HostSettings, Inspected, PluginHost};
+use machinist_plugin_host::{
+    CacheKey, Declared, Digest, Encoding, HostSettings, Inspected, Packed, PluginHost, RawConfigMap,
+};
 
 /// No component is larger, packed or not.
 const MOST_BYTES: u64 = 64 << 20;

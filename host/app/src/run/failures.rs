@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::stream::{BoxStream, StreamExt, unfold};
-use machinist_plugin_host::egress::RefusalNotice;
+use machinist_plugin_host::RefusalNotice;
 use machinist_runtime::ports::{PluginFailure, PluginMessage};
 use tokio::sync::broadcast;
 

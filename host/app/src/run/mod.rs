@@ -26,8 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_plugin_host::recording::RecordSettings;
-use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost};
+use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost, RecordSettings};
 use machinist_runtime::context::clock::Clock;
 use machinist_runtime::context::settings::{Controllers, Settings};
 use machinist_runtime::metrics::Metrics;

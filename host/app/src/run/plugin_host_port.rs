@@ -12,11 +12,11 @@ use machinist_core::driver::{
 use machinist_core::health_policy::{Mode, PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
-use machinist_plugin_host::registry::canary::Rollout;
-use machinist_plugin_host::registry::status::PluginStatus;
-use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::keys::POLICY_KIND;
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{
-    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
+    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
+    SourceId,
 };
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginStatus as PortStatus, Plugins,
@@ -173,7 +173,7 @@ fn port_status(report: &PluginReport, uid: String) -> PortStatus {
 }
 
 /// The part of the calls that a version on trial answers, for the message.
-fn part(rollout: &Rollout) -> String {
+fn part(rollout: &Release) -> String {
     let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     match (rollout.share > 0.0, rollout.classes.is_empty()) {
         (true, true) => format!("{}% of the Machines", rollout.share),
@@ -182,7 +182,7 @@ fn part(rollout: &Rollout) -> String {
     }
 }
 
-fn policy_message(held: &HeldReport, terms: &Terms, is_serving: bool, digest: &str) -> String {
+fn policy_message(held: &ReadyReport, terms: &PolicyTerms, is_serving: bool, digest: &str) -> String {
     let does = match (is_serving, terms.mode) {
         (true, Mode::Observe) => "observes",
         (true, Mode::Enforce) => "decides about",
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn ready(code: CodeTier) -> PluginReport {
-        let held = HeldReport {
+        let held = ReadyReport {
             digest: Digest::of(b"component"),
             driver: "sim".to_owned(),
             version: "1.0.0".to_owned(),
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_runtime_writes_the_annotation_that_the_plugin_host_reads() {
-        use machinist_plugin_host::registry::status::STATUS_ANNOTATION;
+        use machinist_plugin_host::keys::STATUS_ANNOTATION;
         assert_eq!(machinist_runtime::client::field_manager::PLUGIN_STATUS, STATUS_ANNOTATION);
     }
 

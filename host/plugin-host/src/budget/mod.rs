@@ -28,17 +28,17 @@ mod share;
 
 pub(crate) use purse::Purse;
 
-use share::Holding;
+use share::OwnerMemory;
 
 const MIB: u64 = 1 << 20;
 
 /// The budget; a clone is the same one.
 #[derive(Clone)]
-pub(crate) struct Budget(Arc<Inner>);
+pub(crate) struct Budget(Arc<BudgetState>);
 
-struct Inner {
+struct BudgetState {
     total_bytes: u64,
-    owners: Mutex<BTreeMap<MemoryOwner, Entry>>,
+    owners: Mutex<BTreeMap<MemoryOwner, OwnerEntry>>,
     /// Something was given back.
     freed: Notify,
 }
@@ -50,8 +50,8 @@ enum MemoryOwner {
     Compiler,
 }
 
-struct Entry {
-    held_bytes: u64,
+struct OwnerEntry {
+    taken_bytes: u64,
     /// Set aside for the compiler while it runs. The part of a plugin follows from how many there are.
     reserve_bytes: u64,
     accounts: usize,
@@ -62,12 +62,12 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "all plugins share {} MiB, of which this one holds {} MiB: raise the memory limit of the pod or --plugin-memory, or \
-     lower limits.calls_in_flight in the grants of the plugin that holds most", total_bytes / MIB, held_bytes / MIB
+     lower limits.calls_in_flight in the grants of the plugin that holds most", total_bytes / MIB, taken_bytes / MIB
 )]
 pub(crate) struct Full {
     pub(crate) total_bytes: u64,
     /// By the owner that asked.
-    pub(crate) held_bytes: u64,
+    pub(crate) taken_bytes: u64,
 }
 
 impl Budget {
@@ -80,12 +80,12 @@ impl Budget {
             budget_bytes
         });
         metrics.show_budget(total_bytes);
-        Self(Arc::new(Inner { total_bytes, owners: Mutex::default(), freed: Notify::new() }))
+        Self(Arc::new(BudgetState { total_bytes, owners: Mutex::default(), freed: Notify::new() }))
     }
 
     /// Makes a budget that holds any amount.
     pub(crate) fn endless() -> Self {
-        Self(Arc::new(Inner { total_bytes: u64::MAX, owners: Mutex::default(), freed: Notify::new() }))
+        Self(Arc::new(BudgetState { total_bytes: u64::MAX, owners: Mutex::default(), freed: Notify::new() }))
     }
 
     /// Opens the account of a plugin. While one is open, a part of the budget is set aside for the plugin.
@@ -100,8 +100,8 @@ impl Budget {
 
     fn open(&self, owner: MemoryOwner, shown: Gauge) -> MemoryAccount {
         let mut owners = self.owners();
-        let entry = owners.entry(owner.clone()).or_insert(Entry {
-            held_bytes: 0,
+        let entry = owners.entry(owner.clone()).or_insert(OwnerEntry {
+            taken_bytes: 0,
             reserve_bytes: 0,
             accounts: 0,
             shown,
@@ -110,7 +110,7 @@ impl Budget {
         MemoryAccount(Arc::new(Open { budget: self.clone(), owner }))
     }
 
-    fn owners(&self) -> MutexGuard<'_, BTreeMap<MemoryOwner, Entry>> {
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<MemoryOwner, OwnerEntry>> {
         self.0.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,7 +130,6 @@ impl MemoryAccount {
         Budget::endless().of_plugin(plugin, Gauge::default())
     }
 
-    /// Takes nothing yet.
     pub(crate) fn nothing(&self) -> Taken {
         Taken { account: self.clone(), bytes: 0 }
     }
@@ -193,20 +192,20 @@ impl MemoryAccount {
         let mut owners = budget.owners();
         let plugins = owners.keys().filter(|owner| matches!(owner, MemoryOwner::Plugin(_))).count();
         let plugin_reserve = share::plugin_reserve_bytes(total_bytes, plugins);
-        let holding = |(owner, entry): (&MemoryOwner, &Entry)| Holding {
-            held_bytes: entry.held_bytes,
+        let owner_memory = |(owner, entry): (&MemoryOwner, &OwnerEntry)| OwnerMemory {
+            taken_bytes: entry.taken_bytes,
             reserve_bytes: match owner {
                 MemoryOwner::Plugin(_) => plugin_reserve,
                 MemoryOwner::Compiler => entry.reserve_bytes,
             },
         };
-        let own = owners.get_key_value(owner).map(holding).unwrap_or_default();
-        let others = owners.iter().filter(|(other, _)| *other != owner).map(holding);
+        let own = owners.get_key_value(owner).map(owner_memory).unwrap_or_default();
+        let others = owners.iter().filter(|(other, _)| *other != owner).map(owner_memory);
         if !share::fits(total_bytes, own, others, more_bytes) {
-            return Err(Full { total_bytes, held_bytes: own.held_bytes });
+            return Err(Full { total_bytes, taken_bytes: own.taken_bytes });
         }
         if let Some(entry) = owners.get_mut(owner) {
-            entry.change(own.held_bytes.saturating_add(more_bytes));
+            entry.change(own.taken_bytes.saturating_add(more_bytes));
         }
         Ok(())
     }
@@ -216,16 +215,16 @@ impl MemoryAccount {
             return;
         }
         if let Some(entry) = self.0.budget.owners().get_mut(&self.0.owner) {
-            entry.change(entry.held_bytes.saturating_sub(bytes));
+            entry.change(entry.taken_bytes.saturating_sub(bytes));
         }
         self.0.budget.0.freed.notify_waiters();
     }
 }
 
-impl Entry {
-    fn change(&mut self, held_bytes: u64) {
-        self.held_bytes = held_bytes;
-        self.shown.set(i64::try_from(held_bytes).unwrap_or(i64::MAX));
+impl OwnerEntry {
+    fn change(&mut self, taken_bytes: u64) {
+        self.taken_bytes = taken_bytes;
+        self.shown.set(i64::try_from(taken_bytes).unwrap_or(i64::MAX));
     }
 }
 
@@ -234,7 +233,7 @@ impl Drop for Open {
         let mut owners = self.budget.owners();
         if let Some(entry) = owners.get_mut(&self.owner) {
             entry.accounts = entry.accounts.saturating_sub(1);
-            // Each guard holds its account, so nothing is held when the last one is closed.
+            // Each guard keeps its account open, so no bytes are taken when the last account is closed.
             if entry.accounts == 0 {
                 owners.remove(&self.owner);
             }
@@ -251,7 +250,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Takes what is missing to this much. What was taken stays where there is no room.
+    /// Takes the bytes that are missing to this amount. If there is no room, the earlier bytes stay taken.
     pub(crate) fn grow_to(&mut self, bytes: u64) -> Result<(), Full> {
         if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
             self.account.try_more(more)?;

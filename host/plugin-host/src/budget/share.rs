@@ -6,16 +6,16 @@
 
 /// The memory of one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Holding {
-    pub(super) held_bytes: u64,
+pub(super) struct OwnerMemory {
+    pub(super) taken_bytes: u64,
     /// Set aside for it, whether it holds as much or not.
     pub(super) reserve_bytes: u64,
 }
 
-impl Holding {
-    /// Set aside, and not held.
+impl OwnerMemory {
+    /// Bytes that are set aside and not used yet.
     fn unfilled_bytes(self) -> u64 {
-        self.reserve_bytes.saturating_sub(self.held_bytes)
+        self.reserve_bytes.saturating_sub(self.taken_bytes)
     }
 }
 
@@ -39,17 +39,17 @@ pub(super) fn most_compiler_bytes(total_bytes: u64) -> u64 {
 /// Returns whether an owner may hold so many bytes more beside all others.
 pub(super) fn fits(
     total_bytes: u64,
-    own: Holding,
-    others: impl IntoIterator<Item = Holding>,
+    own: OwnerMemory,
+    others: impl IntoIterator<Item = OwnerMemory>,
     more_bytes: u64,
 ) -> bool {
-    let (mut held, mut unfilled) = (0_u64, 0_u64);
+    let (mut taken, mut unfilled) = (0_u64, 0_u64);
     for other in others {
-        held = held.saturating_add(other.held_bytes);
+        taken = taken.saturating_add(other.taken_bytes);
         unfilled = unfilled.saturating_add(other.unfilled_bytes());
     }
-    let own_bytes = own.held_bytes.saturating_add(more_bytes);
-    let used = held.saturating_add(own_bytes);
+    let own_bytes = own.taken_bytes.saturating_add(more_bytes);
+    let used = taken.saturating_add(own_bytes);
     let is_own_part = own_bytes <= own.reserve_bytes;
     used <= total_bytes && (is_own_part || used.saturating_add(unfilled) <= total_bytes)
 }
@@ -60,8 +60,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn of(held: u64, reserve: u64) -> Holding {
-        Holding { held_bytes: held, reserve_bytes: reserve }
+    fn of(taken: u64, reserve: u64) -> OwnerMemory {
+        OwnerMemory { taken_bytes: taken, reserve_bytes: reserve }
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn an_owner_gets_what_is_free_and_nobody_elses_part() {
         // total, own, others, more, fits
-        let table: [(u64, Holding, &[Holding], u64, bool); 11] = [
+        let table: [(u64, OwnerMemory, &[OwnerMemory], u64, bool); 11] = [
             (800, of(0, 100), &[], 800, true),
             (800, of(0, 100), &[], 801, false),
             // The part of one that holds nothing stays free.
@@ -107,14 +107,14 @@ mod tests {
         let total = 640 * MIB;
         for plugins in 2..20_usize {
             let reserve = plugin_reserve_bytes(total, plugins);
-            let mut held = vec![of(0, reserve); plugins];
-            while fits(total, held[0], held[1..].iter().copied(), MIB) {
-                held[0].held_bytes += MIB;
+            let mut taken = vec![of(0, reserve); plugins];
+            while fits(total, taken[0], taken[1..].iter().copied(), MIB) {
+                taken[0].taken_bytes += MIB;
             }
             for number in 1..plugins {
-                let others = held.iter().enumerate().filter(|(other, _)| *other != number);
-                assert!(fits(total, held[number], others.map(|(_, held)| *held), reserve));
-                held[number].held_bytes = reserve;
+                let others = taken.iter().enumerate().filter(|(other, _)| *other != number);
+                assert!(fits(total, taken[number], others.map(|(_, taken)| *taken), reserve));
+                taken[number].taken_bytes = reserve;
             }
         }
     }

@@ -24,7 +24,7 @@ fn a_guard_gives_back_what_it_has_taken() {
     let account = account(&budget, "one");
     let mut taken = account.take(300).expect("fits");
     taken.grow_to(500).expect("fits");
-    assert_eq!(taken.grow_to(801), Err(Full { total_bytes: 800, held_bytes: 500 }));
+    assert_eq!(taken.grow_to(801), Err(Full { total_bytes: 800, taken_bytes: 500 }));
     assert_eq!(taken.bytes(), 500, "a refusal changes nothing");
     taken.grow_to(100).expect("has more");
     assert_eq!(taken.bytes(), 500);
@@ -54,7 +54,7 @@ fn a_plugin_leaves_room_for_each_that_is_known_and_takes_it_back_when_that_goes(
     let (greedy, honest) = (account(&budget, "greedy"), account(&budget, "honest"));
     // A quarter in three parts of 66.
     let much = greedy.take(734).expect("leaves 66");
-    assert_eq!(greedy.take(1).err(), Some(Full { total_bytes: 800, held_bytes: 734 }));
+    assert_eq!(greedy.take(1).err(), Some(Full { total_bytes: 800, taken_bytes: 734 }));
     assert!(honest.take(67).is_err());
     drop(honest.take(66).expect("its part"));
     let again = account(&budget, "honest");

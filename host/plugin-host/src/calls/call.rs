@@ -20,25 +20,25 @@ use crate::calls::bindings::optional::delete_by_id::{IdDeleter, IdDeleterIndices
 use crate::calls::bindings::optional::{Rebooter, RebooterIndices};
 use crate::calls::engine::BASELINE_ALLOWANCE;
 use crate::calls::epoch::Ticker;
-use crate::calls::exports::{Ask, Running};
-use crate::calls::failure::{self, OutOfCpu, Verdict};
+use crate::calls::exports::{Ask, CallContext};
+use crate::calls::failure::{self, CallFailure, OutOfCpu};
 use crate::calls::guest::log::LogListener;
 use crate::calls::guest::{GuestSeed, GuestState};
 use crate::calls::limits::Limits;
-use crate::calls::log_ring::{Logbook, Source};
-use crate::calls::memory_inspector::{MemoryWitness, watched};
+use crate::calls::log_ring::{LogRing, LogSource};
+use crate::calls::memory_inspector::{MemoryInspector, watched};
 use crate::calls::output_limits::{self, TEXT_BYTES};
-use crate::calls::scheduling::cpu_time::Effort;
+use crate::calls::scheduling::cpu_time::CpuTime;
 use crate::calls::scheduling::seat::Seat;
 use crate::egress::Egress;
 use crate::grants::Grants;
 use crate::loading::digest::Digest;
 use crate::loading::tier::CodeTier;
 use crate::metrics::Metrics;
-use crate::recording::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
-use crate::vault::{Known, KnownTo, Vault};
+use crate::recording::{Archive, Beginning, CallRecording, Levels, LimitsTaken, Secrets};
+use crate::vault::{KnownTo, KnownValues, Vault};
 
-/// What all calls share.
+/// The parts that all calls share.
 pub(crate) struct Sandbox {
     pub(crate) linker: Linker<GuestState>,
     /// Of the engine of baseline code, where there is one.
@@ -48,16 +48,16 @@ pub(crate) struct Sandbox {
     /// For calls that the contract makes without network.
     pub(crate) no_grants: Arc<Grants>,
     /// Is shown the memory of each instance.
-    pub(crate) witness: Option<Arc<dyn MemoryWitness>>,
+    pub(crate) witness: Option<Arc<dyn MemoryInspector>>,
     /// Where calls are recorded.
     pub(crate) archive: Option<Archive>,
-    /// Is told of each line of a driver.
+    /// Receives each log line of a driver.
     pub(crate) log_listener: Option<LogListener>,
-    /// What plugins have logged.
-    pub(crate) logbook: Logbook,
+    /// The last log lines of each plugin.
+    pub(crate) log_ring: LogRing,
     pub(crate) metrics: Metrics,
     /// Hidden in each call of a plugin, whichever call brought it.
-    pub(crate) known: Known,
+    pub(crate) known: KnownValues,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -93,16 +93,16 @@ impl Sandbox {
         baseline.unwrap_or(&self.linker)
     }
 
-    /// Makes the call, and records it where that is wished, or on this tape. It ends at `deadline` at the latest; dropping the future
-    /// ends it at once.
+    /// Makes the call, and records it if the settings or the caller ask for it. It ends at `deadline` at the latest;
+    /// dropping the future ends it at once.
     pub(crate) async fn call<A: Ask>(
         &self,
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-        (tape, seat): (Option<&Tape>, Arc<Seat>),
+        (recording, seat): (Option<&CallRecording>, Arc<Seat>),
     ) -> DriverResult<A::Answer> {
-        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, (tape, Some(seat))).await
+        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, (recording, Some(seat))).await
     }
 
     /// The same in this code of the driver.
@@ -122,31 +122,31 @@ impl Sandbox {
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-        (tape, seat): (Option<&Tape>, Option<Arc<Seat>>),
+        (recording, seat): (Option<&CallRecording>, Option<Arc<Seat>>),
     ) -> DriverResult<A::Answer> {
         let archive = self.archive.as_ref().filter(|archive| archive.wants(&prepared.plugin));
-        let tape = match (tape, archive) {
-            (Some(tape), _) => tape.clone(),
-            (None, Some(_)) => Tape::recording(),
-            (None, None) => Tape::off(),
+        let recording = match (recording, archive) {
+            (Some(recording), _) => recording.clone(),
+            (None, Some(_)) => CallRecording::start(),
+            (None, None) => CallRecording::off(),
         };
         // Also a call that is dropped half-way is recorded.
-        let kept = archive.map(|archive| archive.keep(tape.clone()));
-        let answer = self.seated(code, prepared, ask, deadline, (&tape, seat)).await;
+        let kept = archive.map(|archive| archive.keep(recording.clone()));
+        let answer = self.seated(code, prepared, ask, deadline, (&recording, seat)).await;
         drop(kept);
         answer
     }
 
-    /// Makes the call in this code of the driver, with this tape beside it.
-    pub(crate) async fn taped<A: Ask>(
+    /// Makes the call in this code of the driver, with this recording.
+    pub(crate) async fn call_with_recording<A: Ask>(
         &self,
         code: &DriverCode,
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-        tape: &Tape,
+        recording: &CallRecording,
     ) -> DriverResult<A::Answer> {
-        self.seated(code, prepared, ask, deadline, (tape, None)).await
+        self.seated(code, prepared, ask, deadline, (recording, None)).await
     }
 
     /// The same for a call that holds a place.
@@ -156,7 +156,7 @@ impl Sandbox {
         prepared: &Prepared,
         mut ask: A,
         deadline: Instant,
-        (tape, seat): (&Tape, Option<Arc<Seat>>),
+        (recording, seat): (&CallRecording, Option<Arc<Seat>>),
     ) -> DriverResult<A::Answer> {
         let memory = match prepared.memory.start(Instant::now(), deadline).await {
             Ok(memory) => memory,
@@ -169,15 +169,15 @@ impl Sandbox {
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
         let plugin = &prepared.plugin;
         // A replay has no secrets, only values in their place.
-        let known = if tape.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
+        let known = if recording.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
         let vault = Vault::knowing(secrets.unwrap_or_default(), Arc::clone(grants), known);
         let account = prepared.memory.account().clone();
         let (grants, deadline_of_all) = (Arc::clone(grants), deadline.into());
         let session = self.egress.seated(plugin, grants, vault.clone(), deadline_of_all, (seat, account));
         let allowed = deadline.saturating_duration_since(Instant::now());
         let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
-        let deadline_ms = tape.deadline_ms().unwrap_or(deadline_ms);
-        tape.begin(&vault, || Beginning {
+        let deadline_ms = recording.deadline_ms().unwrap_or(deadline_ms);
+        recording.begin(&vault, || Beginning {
             plugin: prepared.plugin.to_string(),
             digest: prepared.digest.to_string(),
             operation: A::OPERATION.name(),
@@ -193,23 +193,23 @@ impl Sandbox {
             vault: vault.clone(),
             session: session.clone(),
             deadline,
-            tape: tape.clone(),
+            recording: recording.clone(),
             clock: self.egress.clock(),
             log_listener: self.log_listener.clone(),
-            log_source: Source {
-                logbook: self.logbook.clone(),
+            log_source: LogSource {
+                log_ring: self.log_ring.clone(),
                 plugin: prepared.plugin.clone(),
                 digest: prepared.digest,
                 call: format!("{} {}", A::OPERATION.name(), ask.subject()).trim_end().into(),
             },
             memory,
         };
-        let effort = Effort::current();
-        effort.limit(match code.tier {
+        let cpu_time = CpuTime::current();
+        cpu_time.limit(match code.tier {
             CodeTier::Baseline | CodeTier::Quick => prepared.limits.cpu.saturating_mul(BASELINE_ALLOWANCE),
             CodeTier::Optimised => prepared.limits.cpu,
         });
-        let mut store = Self::store(code, seed, &prepared.limits, effort.clone());
+        let mut store = Self::store(code, seed, &prepared.limits, cpu_time.clone());
         let answer = {
             let _running = self.ticker.running();
             let asked = async {
@@ -227,23 +227,30 @@ impl Sandbox {
                 };
                 let id_deleter = deletes.as_ref().map(IdDeleter::machinist_delete_by_id_delete_by_id);
                 let store = &mut store;
-                let running =
-                    Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
+                let running = CallContext {
+                    driver,
+                    rebooter,
+                    id_deleter,
+                    store,
+                    vault: &vault,
+                    deadline_ms,
+                    recording,
+                };
                 ask.ask(running).await
             };
-            // What the guest computes is looked at while it does; what the host computes for it ends the call here.
+            // A tick interrupts a guest that computes too long; host work beyond the limit ends the call here.
             let asked = async {
                 tokio::select! {
                     biased;
                     answer = asked => answer,
-                    () = effort.over() => Err(OutOfCpu.into()),
+                    () = cpu_time.over() => Err(OutOfCpu.into()),
                 }
             };
-            let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
+            let asked = recording.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
             let mut asked = Box::pin(asked);
             let asked = poll_fn(|context| {
-                effort.poll(|| match asked.as_mut().poll(context) {
-                    Poll::Pending if effort.is_over() => Poll::Ready(Some(Err(OutOfCpu.into()))),
+                cpu_time.poll(|| match asked.as_mut().poll(context) {
+                    Poll::Pending if cpu_time.is_over() => Poll::Ready(Some(Err(OutOfCpu.into()))),
                     polled => polled,
                 })
             });
@@ -255,10 +262,10 @@ impl Sandbox {
         let state = store.data();
         prepared.memory.note(state.limiter.used_bytes());
         let output = state.output.text(&vault);
-        report(state, effort.spent(), &output);
+        report(state, cpu_time.spent(), &output);
         self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
         if state.dropped_lines() > 0 {
-            Effort::current().note_excess();
+            CpuTime::current().note_excess();
         }
         let answer = match answer {
             Some(Ok(answer)) => answer,
@@ -270,11 +277,11 @@ impl Sandbox {
             }
         };
         let answer = answer.map_err(|error| error.having_sent(session.sent()));
-        tape.ended(answer.as_ref().err());
+        recording.ended(answer.as_ref().err());
         answer
     }
 
-    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits, effort: Effort) -> Store<GuestState> {
+    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits, cpu_time: CpuTime) -> Store<GuestState> {
         let mut store = Store::new(code.pre.engine(), GuestState::new(seed, limits));
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
@@ -282,7 +289,7 @@ impl Sandbox {
         store.set_max_component_handles(limits.handles.saturating_mul(2));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
-            if effort.is_over() {
+            if cpu_time.is_over() {
                 return Err(OutOfCpu.into());
             }
             // Others get their turn, and the deadline on the wall is looked at.
@@ -294,13 +301,12 @@ impl Sandbox {
 
 fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
     match failure::classify(error, output, &prepared.limits) {
-        Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
-        Verdict::Broken(GuestFailure::Trap { detail }) => {
+        CallFailure::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
+        CallFailure::Broken(GuestFailure::Trap { detail }) => {
             GuestFailure::Trap { detail: output_limits::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
-        Verdict::Broken(
-            other
-            @ (GuestFailure::Limit { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. }),
+        CallFailure::Broken(
+            other @ (GuestFailure::Limit { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. }),
         ) => other.into(),
     }
 }

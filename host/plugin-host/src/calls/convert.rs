@@ -15,18 +15,16 @@ use crate::calls::output_limits::{
 };
 use crate::vault::Vault;
 
-/// What a driver says about itself, checked.
+/// A driver's description of itself, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// The driver's own name.
     pub name: String,
-    /// Its semantic version.
     pub version: semver::Version,
-    /// What it serves; never empty, in order, each once.
+    /// The providers that the driver serves: never empty, sorted, without duplicates.
     pub providers: Vec<ProviderName>,
     /// JSON Schema of `providerSpec`.
     pub class_schema: Option<String>,
-    /// What it can do.
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.
     pub consistency_window: SignedDuration,
@@ -136,7 +134,7 @@ pub(crate) fn volume_ids(
     ids.into_iter().map(id).collect()
 }
 
-/// What is worth a word about a class.
+/// Bounds and scrubs the driver's warnings about a class.
 pub(crate) fn warnings(warnings: &[String], vault: &Vault) -> Vec<String> {
     let mut shown: Vec<String> =
         warnings.iter().take(ITEMS).map(|warning| for_people(warning, TEXT_BYTES, vault)).collect();
@@ -251,8 +249,8 @@ fn listed(listed: wit::Listed) -> Result<Listed, GuestFailure> {
         let ms = i64::try_from(ms).ok()?;
         Timestamp::from_millisecond(ms).ok()
     });
-    // Names and uids are marks on VMs, which anybody with the account may write. One that no object can have stays one: it
-    // makes the page neither wrong nor endless.
+    // Names and uids come from marks on VMs, which anyone with access to the account may write. A mark that no object
+    // can have stays in the page, and does not make it invalid or endless.
     let mark = |text: &str| output_limits::text(text, NAME_BYTES);
     Ok(Listed {
         provider_id: provider_id(listed.provider_id)?,

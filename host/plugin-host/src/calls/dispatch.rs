@@ -1,4 +1,4 @@
-//! The way of a call to its sandbox: find the generation, wait for a turn, run, keep the record.
+//! Dispatches a call: finds the generation, waits for a permit, runs the call, records its end.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -18,55 +18,55 @@ use tokio::time::{sleep, timeout_at};
 use tracing::{Instrument as _, debug_span, warn};
 
 use crate::calls::exports::Ask;
-use crate::calls::scheduling::cpu_time::Effort;
+use crate::calls::scheduling::cpu_share::Priority;
+use crate::calls::scheduling::cpu_time::CpuTime;
+use crate::calls::scheduling::priority_semaphore::{Permit, PrioritySemaphore, Rank};
 use crate::calls::scheduling::seat::{MOST_PARKED, Seat};
-use crate::calls::scheduling::turnstile::{Pass, Rank, Turnstile};
 use crate::calls::scheduling::urgency::Urgency;
-use crate::host::Inner;
+use crate::host::HostState;
 use crate::loading::digest::Digest;
 use crate::metrics::Metrics;
 use crate::registry::canary::plan::side;
-use crate::registry::canary::record::{Outcome, Side};
-use crate::registry::canary::{Caller, RolloutMode};
+use crate::registry::canary::record::{CallOutcome, TrialSide};
+use crate::registry::canary::{Caller, ReleaseMode};
 use crate::registry::generation::{Generation, is_fault};
-use crate::registry::quarantine::LeftAlone;
+use crate::registry::quarantine::QuarantinePause;
 use crate::registry::routes::{Route, Routes};
-use crate::registry::shadow_calls::{Behind, Held};
+use crate::registry::shadow_calls::{Behind, ShadowedCall};
 
-/// A caller hears so much later of a call that broke by the fault of its driver or ran into a limit. A driver that does so
-/// over and over gets a hundred calls a second from each caller instead of thousands, which others would notice; one that
-/// does so once loses a moment.
+/// The delay before the answer of a call that broke by the fault of its driver or ran into a limit. A driver whose calls
+/// always do so gets a hundred calls per second from each caller instead of thousands, which others would notice. A single
+/// fault costs 10 ms.
 const FAULT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Turns for calls, as many as the pool has places.
+/// The queue of calls. As many run as the pool has places.
 pub(crate) struct Queue {
-    turns: Turnstile,
-    /// Turns that there are.
+    permits: PrioritySemaphore,
     most: usize,
     waiting: AtomicUsize,
     most_waiting: usize,
     metrics: Metrics,
-    /// Room for instances that wait for their account without a turn.
+    /// Permits for instances that wait for their cloud account without a place.
     parking: Arc<Semaphore>,
 }
 
-/// The right to run: one place of the driver's, and one of all.
-type Turn = (Pass, Pass);
+/// The permits of a running call: one of the driver's and one of all.
+type RunPermit = (Permit, Permit);
 
 impl Queue {
-    pub(crate) fn new(turns: usize, most_waiting: usize, metrics: Metrics) -> Self {
-        let most = turns.max(1);
-        let (turns, parking) = (Turnstile::new(most), Arc::new(Semaphore::new(MOST_PARKED)));
-        Self { turns, most, waiting: AtomicUsize::new(0), most_waiting, metrics, parking }
+    pub(crate) fn new(most_running: usize, most_waiting: usize, metrics: Metrics) -> Self {
+        let most = most_running.max(1);
+        let (permits, parking) = (PrioritySemaphore::new(most), Arc::new(Semaphore::new(MOST_PARKED)));
+        Self { permits, most, waiting: AtomicUsize::new(0), most_waiting, metrics, parking }
     }
 
-    /// A place in the calls in flight, first that of the driver, then everybody's: a busy plugin does not fill the
-    /// common queue. `door` is waited for before, so that calls of a slow account take no place from others.
+    /// Waits for a place among the calls in flight, first that of the driver, then a common one: a busy plugin does not
+    /// fill the common queue. `door` comes before, so that calls of a slow account take no place from others.
     async fn seat(
         &self,
         generation: &Generation,
         (urgency, class): (Urgency, Option<String>),
-        door: impl Future<Output = Option<Pass>>,
+        door: impl Future<Output = Option<Permit>>,
         deadline: Instant,
     ) -> Result<Arc<Seat>, Refusal> {
         let door = async {
@@ -75,61 +75,61 @@ impl Queue {
             if let Poll::Ready(door) = futures::poll!(door.as_mut()) {
                 return Ok(door);
             }
-            let _place = Place::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
+            let _place = QueuedCall::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
             let _counted = self.metrics.waiting();
-            // Half of the time is left for the call: one that is cut off half-way may have done something.
+            // Half of the time is left for the call: a call that is cut off may have changed something.
             let now = Instant::now();
-            let patience = now + deadline.saturating_duration_since(now) / 2;
-            timeout_at(patience.into(), door).await.map_err(|_| busy())
+            let wait_until = now + deadline.saturating_duration_since(now) / 2;
+            timeout_at(wait_until.into(), door).await.map_err(|_| busy())
         };
         let door = door.await?;
-        let turn = self.turn(generation, urgency, deadline).await?;
-        let lines = (generation.permits.clone(), self.turns.clone());
-        Ok(Arc::new(Seat::new((urgency, class), lines, turn, door, Arc::clone(&self.parking))))
+        let permit = self.permit(generation, urgency, deadline).await?;
+        let queues = (generation.permits.clone(), self.permits.clone());
+        Ok(Arc::new(Seat::new((urgency, class), queues, permit, door, Arc::clone(&self.parking))))
     }
 
-    /// A turn for a call of this generation.
-    async fn turn(
+    /// Waits for a permit for a call of this generation.
+    async fn permit(
         &self,
         generation: &Generation,
         urgency: Urgency,
         deadline: Instant,
-    ) -> Result<Turn, Refusal> {
-        if let (Some(own), Some(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire()) {
+    ) -> Result<RunPermit, Refusal> {
+        if let (Some(own), Some(shared)) = (generation.permits.try_acquire(), self.permits.try_acquire()) {
             return Ok((own, shared));
         }
         let busy = || Refusal::Busy { plugin: generation.prepared.plugin.to_string() };
-        let _place = Place::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
+        let _place = QueuedCall::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
         let _counted = self.metrics.waiting();
-        let turn = async {
+        let permit = async {
             let own = generation.permits.acquire(Rank::New(urgency)).await;
-            (own, self.turns.acquire(Rank::New(urgency)).await)
+            (own, self.permits.acquire(Rank::New(urgency)).await)
         };
-        timeout_at(deadline.into(), turn).await.map_err(|_| busy())
+        timeout_at(deadline.into(), permit).await.map_err(|_| busy())
     }
 
-    /// A turn for a call that nobody waits for: once half of all places are free, and nobody stands in line.
-    pub(crate) async fn spare_turn(&self, generation: &Generation) -> Turn {
+    /// Waits for a permit for a background call: until half of all places are free and no call is queued.
+    pub(crate) async fn spare_permit(&self, generation: &Generation) -> RunPermit {
         loop {
-            let has_room = self.turns.free() > self.most / 2 && self.waiting.load(Ordering::Relaxed) == 0;
+            let has_room = self.permits.free() > self.most / 2 && self.waiting.load(Ordering::Relaxed) == 0;
             if has_room
                 && let (Some(own), Some(shared)) =
-                    (generation.permits.try_acquire(), self.turns.try_acquire())
+                    (generation.permits.try_acquire(), self.permits.try_acquire())
             {
                 return (own, shared);
             }
-            sleep(LOOK).await;
+            sleep(SPARE_CHECK).await;
         }
     }
 }
 
-/// How often one that nobody waits for looks for room.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a background call checks for a spare place.
+const SPARE_CHECK: Duration = Duration::from_millis(100);
 
-/// A place among those who wait.
-struct Place<'a>(&'a AtomicUsize);
+/// A place in the queue.
+struct QueuedCall<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueuedCall<'a> {
     fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         let before = waiting.fetch_add(1, Ordering::Relaxed);
         let place = Self(waiting);
@@ -137,63 +137,59 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Inner {
-    /// Makes a call: begun on the caller's thread, and gone on with on the threads of the guests if it has to wait or
-    /// computes for longer than a tick. A driver of which no call has ended well begins on those threads; one whose
-    /// last call broke or computed for long is left to patient threads from the beginning. Dropping the future ends the
-    /// call.
+impl HostState {
+    /// Makes a call. It begins on the caller's thread, and continues on guest threads if it has to wait or computes for
+    /// longer than a tick. A driver without a good call begins on guest threads; a driver with a penalty begins at low
+    /// priority. Dropping the future ends the call.
     ///
-    /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
-    pub(crate) async fn dispatch<A: Ask>(
-        self: &Arc<Self>,
-        target: Target,
-        ask: A,
-    ) -> DriverResult<A::Answer> {
+    /// Waking another thread and being woken by it takes longer than a call that sends no request.
+    pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> DriverResult<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
-        let patience = started + longest.min(self.settings.patience);
-        let chosen = self.route(&target, A::OPERATION, patience).await?;
+        let loaded_by = started + longest.min(self.settings.load_timeout);
+        let chosen = self.route(&target, A::OPERATION, loaded_by).await?;
         let deadline = started + longest.min(chosen.generation.prepared.limits.deadline);
         let (inner, generation) = (Arc::clone(self), Arc::clone(&chosen.generation));
         let call = async move { inner.run(&chosen, ask, deadline).await };
         let call = self.calls.track_future(call.in_current_span());
-        // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
+        // As in a task of the guest threads: a panic ends the call and not its caller.
         let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
-        let manners = &generation.manners;
-        let (account, is_greedy) = self.company.enter(&generation.prepared.plugin, started);
-        let (effort, gives_way) = (Effort::of(account), is_greedy || manners.is_rude(started));
-        let is_known = manners.is_known();
+        let penalty = &generation.penalty;
+        let (account, share) = self.cpu_shares.enter(&generation.prepared.plugin, started);
+        let (cpu_time, priority) =
+            (CpuTime::of(account), if penalty.is_active(started) { Priority::Low } else { share });
+        let is_known = penalty.is_known();
         let begun = poll_fn(|context| {
-            if gives_way || !is_known {
+            if priority == Priority::Low || !is_known {
                 return Poll::Ready(Poll::Pending);
             }
-            // Timers, connections and tasks of the call belong to the guests' threads from the beginning.
-            let _at_home = self.guests.usual.enter();
-            Poll::Ready(effort.poll(|| call.as_mut().poll(context)))
+            // Timers, connections and tasks of the call belong to the guest threads from the beginning.
+            let _entered = self.guests.normal.enter();
+            Poll::Ready(cpu_time.poll(|| call.as_mut().poll(context)))
         });
         let ended = match begun.await {
             Poll::Ready(ended) => Ok(ended),
-            Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
+            Poll::Pending => self.guests.run(call, &cpu_time, (penalty, priority)).await,
         };
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.failure));
-        let exceeded = broke || effort.has_exceeded();
-        if exceeded || effort.is_long() {
-            manners.note(Instant::now());
+        let exceeded = broke || cpu_time.has_exceeded();
+        if exceeded || cpu_time.is_long() {
+            penalty.impose(Instant::now());
         } else if let Ok(Ok(Ok(_) | Err(CallError::Guest(_)))) = &ended {
-            manners.note_good();
+            penalty.note_good();
         }
         if exceeded {
             sleep(FAULT_PAUSE).await;
         }
         match ended {
             Ok(Ok(answer)) => answer,
-            // It was under way, and may have sent something.
+            // The call was running, and may have sent something.
             Err(ended) if ended.is_cancelled() => {
                 Err(GuestFailure::CutOff { detail: Refusal::ShuttingDown.to_string() }.into())
             }
@@ -227,7 +223,7 @@ impl Inner {
                 None => None,
             }
         };
-        let seat = match self.frequency.take(plugin, per_minute, Instant::now()) {
+        let seat = match self.call_rates.take(plugin, per_minute, Instant::now()) {
             Ok(()) => self.queue.seat(generation, (urgency, class.clone()), door, deadline).await,
             Err(refusal) => Err(refusal),
         };
@@ -235,13 +231,13 @@ impl Inner {
             Ok(seat) => {
                 let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
                 let started = Instant::now();
-                let held = chosen.behind.as_ref().and_then(|behind| self.hold(behind, &ask));
-                let tape = held.as_ref().map(Held::tape);
-                let call = self.sandbox.call(&generation.prepared, ask, deadline, (tape, seat));
+                let shadowed = chosen.behind.as_ref().and_then(|behind| self.prepare_shadow(behind, &ask));
+                let recording = shadowed.as_ref().map(ShadowedCall::recording);
+                let call = self.sandbox.call(&generation.prepared, ask, deadline, (recording, seat));
                 let answer = call.instrument(span).await;
                 let took = started.elapsed();
-                if let Some(held) = held {
-                    self.shadow(held, &answer);
+                if let Some(shadowed) = shadowed {
+                    self.shadow(shadowed, &answer);
                 }
                 (answer, took)
             }
@@ -256,14 +252,14 @@ impl Inner {
         let for_class = (function, chosen.class.as_deref());
         match generation.ended(for_class, error, &self.settings.quarantine, Timestamp::now()) {
             None => {}
-            Some(LeftAlone::Class(until)) => {
+            Some(QuarantinePause::Class(until)) => {
                 warn!(%plugin, class = chosen.class, %until, "calls for this class broke one after the other, and none is made");
             }
-            Some(LeftAlone::Plugin(until)) => {
+            Some(QuarantinePause::Plugin(until)) => {
                 self.quarantined(until);
-                // Once may be bad luck. A version that breaks again after a pause gives way, if there is one that can serve.
+                // One quarantine may be bad luck. After the second, another version serves, if there is one.
                 if generation.quarantines() > 1 {
-                    self.shelf.fall_back(generation);
+                    self.catalog.fall_back(generation);
                 }
             }
         }
@@ -271,62 +267,62 @@ impl Inner {
         answer
     }
 
-    /// A call while a version is on trial counts for its trial, whichever version answered.
+    /// Counts a call for the version that is on trial, whichever version answered.
     fn note(&self, chosen: &Chosen, function: &'static str, took: Duration, error: Option<&CallError>) {
         let Some(Counted { candidate, side, lot }) = &chosen.trial else { return };
-        let (Some(trial), Some(outcome)) = (&candidate.trial, Outcome::of(error, took)) else { return };
-        self.metrics.tried(&candidate.prepared.plugin, *side, outcome);
-        if let Some(verdict) = trial.note((*side, lot), function, outcome, Timestamp::now()) {
-            self.shelf.end_trial(candidate, &verdict);
+        let (Some(trial), Some(outcome)) = (&candidate.trial, CallOutcome::of(error, took)) else { return };
+        self.metrics.trial_call(&candidate.prepared.plugin, *side, outcome);
+        if let Some(end) = trial.note((*side, lot), function, outcome, Timestamp::now()) {
+            self.catalog.end_trial(candidate, &end);
         }
     }
 
-    /// The generation that answers. While nothing serves the provider and something is being loaded, waits for that.
+    /// Returns the generation that answers. While no version serves the provider and one is being loaded, waits for it.
     async fn route(
         &self,
         target: &Target,
         operation: Operation,
-        patience: Instant,
+        loaded_by: Instant,
     ) -> Result<Chosen, Refusal> {
         let mut revision = None;
         loop {
             if self.is_closing.load(Ordering::Acquire) {
                 return Err(Refusal::ShuttingDown);
             }
-            let routes = Arc::clone(&self.shelf.routes());
+            let routes = Arc::clone(&self.catalog.routes());
             let refusal = match routes.find(&target.provider, target.pin.as_ref()) {
                 Route::Found(generation) => {
                     return match routes.withdrawn(&target.provider, target.pin.as_ref()) {
-                        Some(refusal) if makes(operation) => Err(refusal.clone()),
+                        Some(refusal) if changes_vms(operation) => Err(refusal.clone()),
                         Some(_) | None => Chosen::of(generation, &routes, target)?.if_for(target),
                     };
                 }
                 Route::Nowhere(refusal) => return Err(refusal),
                 Route::Perhaps(refusal) => refusal,
             };
-            // Subscribed before the second look, so that no change is missed in between.
+            // Subscribed before the second query, so that no change is missed in between.
             let Some(revision) = &mut revision else {
-                revision = Some(self.shelf.revision());
+                revision = Some(self.catalog.revision());
                 continue;
             };
-            if timeout_at(patience.into(), revision.changed()).await.is_err() {
+            if timeout_at(loaded_by.into(), revision.changed()).await.is_err() {
                 return Err(refusal);
             }
         }
     }
 }
 
-/// Where a call goes, and for whom.
+/// The provider of a call, and its caller.
 pub(crate) struct Target {
     pub(crate) provider: ProviderName,
     pub(crate) pin: Option<Digest>,
     pub(crate) caller: Caller,
-    /// The plugins that may get the Secrets of the request; `None` for whichever serves.
+    /// The plugins that may get the Secrets of the request; `None`: any plugin that serves.
     pub(crate) plugins: Option<BTreeSet<PluginName>>,
 }
 
 impl Target {
-    /// How a class chooses its driver, and for whom it is asked.
+    /// Returns the target of a class.
     pub(crate) fn of(
         class: &ClassSpec,
         machine: Option<&MachineIdentity>,
@@ -344,27 +340,27 @@ impl Target {
     }
 }
 
-/// For whose trial a call counts.
+/// The trial for which a call counts.
 struct Counted {
     candidate: Arc<Generation>,
-    side: Side,
+    side: TrialSide,
     lot: String,
 }
 
-/// What answers a call.
+/// The versions that answer a call.
 struct Chosen {
     generation: Arc<Generation>,
-    /// The version that is on trial meanwhile.
+    /// The trial that is running.
     trial: Option<Counted>,
-    /// The version that is asked afterwards, and answers nobody.
+    /// The shadow, which is called afterwards. Its answer is only compared.
     behind: Option<Behind>,
-    /// The class on behalf of which it is called.
+    /// The class for which the call is made.
     class: Option<String>,
 }
 
 impl Chosen {
-    /// Itself, unless the Secrets of the request are for other plugins. Which plugin serves is settled here and nowhere
-    /// earlier: another one may have taken over since the request was made.
+    /// Refuses the call if the Secrets of the request are for other plugins. The check is here, and not earlier, since
+    /// another plugin may have taken over since the request was created.
     fn if_for(self, target: &Target) -> Result<Self, Refusal> {
         let plugin = &self.generation.prepared.plugin;
         match target.plugins.as_ref().filter(|plugins| !plugins.contains(plugin)) {
@@ -373,7 +369,8 @@ impl Chosen {
         }
     }
 
-    /// Of what serves and what is on trial. A class that names its version gets that one, and one that is left alone is not tried.
+    /// Chooses between the serving version and the one on trial. A class that pins its version gets that one. A version
+    /// that is quarantined for the class is not tried.
     fn of(serving: Arc<Generation>, routes: &Routes, target: &Target) -> Result<Self, Refusal> {
         let class = target.caller.class.clone();
         let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
@@ -385,8 +382,8 @@ impl Chosen {
                 class,
             });
         };
-        if trial.terms.mode == RolloutMode::Shadow {
-            let is_shadowed = side(&trial.terms, &target.caller) == Side::New;
+        if trial.terms.mode == ReleaseMode::Shadow {
+            let is_shadowed = side(&trial.terms, &target.caller) == TrialSide::New;
             let behind = is_shadowed.then(|| Behind { candidate: Arc::clone(candidate) });
             return Ok(Self {
                 generation: available(serving, class.as_deref())?,
@@ -396,12 +393,12 @@ impl Chosen {
             });
         }
         let side = match side(&trial.terms, &target.caller) {
-            Side::New if left_alone(candidate, class.as_deref()).is_none() => Side::New,
-            Side::New | Side::Stable => Side::Stable,
+            TrialSide::New if quarantine(candidate, class.as_deref()).is_none() => TrialSide::New,
+            TrialSide::New | TrialSide::Stable => TrialSide::Stable,
         };
         let generation = match side {
-            Side::New => Arc::clone(candidate),
-            Side::Stable => available(serving, class.as_deref())?,
+            TrialSide::New => Arc::clone(candidate),
+            TrialSide::Stable => available(serving, class.as_deref())?,
         };
         let lot = target.caller.lot().to_owned();
         Ok(Self {
@@ -413,8 +410,8 @@ impl Chosen {
     }
 }
 
-/// True for what makes or changes a VM. A version that was withdrawn is trusted with the rest.
-fn makes(operation: Operation) -> bool {
+/// True for operations that create or change a VM. A withdrawn version answers all others.
+fn changes_vms(operation: Operation) -> bool {
     match operation {
         Operation::Create | Operation::Initialize | Operation::Reboot => true,
         Operation::Delete
@@ -427,7 +424,7 @@ fn makes(operation: Operation) -> bool {
     }
 }
 
-/// True where the memory that all plugins share was used up.
+/// True if the memory that all plugins share was used up.
 fn is_of_memory(error: &CallError) -> bool {
     match error {
         CallError::Refused(refusal) => matches!(refusal, Refusal::NoMemory { .. }),
@@ -439,19 +436,19 @@ fn is_of_memory(error: &CallError) -> bool {
 }
 
 fn available(generation: Arc<Generation>, class: Option<&str>) -> Result<Arc<Generation>, Refusal> {
-    match left_alone(&generation, class) {
+    match quarantine(&generation, class) {
         None => Ok(generation),
         Some(state) => Err(Refusal::NotReady { plugin: generation.prepared.plugin.to_string(), state }),
     }
 }
 
-/// Why a version is not called for this class now.
-fn left_alone(generation: &Generation, class: Option<&str>) -> Option<String> {
+/// Returns why the version is not called for this class.
+fn quarantine(generation: &Generation, class: Option<&str>) -> Option<String> {
     let now = Timestamp::now();
     if let Some(until) = generation.quarantined_until(now) {
         return Some(format!("quarantined until {until}, since its calls broke one after the other"));
     }
-    let until = generation.held_until(class?, now)?;
+    let until = generation.class_quarantined_until(class?, now)?;
     let class = class.unwrap_or_default();
     Some(format!(
         "left alone for class {class} until {until}, since its calls for that class broke one after the other"

@@ -19,7 +19,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(5);
 
 /// Sizes of the pool, for as many calls as run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pool {
+pub(crate) struct PoolSizes {
     /// Calls at the same time, over all plugins.
     pub calls: u32,
     /// The largest linear memory that a grant may allow.
@@ -30,21 +30,22 @@ pub(crate) struct Pool {
     pub is_witnessed: bool,
 }
 
-impl Default for Pool {
+impl Default for PoolSizes {
     fn default() -> Self {
         Self { calls: 128, memory_bytes: 256 * 1024 * 1024, table_elements: 20_000, is_witnessed: false }
     }
 }
 
-/// What compiled code is for.
+/// The use of compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodeKind {
     /// Drivers, in memories of wasmtime.
-    Usual,
+    Standard,
     /// Code of policies: counts fuel, and every NaN has the same bits.
     Policy,
-    /// Drivers, in memories that a witness looks at. wasmtime cannot map the beginning of these from a file, and fills them itself.
-    Witnessed,
+    /// Drivers, in memories that a test inspects. wasmtime cannot map the beginning of these from a file, and fills
+    /// them itself.
+    Inspected,
 }
 
 /// Where the baseline compiler is as well kept as the optimising one. Elsewhere large components begin with quick code.
@@ -63,7 +64,7 @@ fn code_settings(kind: CodeKind, tier: CodeTier) -> Config {
             CodeTier::Baseline => Strategy::Winch,
             CodeTier::Quick | CodeTier::Optimised => Strategy::Cranelift,
         })
-        // What somebody waits for may take more than one processor.
+        // Code that a caller waits for may take more than one processor.
         .parallel_compilation(tier != CodeTier::Optimised)
         .epoch_interruption(kind != CodeKind::Policy)
         .consume_fuel(kind == CodeKind::Policy)
@@ -71,7 +72,7 @@ fn code_settings(kind: CodeKind, tier: CodeTier) -> Config {
         .async_stack_size(2 * 1024 * 1024)
         // Exports are plain functions; concurrency inside of a component would only cost.
         .concurrency_support(false)
-        .memory_init_cow(kind != CodeKind::Witnessed)
+        .memory_init_cow(kind != CodeKind::Inspected)
         // Every proposal that is off is code that cannot be wrong. No tool chain needs these yet.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
@@ -95,25 +96,25 @@ fn code_settings(kind: CodeKind, tier: CodeTier) -> Config {
 }
 
 /// An engine on the pool where the address space allows one, else on plain allocation.
-pub(crate) fn engine(pool: &Pool) -> Result<Engine> {
+pub(crate) fn engine(pool: &PoolSizes) -> Result<Engine> {
     if pool.is_witnessed {
-        let mut witnessed = code_settings(CodeKind::Witnessed, CodeTier::Optimised);
+        let mut witnessed = code_settings(CodeKind::Inspected, CodeTier::Optimised);
         return Engine::new(witnessed.with_host_memory(Arc::new(Memories)));
     }
-    let mut pooled = code_settings(CodeKind::Usual, CodeTier::Optimised);
+    let mut pooled = code_settings(CodeKind::Standard, CodeTier::Optimised);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
     match Engine::new(&pooled) {
         Ok(engine) => Ok(engine),
         Err(error) => {
             warn!(error = format!("{error:#}"), "no room for the instance pool, plain allocation instead");
-            Engine::new(&code_settings(CodeKind::Usual, CodeTier::Optimised))
+            Engine::new(&code_settings(CodeKind::Standard, CodeTier::Optimised))
         }
     }
 }
 
 /// The engine of baseline code. It is used for minutes, by large components, for which a pool gains nothing.
 pub(crate) fn baseline_engine() -> Result<Engine> {
-    Engine::new(&code_settings(CodeKind::Usual, CodeTier::Baseline))
+    Engine::new(&code_settings(CodeKind::Standard, CodeTier::Baseline))
 }
 
 /// The engine of policies. They are small and seldom asked: plain allocation, without a pool that reserves for many.
@@ -126,7 +127,7 @@ pub(crate) fn compiling_engine(kind: CodeKind, tier: CodeTier) -> Result<Engine>
     Engine::new(&code_settings(kind, tier))
 }
 
-fn pooling(pool: &Pool) -> PoolingAllocationConfig {
+fn pooling(pool: &PoolSizes) -> PoolingAllocationConfig {
     let calls = pool.calls;
     let mut config = PoolingAllocationConfig::new();
     config
@@ -145,8 +146,8 @@ fn pooling(pool: &Pool) -> PoolingAllocationConfig {
         .max_core_instance_size(4 * 1024 * 1024)
         .max_unused_warm_slots(64);
     if PoolingAllocationConfig::is_pagemap_scan_available() {
-        // The kernel says which pages a call has touched; wiping these is cheaper than giving them back and faulting them
-        // in again: a third of an empty call's time. Without that knowledge all of it would have to be wiped.
+        // The kernel knows which pages a call has touched. Wiping these is cheaper than unmapping them and faulting
+        // them in again: a third of an empty call's time. Without that knowledge all pages would be wiped.
         config
             .pagemap_scan(Enabled::Yes)
             .linear_memory_keep_resident(512 * 1024)

@@ -7,46 +7,46 @@ use wasmtime::Engine;
 
 use crate::calls::engine::TICK;
 
-/// Ticks as long as a call holds a [`Running`]; sleeps otherwise. The thread ends with this.
+/// Ticks as long as a call holds a [`RunningCall`]; sleeps otherwise. The thread ends with this.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct TickerShared {
+    state: Mutex<TickerState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TickerState {
     running: usize,
     is_over: bool,
 }
 
 /// A call is running.
-pub(crate) struct Running(Arc<Shared>);
+pub(crate) struct RunningCall(Arc<TickerShared>);
 
 impl Ticker {
     pub(crate) fn start(engines: Vec<Engine>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(TickerShared { state: Mutex::default(), changed: Condvar::new() });
         let seen = Arc::clone(&shared);
         let thread =
             thread::Builder::new().name("plugin-ticker".to_owned()).spawn(move || tick(&engines, &seen))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    pub(crate) fn running(&self) -> Running {
+    pub(crate) fn running(&self) -> RunningCall {
         let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.running += 1;
         if state.running == 1 {
             self.shared.changed.notify_one();
         }
-        Running(Arc::clone(&self.shared))
+        RunningCall(Arc::clone(&self.shared))
     }
 }
 
-fn tick(engines: &[Engine], shared: &Shared) {
+fn tick(engines: &[Engine], shared: &TickerShared) {
     loop {
         let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = shared
@@ -62,7 +62,7 @@ fn tick(engines: &[Engine], shared: &Shared) {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).running -= 1;
     }

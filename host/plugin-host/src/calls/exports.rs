@@ -14,11 +14,11 @@ use crate::calls::bindings::optional::delete_by_id::exports::machinist::delete_b
 use crate::calls::bindings::optional::exports::machinist::provider::reboot::Guest as Rebooter;
 use crate::calls::convert::{self, About};
 use crate::calls::guest::GuestState;
-use crate::recording::Tape;
+use crate::recording::CallRecording;
 use crate::vault::Vault;
 
-/// What a call runs in.
-pub(crate) struct Running<'a> {
+/// The context of a call.
+pub(crate) struct CallContext<'a> {
     pub(crate) driver: &'a Guest,
     /// Absent in a driver that cannot.
     pub(crate) rebooter: Option<&'a Rebooter>,
@@ -28,7 +28,7 @@ pub(crate) struct Running<'a> {
     pub(crate) vault: &'a Vault,
     pub(crate) deadline_ms: u64,
     /// Notes question and answer.
-    pub(crate) tape: &'a Tape,
+    pub(crate) recording: &'a CallRecording,
 }
 
 /// One question to a driver.
@@ -46,7 +46,7 @@ pub(crate) trait Ask: Clone + Send + Sync + 'static {
     fn subject(&self) -> String;
 
     /// Asks. The outer error is the engine's.
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>>;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>>;
 }
 
 macro_rules! ask_about_machine {
@@ -68,14 +68,14 @@ macro_rules! ask_about_machine {
                 format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
             }
 
-            fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<$answer>>> {
-                let Running { driver, store, vault, deadline_ms, tape, .. } = running;
+            fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<$answer>>> {
+                let CallContext { driver, store, vault, deadline_ms, recording, .. } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
                     let convert: fn(_, &Vault) -> std::result::Result<$answer, GuestFailure> = $convert;
-                    tape.asked(&request);
+                    recording.asked(&request);
                     let answer = driver.$call(store, &request).await?;
-                    tape.answered(&answer);
+                    recording.answered(&answer);
                     Ok(match answer {
                         Ok(answer) => convert(answer, vault).map_err(Into::into),
                         Err(error) => Err(convert::error(error, vault)),
@@ -87,24 +87,11 @@ macro_rules! ask_about_machine {
     };
 }
 
-ask_about_machine!(
-    /// `create`
-    Create, Create, Creation, call_create, convert::creation
-);
-ask_about_machine!(
-    /// `initialize`
-    Initialize, Initialize, Vm, call_initialize, convert::vm
-);
-ask_about_machine!(
-    /// `delete`
-    Delete, Delete, Deletion, call_delete, convert::deletion
-);
-ask_about_machine!(
-    /// `get-status`
-    GetStatus, GetStatus, Vm, call_get_status, convert::vm
-);
+ask_about_machine!(Create, Create, Creation, call_create, convert::creation);
+ask_about_machine!(Initialize, Initialize, Vm, call_initialize, convert::vm);
+ask_about_machine!(Delete, Delete, Deletion, call_delete, convert::deletion);
+ask_about_machine!(GetStatus, GetStatus, Vm, call_get_status, convert::vm);
 
-/// `reboot`
 #[derive(Clone)]
 pub(crate) struct Reboot(pub(crate) MachineRequest);
 
@@ -121,24 +108,23 @@ impl Ask for Reboot {
         format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
-        let Running { rebooter, store, vault, deadline_ms, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
+        let CallContext { rebooter, store, vault, deadline_ms, recording, .. } = running;
         async move {
             let Some(rebooter) = rebooter else {
                 let message = "the driver exports no machinist:provider/reboot";
                 return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
             };
             let request = convert::request(&self.0, deadline_ms);
-            tape.asked(&request);
+            recording.asked(&request);
             let answer = rebooter.call_reboot(store, &request).await?;
-            tape.answered(&answer);
+            recording.answered(&answer);
             Ok(answer.map_err(|error| convert::error(error, vault)))
         }
         .boxed()
     }
 }
 
-/// `delete-by-id`
 #[derive(Clone)]
 pub(crate) struct DeleteById {
     /// The Machine, with the VM that it keeps.
@@ -160,24 +146,23 @@ impl Ask for DeleteById {
         format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
-        let Running { id_deleter, store, vault, deadline_ms, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<()>>> {
+        let CallContext { id_deleter, store, vault, deadline_ms, recording, .. } = running;
         async move {
             let Some(id_deleter) = id_deleter else {
                 let message = "the driver exports no machinist:delete-by-id/delete-by-id";
                 return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
             };
             let request = convert::request(&self.request, deadline_ms);
-            tape.asked(&(&request, &self.vm));
+            recording.asked(&(&request, &self.vm));
             let answer = id_deleter.call_delete_by_id(store, &request, &self.vm).await?;
-            tape.answered(&answer);
+            recording.answered(&answer);
             Ok(answer.map_err(|error| convert::error(error, vault)))
         }
         .boxed()
     }
 }
 
-/// `list`
 #[derive(Clone)]
 pub(crate) struct List(pub(crate) ListRequest);
 
@@ -194,13 +179,13 @@ impl Ask for List {
         self.0.class.name.to_string()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Page>>> {
-        let Running { driver, store, vault, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Page>>> {
+        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
             let class = convert::class(&self.0.class);
-            tape.asked(&(&class, &self.0.cluster, &self.0.token));
+            recording.asked(&(&class, &self.0.cluster, &self.0.token));
             let answer = driver.call_list(store, &class, &self.0.cluster, self.0.token.as_deref()).await?;
-            tape.answered(&answer);
+            recording.answered(&answer);
             Ok(match answer {
                 Ok(page) => convert::page(page).map_err(Into::into),
                 Err(error) => Err(convert::error(error, vault)),
@@ -210,7 +195,6 @@ impl Ask for List {
     }
 }
 
-/// `get-volume-ids`
 #[derive(Clone)]
 pub(crate) struct GetVolumeIds(pub(crate) Vec<String>);
 
@@ -223,12 +207,12 @@ impl Ask for GetVolumeIds {
         format!("{} volumes", self.0.len())
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
-        let Running { driver, store, vault, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
+        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
-            tape.asked(&self.0);
+            recording.asked(&self.0);
             let answer = driver.call_get_volume_ids(store, &self.0).await?;
-            tape.answered(&answer);
+            recording.answered(&answer);
             Ok(match answer {
                 Ok(ids) => convert::volume_ids(self.0.len(), ids).map_err(Into::into),
                 Err(error) => Err(convert::error(error, vault)),
@@ -238,7 +222,6 @@ impl Ask for GetVolumeIds {
     }
 }
 
-/// `validate-class`
 #[derive(Clone)]
 pub(crate) struct ValidateClass(pub(crate) ClassSpec);
 
@@ -251,13 +234,13 @@ impl Ask for ValidateClass {
         self.0.name.to_string()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
-        let Running { driver, store, vault, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<Self::Answer>>> {
+        let CallContext { driver, store, vault, recording, .. } = running;
         async move {
             let class = convert::class(&self.0);
-            tape.asked(&class);
+            recording.asked(&class);
             let answer = driver.call_validate_class(store, &class).await?;
-            tape.answered(&answer);
+            recording.answered(&answer);
             Ok(match answer {
                 Ok(warnings) => Ok(convert::warnings(&warnings, vault)),
                 Err(error) => Err(convert::error(error, vault)),
@@ -267,7 +250,6 @@ impl Ask for ValidateClass {
     }
 }
 
-/// `describe`
 #[derive(Clone)]
 pub(crate) struct Describe;
 
@@ -280,12 +262,12 @@ impl Ask for Describe {
         String::new()
     }
 
-    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<DriverResult<About>>> {
-        let Running { driver, store, tape, .. } = running;
+    fn ask<'a>(&'a self, running: CallContext<'a>) -> BoxFuture<'a, Result<DriverResult<About>>> {
+        let CallContext { driver, store, recording, .. } = running;
         async move {
-            tape.asked(&());
+            recording.asked(&());
             let about = driver.call_describe(store).await?;
-            tape.answered(&about);
+            recording.answered(&about);
             Ok(convert::about(about).map_err(Into::into))
         }
         .boxed()

@@ -15,9 +15,9 @@ use crate::calls::limits::Limits;
 #[error("the processor time of the call is used up")]
 pub(crate) struct OutOfCpu;
 
-/// What the engine's error means.
+/// The meaning of an engine's error.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CallFailure {
     Broken(GuestFailure),
     /// The pool is full: the host's business, not the plugin's.
     NoRoom,
@@ -29,11 +29,11 @@ const COPIED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 const TOO_MANY_HANDLES: &str = "store handle limit exceeded";
 
 /// `output` is the end of what the component printed, without secrets: it is cut here.
-pub(crate) fn classify(error: &Error, output: &str, limits: &Limits) -> Verdict {
+pub(crate) fn classify(error: &Error, output: &str, limits: &Limits) -> CallFailure {
     if error.is::<PoolConcurrencyLimitError>() {
-        return Verdict::NoRoom;
+        return CallFailure::NoRoom;
     }
-    Verdict::Broken(match limit_hit(error, limits) {
+    CallFailure::Broken(match limit_hit(error, limits) {
         Some((limit, detail)) => GuestFailure::Limit { limit, detail },
         None => GuestFailure::Trap { detail: with_output(&cause(error), output) },
     })
@@ -93,7 +93,7 @@ fn cause(error: &Error) -> String {
     }
 }
 
-/// The output is what the author of a driver looks for first: the panic's message is nowhere else.
+/// Adds the output of the driver: it has the panic's message, which is nowhere else.
 fn with_output(cause: &str, output: &str) -> String {
     const MOST_CHARACTERS: usize = 1_000;
     if output.is_empty() {
@@ -111,8 +111,8 @@ mod tests {
 
     fn broken(error: impl Into<Error>) -> GuestFailure {
         match classify(&error.into(), "", &Limits::default()) {
-            Verdict::Broken(breakage) => breakage,
-            Verdict::NoRoom => panic!("the pool has room"),
+            CallFailure::Broken(breakage) => breakage,
+            CallFailure::NoRoom => panic!("the pool has room"),
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(limit(OutOfCpu), Some(Limit::CpuTime));
         assert_eq!(limit(Exceeded::Memory { limit_bytes: 1 }), Some(Limit::Memory));
         assert_eq!(limit(Exceeded::Tables { limit: 1 }), Some(Limit::Tables));
-        let full = Full { total_bytes: 2 << 20, held_bytes: 1 << 20 };
+        let full = Full { total_bytes: 2 << 20, taken_bytes: 1 << 20 };
         assert_eq!(limit(Exceeded::Budget(full)), Some(Limit::MemoryBudget));
         assert_eq!(limit(ResourceTableError::Full), Some(Limit::Handles));
         assert_eq!(limit(Trap::StackOverflow), Some(Limit::Stack));
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_trap_shows_what_the_component_printed() {
-        let verdict =
+        let failure =
             classify(&Trap::UnreachableCodeReached.into(), "panicked at lib.rs:1", &Limits::default());
-        let Verdict::Broken(GuestFailure::Trap { detail }) = verdict else { panic!("{verdict:?}") };
+        let CallFailure::Broken(GuestFailure::Trap { detail }) = failure else { panic!("{failure:?}") };
         assert_eq!(
             detail,
             "wasm trap: wasm `unreachable` instruction executed; it printed: panicked at lib.rs:1"

@@ -50,9 +50,9 @@ impl Default for Limits {
 /// The most that a grants document may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ceilings {
-    /// What a slot of the pool holds.
+    /// The memory of a slot of the pool.
     pub memory_bytes: u64,
-    /// What a table of the pool holds.
+    /// The elements of a table of the pool.
     pub table_elements: u64,
     /// As many as the host runs at all.
     pub calls_in_flight: usize,
@@ -72,9 +72,9 @@ pub enum Error {
     TooMuch {
         /// As the document names it.
         name: &'static str,
-        /// What the document says.
+        /// The value in the document.
         asked: u64,
-        /// What the host allows.
+        /// The host's maximum.
         most: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! The last lines that each plugin has logged, for who asks: a ring in memory, which is lost when the host ends.
+//! The last log lines of each plugin: a ring buffer in memory, which is lost when the host ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,11 @@ const MOST_LINES: usize = 500;
 /// Bytes of one plugin's lines.
 const MOST_BYTES: usize = 256 << 10;
 
-/// Plugins of which lines are kept, also of some that are gone. Beyond, who has been silent for longest is forgotten.
+/// The number of plugins with lines, removed plugins included. Beyond it, the plugin that was silent for longest is
+/// forgotten.
 const MOST_PLUGINS: usize = 100;
 
-/// What a line needs beside its texts.
+/// The size of a line beside its texts.
 const LINE_BYTES: usize = 128;
 
 /// A line as it is kept. Known secrets are not in it.
@@ -34,9 +35,8 @@ pub struct KeptLine {
     pub call: String,
     /// Which component of the plugin.
     pub digest: String,
-    /// The static text.
     pub message: String,
-    /// What varies, as `key=value` pairs.
+    /// The variable part, as `key=value` pairs.
     pub fields: String,
 }
 
@@ -49,7 +49,6 @@ impl KeptLine {
 /// The lines of a plugin that are kept, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptLines {
-    /// They themselves.
     pub lines: Vec<KeptLine>,
     /// Lines of it that had to make room.
     pub dropped: u64,
@@ -57,16 +56,16 @@ pub struct KeptLines {
 
 /// Lines of all plugins. A clone is the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Logbook(Arc<Mutex<Books>>);
+pub(crate) struct LogRing(Arc<Mutex<LogRingState>>);
 
 #[derive(Debug, Default)]
-struct Books {
+struct LogRingState {
     next: u64,
-    books: BTreeMap<PluginName, Book>,
+    books: BTreeMap<PluginName, PluginLines>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct PluginLines {
     lines: VecDeque<KeptLine>,
     bytes: usize,
     dropped: u64,
@@ -74,14 +73,14 @@ struct Book {
 
 /// Where lines of one call come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) logbook: Logbook,
+pub(crate) struct LogSource {
+    pub(crate) log_ring: LogRing,
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
     pub(crate) call: Arc<str>,
 }
 
-impl Source {
+impl LogSource {
     /// Keeps a line that holds no secret.
     pub(crate) fn keep(&self, level: &'static str, message: &str, fields: &str) {
         let line = KeptLine {
@@ -93,11 +92,11 @@ impl Source {
             message: message.to_owned(),
             fields: fields.to_owned(),
         };
-        self.logbook.books().keep(&self.plugin, line);
+        self.log_ring.books().keep(&self.plugin, line);
     }
 }
 
-impl Logbook {
+impl LogRing {
     /// Those of a plugin with a number above `after`. `None` when it has logged nothing.
     pub(crate) fn lines(&self, plugin: &PluginName, after: u64) -> Option<KeptLines> {
         let books = self.books();
@@ -106,18 +105,18 @@ impl Logbook {
         Some(KeptLines { lines, dropped: book.dropped })
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
+    fn books(&self) -> MutexGuard<'_, LogRingState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Books {
+impl LogRingState {
     fn keep(&mut self, plugin: &PluginName, line: KeptLine) {
         self.next += 1;
         let line = KeptLine { number: self.next, ..line };
         self.books.entry(plugin.clone()).or_default().keep(line);
         if self.books.len() > MOST_PLUGINS {
-            let newest = |book: &Book| book.lines.back().map_or(0, |line| line.number);
+            let newest = |book: &PluginLines| book.lines.back().map_or(0, |line| line.number);
             let silent = self.books.iter().min_by_key(|(_, book)| newest(book)).map(|(name, _)| name.clone());
             if let Some(silent) = silent {
                 self.books.remove(&silent);
@@ -126,7 +125,7 @@ impl Books {
     }
 }
 
-impl Book {
+impl PluginLines {
     fn keep(&mut self, line: KeptLine) {
         self.bytes += line.size();
         self.lines.push_back(line);
@@ -144,61 +143,61 @@ impl Book {
 mod tests {
     use super::*;
 
-    fn source(logbook: &Logbook, plugin: &str) -> Source {
-        Source {
-            logbook: logbook.clone(),
+    fn source(log_ring: &LogRing, plugin: &str) -> LogSource {
+        LogSource {
+            log_ring: log_ring.clone(),
             plugin: plugin.into(),
             digest: Digest::of(b"component"),
             call: Arc::from("create machines/a"),
         }
     }
 
-    fn lines(logbook: &Logbook, plugin: &str, after: u64) -> KeptLines {
-        logbook.lines(&plugin.into(), after).expect("has logged")
+    fn lines(log_ring: &LogRing, plugin: &str, after: u64) -> KeptLines {
+        log_ring.lines(&plugin.into(), after).expect("has logged")
     }
 
     #[test]
     fn the_last_lines_are_kept_and_those_before_are_counted() {
-        let logbook = Logbook::default();
-        let sim = source(&logbook, "sim");
+        let log_ring = LogRing::default();
+        let sim = source(&log_ring, "sim");
         for line in 0..MOST_LINES + 7 {
             sim.keep("info", &format!("line {line}"), "");
         }
-        let all = lines(&logbook, "sim", 0);
+        let all = lines(&log_ring, "sim", 0);
         assert_eq!((all.lines.len(), all.dropped), (MOST_LINES, 7));
         assert_eq!(all.lines[0].message, "line 7");
-        let later = lines(&logbook, "sim", all.lines[497].number).lines;
+        let later = lines(&log_ring, "sim", all.lines[497].number).lines;
         assert_eq!(
             later.iter().map(|line| line.message.as_str()).collect::<Vec<_>>(),
             ["line 505", "line 506"]
         );
-        assert_eq!(logbook.lines(&"aws".into(), 0), None);
+        assert_eq!(log_ring.lines(&"aws".into(), 0), None);
     }
 
     #[test]
     fn long_lines_leave_room_for_fewer() {
-        let logbook = Logbook::default();
-        let sim = source(&logbook, "sim");
+        let log_ring = LogRing::default();
+        let sim = source(&log_ring, "sim");
         for _ in 0..20 {
             sim.keep("info", &"x".repeat(60 << 10), "");
         }
-        let all = lines(&logbook, "sim", 0);
+        let all = lines(&log_ring, "sim", 0);
         assert_eq!((all.lines.len(), all.dropped), (4, 16));
         sim.keep("info", &"x".repeat(MOST_BYTES), "");
-        assert_eq!(lines(&logbook, "sim", 0).lines.len(), 1);
+        assert_eq!(lines(&log_ring, "sim", 0).lines.len(), 1);
     }
 
     #[test]
     fn of_too_many_plugins_the_one_that_is_silent_for_longest_is_forgotten() {
-        let logbook = Logbook::default();
+        let log_ring = LogRing::default();
         for number in 0..MOST_PLUGINS {
-            source(&logbook, &format!("plugin-{number}")).keep("info", "begins", "");
+            source(&log_ring, &format!("plugin-{number}")).keep("info", "begins", "");
         }
-        source(&logbook, "plugin-0").keep("info", "again", "");
-        source(&logbook, "one-more").keep("info", "begins", "");
-        assert!(logbook.lines(&"plugin-1".into(), 0).is_none());
+        source(&log_ring, "plugin-0").keep("info", "again", "");
+        source(&log_ring, "one-more").keep("info", "begins", "");
+        assert!(log_ring.lines(&"plugin-1".into(), 0).is_none());
         for kept in ["plugin-0", "plugin-2", "one-more"] {
-            assert!(logbook.lines(&kept.into(), 0).is_some(), "{kept}");
+            assert!(log_ring.lines(&kept.into(), 0).is_some(), "{kept}");
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Shows the memory of an instance when its call is over, so that a test can prove what is not in it.
+//! Shows the memory of an instance at the end of its call, so that a test can prove that a value is not in it.
 //!
-//! wasmtime hands out no core memory of a component. So a host with a witness allocates linear memories itself and keeps hold
-//! of them until the witness has looked. Component, linker, limits and the path of a call are the same as without a
-//! witness; only the pool of instances is not used, and the component is compiled for memories that are filled instead of
+//! wasmtime gives no access to the core memory of a component. So a host with an inspector allocates linear memories
+//! itself and keeps them until the inspector has read them. Component, linker, limits and the path of a call stay the
+//! same; only the pool of instances is not used, and the component is compiled for memories that are filled instead of
 //! mapped.
 //!
-//! What is shown is everything that the component could read at its end, including what it has freed and not overwritten:
-//! memories only grow. Globals, tables and the stack of the compiled code are not part of it; the stack that tool chains
-//! keep in linear memory is.
+//! The inspector sees all bytes that the component could read at its end, freed bytes included: memories only grow.
+//! Globals, tables and the stack of the compiled code are not part of it; the stack that tool chains keep in linear
+//! memory is.
 //!
-//! To use it, set [`crate::HostSettings::memory_witness`] and look for canaries in [`MemoryWitness::call_ended`]. A call
-//! that its caller gives up is not shown.
+//! To use it, set [`crate::HostSettings::memory_inspector`] and search for canaries in [`MemoryInspector::call_ended`].
+//! A call whose caller drops it is not shown.
 
 use std::fmt;
 use std::io;
@@ -24,34 +24,33 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Is shown the memory of each instance.
-pub trait MemoryWitness: Send + Sync {
+pub trait MemoryInspector: Send + Sync {
     /// The call is over, the instance is not yet gone. Blocks the call; must not panic.
-    fn call_ended(&self, call: &WitnessedCall<'_>);
+    fn call_ended(&self, call: &InspectedCall<'_>);
 }
 
-/// What is left of a call.
-pub struct WitnessedCall<'a> {
-    /// Whose driver.
+/// The rest of a call.
+pub struct InspectedCall<'a> {
     pub plugin: &'a PluginName,
     /// Which function of the contract.
     pub operation: Operation,
     regions: &'a [Arc<Region>],
 }
 
-impl WitnessedCall<'_> {
+impl InspectedCall<'_> {
     /// All linear memories of the instance, whole.
     pub fn memories(&self) -> impl Iterator<Item = &[u8]> {
         self.regions.iter().map(|region| region.bytes())
     }
 
-    /// True when these bytes stand anywhere in them.
+    /// True if one of the memories contains these bytes.
     pub fn contains(&self, bytes: &[u8]) -> bool {
         let finder = memchr::memmem::Finder::new(bytes);
         self.memories().any(|memory| finder.find(memory).is_some())
     }
 }
 
-impl fmt::Debug for WitnessedCall<'_> {
+impl fmt::Debug for InspectedCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<usize> = self.memories().map(<[u8]>::len).collect();
         f.debug_struct("WitnessedCall")
@@ -63,16 +62,16 @@ impl fmt::Debug for WitnessedCall<'_> {
 }
 
 tokio::task_local! {
-    /// The memories that the running call has made. A call runs on the stack of whoever polls it, so that its task is known
+    /// The memories of the running call. A call runs on the stack of the task that polls it, so that the call is known
     /// where wasmtime asks for memory.
     static MADE: Made;
 }
 
 type Made = Arc<Mutex<Vec<Arc<Region>>>>;
 
-/// Runs the call under the witness's eyes.
+/// Runs the call, then shows its memories to the inspector.
 pub(crate) async fn watched<T>(
-    witness: &dyn MemoryWitness,
+    witness: &dyn MemoryInspector,
     plugin: &PluginName,
     operation: Operation,
     call: impl Future<Output = T>,
@@ -80,7 +79,7 @@ pub(crate) async fn watched<T>(
     let made = Made::default();
     let answer = MADE.scope(Arc::clone(&made), call).await;
     let regions = made.lock().unwrap_or_else(PoisonError::into_inner);
-    witness.call_ended(&WitnessedCall { plugin, operation, regions: &regions });
+    witness.call_ended(&InspectedCall { plugin, operation, regions: &regions });
     answer
 }
 
@@ -89,7 +88,7 @@ pub(crate) struct Memories;
 
 #[expect(unsafe_code, reason = "memory that a test can look at is memory that wasmtime does not allocate")]
 // SAFETY: a region is a private anonymous mapping: page aligned, zero filled, reserved as a whole with its guard behind
-// it, accessible up to its size only, and never moved. It is unmapped when nobody holds it any more.
+// it, accessible up to its size only, and never moved. It is unmapped when its last owner is dropped.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,
@@ -103,20 +102,20 @@ unsafe impl MemoryCreator for Memories {
         let region = Region::new(capacity, guard_size_in_bytes).map_err(|error| error.to_string())?;
         region.grow(minimum).map_err(|error| error.to_string())?;
         let region = Arc::new(region);
-        // Outside of a call there is nothing to witness.
+        // Outside of a call there is no inspector.
         let _ = MADE.try_with(|made| {
             made.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&region));
         });
-        Ok(Box::new(Held(region)))
+        Ok(Box::new(SharedRegion(region)))
     }
 }
 
 /// wasmtime's share in a region.
-struct Held(Arc<Region>);
+struct SharedRegion(Arc<Region>);
 
 #[expect(unsafe_code, reason = "see above")]
 // SAFETY: see `Memories`.
-unsafe impl LinearMemory for Held {
+unsafe impl LinearMemory for SharedRegion {
     fn byte_size(&self) -> usize {
         self.0.size_bytes.load(Ordering::Acquire)
     }
@@ -134,14 +133,12 @@ unsafe impl LinearMemory for Held {
     }
 }
 
-/// One mapping.
 struct Region {
     start: NonNull<u8>,
     /// Accessible from the start.
     size_bytes: AtomicUsize,
-    /// What it may grow to in place.
+    /// The size up to which it may grow in place.
     capacity_bytes: usize,
-    /// With the guard.
     mapped_bytes: usize,
 }
 
@@ -186,8 +183,8 @@ impl Region {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: that many bytes are mapped and readable, and whoever could write them is at rest: a witness looks
-        // while the call's future, which owns the instance, is not polled.
+        // SAFETY: that many bytes are mapped and readable, and nothing writes them: an inspector reads while the call's
+        // future, which owns the instance, is not polled.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.size_bytes.load(Ordering::Acquire)) }
     }
 }
@@ -195,7 +192,7 @@ impl Region {
 #[expect(unsafe_code, reason = "unmapping memory")]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the own one, and the last who held it lets go.
+        // SAFETY: this value owns the mapping, and it is the last owner.
         let _unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.mapped_bytes.max(1)) };
     }
 }

@@ -24,7 +24,7 @@ pub(crate) mod epoch;
 pub(crate) mod exports;
 pub(crate) mod failure;
 pub(crate) mod guest;
-pub mod limits;
+pub(crate) mod limits;
 pub(crate) mod log_ring;
 pub(crate) mod memory_inspector;
 pub(crate) mod output_limits;

@@ -1,6 +1,8 @@
-//! What a component says in words and names, bounded where it comes in: whatever stands in a condition, an Event, a status or a log line went through here.
+//! Limits on texts and names of a component, applied where they come in: all texts in a condition, an Event, a status
+//! or a log line have passed here.
 //!
-//! Texts for people are cut, since the rest of them still helps. Identifiers are refused: one that was cut or changed would be another one.
+//! Texts for people are cut, since the rest still helps. Identifiers are refused: a changed identifier would be another
+//! one.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,7 +21,7 @@ pub(crate) const WORD_BYTES: usize = 256;
 pub(crate) const NAME_BYTES: usize = 253;
 /// The longest ids of clouds have some 300 bytes.
 pub(crate) const ID_BYTES: usize = 1024;
-/// What a driver keeps with a Machine, which is an object in etcd of 1.5 MiB at most.
+/// The state that a driver keeps with a Machine, an object in etcd of 1.5 MiB at most.
 pub(crate) const STATE_BYTES: usize = 64 * 1024;
 /// The schema of a class.
 pub(crate) const SCHEMA_BYTES: usize = 512 * 1024;
@@ -30,7 +32,8 @@ pub(crate) const HOSTS: usize = 1_000;
 /// Machines of one page.
 pub(crate) const PAGE_ITEMS: usize = 10_000;
 
-/// A text for people: one line without characters that command a terminal or turn the direction of writing, and no longer than this.
+/// Makes a text for people: one line of at most `most_bytes`, without characters that control a terminal or change the
+/// direction of writing.
 pub(crate) fn text(text: &str, most_bytes: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(most_bytes));
     for (place, character) in text.char_indices() {
@@ -46,13 +49,13 @@ pub(crate) fn text(text: &str, most_bytes: usize) -> String {
     shown
 }
 
-/// An error with its causes, for people: why something is not loaded, whoever wrote the words that it repeats.
+/// Makes an error and its causes readable for people, whatever texts of others they contain.
 pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     text(&chain(error), REASON_BYTES)
 }
 
-/// What others say, such as an annotation, a registry or a component, for a terminal or a status: one line of at most 4
-/// KiB without characters that command a terminal or turn the direction of writing.
+/// Makes a foreign text, such as an annotation or a text of a registry or a component, safe for a terminal or a status:
+/// one line of at most 4 KiB without characters that control a terminal or change the direction of writing.
 #[must_use]
 pub fn shown(text: &str) -> String {
     self::text(text, TEXT_BYTES)
@@ -64,7 +67,7 @@ pub fn shown(text: &str) -> String {
 pub fn shown_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for character in json.chars() {
-        // Line ends stand between values; within them JSON has escaped them.
+        // Line ends are between values; within values JSON has escaped them.
         if character == '\n' || !is_hidden(character) {
             shown.push(character);
             continue;
@@ -171,11 +174,11 @@ mod tests {
     fn identifiers_are_whole_or_refused() {
         let id = |value: &str| identifier("a provider id", value.to_owned(), 10);
         assert_eq!(id("aws:///i-1"), Ok("aws:///i-1".to_owned()));
-        for (wrong, said) in [
+        for (wrong, expected) in [
             ("12345678901", "a provider id of 11 bytes, at most 10 are taken"),
             ("a\nb", "a provider id \"a\\\\nb\" has characters that nobody sees"),
         ] {
-            assert_eq!(id(wrong), Err(broken(said)));
+            assert_eq!(id(wrong), Err(broken(expected)));
         }
         assert_eq!(opaque("a state", "a\nb".to_owned(), 3), Ok("a\nb".to_owned()));
         assert!(opaque("a state", "abcd".to_owned(), 3).is_err() && few("things", vec![1, 2], 1).is_err());
@@ -191,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_text_is_it_becomes_short_and_visible(odd in any::<String>(), most in 0_usize..64) {
+        fn every_text_becomes_short_and_visible(odd in any::<String>(), most in 0_usize..64) {
             let shown = text(&odd, most);
             prop_assert!(!shown.contains(is_hidden));
             prop_assert!(shown.len() <= most + 48);

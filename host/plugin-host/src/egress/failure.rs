@@ -16,7 +16,7 @@ pub enum Reason {
     Grant(Denial),
     /// A name or literal leads to an address of a class that is not granted.
     Address(AddressClass),
-    /// A placeholder stands where its secret may not travel.
+    /// A placeholder is at a place where its secret may not travel.
     PlaceholderPlace,
     /// A placeholder is not the whole value of its place, nor all behind the prefix that is granted.
     PlaceholderPart,
@@ -72,7 +72,6 @@ impl Reason {
         }
     }
 
-    /// For people.
     pub fn explanation(self) -> &'static str {
         match self {
             Self::Target => "the URL or the method is not usable",
@@ -115,20 +114,15 @@ pub enum Failure {
     RequestBody,
     /// The body of the request is over this limit.
     #[error("the request body is over the limit of {limit_bytes} bytes")]
-    RequestSize {
-        /// The limit.
-        limit_bytes: u64,
-    },
+    RequestSize { limit_bytes: u64 },
     /// The name has no address.
     #[error("failed to resolve the host")]
     Resolve(#[source] io::Error),
     /// No connection in time.
     #[error("failed to connect in time")]
     ConnectTimeout,
-    /// No connection.
     #[error("failed to connect")]
     Connect(#[source] io::Error),
-    /// No TLS session.
     #[error("failed to agree on TLS")]
     Tls(#[source] io::Error),
     /// No answer in time.
@@ -145,17 +139,13 @@ pub enum Failure {
     ResponseHeaders,
     /// The body of the answer is over this limit.
     #[error("the body of the answer is over the limit of {limit_bytes} bytes")]
-    ResponseSize {
-        /// The limit.
-        limit_bytes: u64,
-    },
+    ResponseSize { limit_bytes: u64 },
     /// There is no memory for the rest of the answer.
     #[error("no memory for the body of the answer")]
     ResponseMemory,
-    /// The answer is packed, though it was asked for as it is: nobody can look for secrets in it.
+    /// The answer is compressed, though the request asked for identity: the host cannot search it for secrets.
     #[error("the answer is packed in spite of accept-encoding: identity, and cannot be searched for secrets")]
     ResponseCoding,
-    /// Not HTTP.
     #[error("failed to speak HTTP")]
     Protocol,
 }

@@ -9,7 +9,7 @@ use super::failure::{Failure, Reason};
 use super::message::outgoing::{Outgoing, without_connection_headers};
 use super::message::substitute::substitute;
 use super::throttle::{clock_skew_seconds, codes, retry_after};
-use crate::grants::{Grants, RequestTarget, Verdict};
+use crate::grants::{EgressDecision, Grants, RequestTarget};
 use crate::vault::Vault;
 
 /// Returns the request that is sent for one without a mark.
@@ -21,9 +21,9 @@ pub(crate) fn sent(
     let (parts, body) = request.into_parts();
     let target =
         RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
-    let judged = |verdict| match verdict {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+    let judged = |decision| match decision {
+        EgressDecision::Allowed(_) => Ok(()),
+        EgressDecision::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
     };
     judged(grants.allows(&target))?;
     let outgoing = Outgoing { target, headers: without_connection_headers(parts.headers), body };

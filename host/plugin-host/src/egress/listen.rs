@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::Inner;
+use super::EgressState;
 use super::credentials::CachedCredential;
 use super::metrics::PluginMetrics;
-use super::throttle::{self, Account, Answer, HEAD_BYTES};
+use super::throttle::{self, CloudAccount, HEAD_BYTES, RateSignal};
 
-/// The request to whose answer is listened.
+/// The request of the observed answer.
 pub(super) struct Asked {
-    pub(super) egress: Arc<Inner>,
+    pub(super) egress: Arc<EgressState>,
     pub(super) metrics: PluginMetrics,
-    pub(super) account: Account,
+    pub(super) account: CloudAccount,
     pub(super) sent_at: Instant,
     /// The credential of the request, if a token service gave it.
     pub(super) cached: Option<CachedCredential>,
@@ -27,7 +27,7 @@ impl Asked {
     /// Learns from the status at once, and from the body of an error as it passes.
     pub(super) fn listen(self, status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Listener> {
         if !status.is_client_error() && !status.is_server_error() {
-            self.answered(Answer::Granted);
+            self.answered(RateSignal::Granted);
             return None;
         }
         if let (StatusCode::UNAUTHORIZED, Some(cached)) = (status, &self.cached) {
@@ -44,16 +44,16 @@ impl Asked {
     }
 
     fn slow_down(&self, cause: &'static str, retry_after: Option<Duration>) {
-        self.answered(Answer::TooFast { retry_after });
+        self.answered(RateSignal::TooFast { retry_after });
         self.metrics.throttled(cause);
     }
 
-    fn answered(&self, answer: Answer) {
+    fn answered(&self, answer: RateSignal) {
         self.egress.throttle.answered(&self.account, self.sent_at, answer);
     }
 }
 
-/// Collects the beginning of an error's body. What it has when it goes is what counts.
+/// Collects the beginning of an error's body. It reports when it is dropped.
 pub(crate) struct Listener {
     /// `None` when it has heard enough.
     asked: Option<Asked>,
@@ -83,7 +83,7 @@ impl Listener {
         match (self.is_learned, codes.slower) {
             (true, _) => {}
             (false, true) => asked.slow_down("code", self.retry_after),
-            (false, false) if self.is_granted => asked.answered(Answer::Granted),
+            (false, false) if self.is_granted => asked.answered(RateSignal::Granted),
             (false, false) => {}
         }
         if let (true, Some(cached)) = (codes.stale_keys, &asked.cached) {

@@ -1,4 +1,4 @@
-//! What is counted. Labels are plugin names and closed sets.
+//! Metrics of egress. Labels are plugin names and closed sets.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ struct PluginLabel {
     plugin: String,
 }
 
-/// As others label raw calls of a cloud. The plugin is the provider; there is one service, since a host is no closed set.
+/// The labels of other programs for calls of a cloud. The plugin is the provider; there is one service, since hosts are
+/// no closed set.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct CloudLabels {
     provider: String,
@@ -62,7 +63,7 @@ struct DirectionLabels {
 
 /// The metrics of all sessions. A clone is the same metrics.
 #[derive(Clone)]
-pub(crate) struct Metrics {
+pub(crate) struct EgressMetrics {
     requests: Family<OutcomeLabels, Counter>,
     refused: Family<ReasonLabels, Counter>,
     body_failures: Family<ReasonLabels, Counter>,
@@ -83,11 +84,9 @@ pub(crate) struct Metrics {
 /// Where a session's keys came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeysFrom {
-    /// They were kept.
     Cache,
     /// The credential service gave them.
     Service,
-    /// There are none.
     Nowhere,
 }
 
@@ -102,7 +101,7 @@ pub(super) enum Wait {
     Crowded,
 }
 
-impl Default for Metrics {
+impl Default for EgressMetrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
@@ -124,7 +123,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl EgressMetrics {
     /// With one series of each, which shows its labels.
     pub(super) fn with_examples() -> Self {
         let all = Self::default();
@@ -239,7 +238,7 @@ impl Metrics {
 /// The metrics of one plugin.
 #[derive(Clone)]
 pub(crate) struct PluginMetrics {
-    all: Metrics,
+    all: EgressMetrics,
     plugin: String,
 }
 

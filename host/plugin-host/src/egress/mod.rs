@@ -44,40 +44,40 @@ use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 use crate::budget::MemoryAccount;
+use crate::calls::scheduling::priority_semaphore::Permit;
 use crate::calls::scheduling::seat::Seat;
-use crate::calls::scheduling::turnstile::Pass;
 use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::Grants;
 use crate::vault::Vault;
 
 pub use connection::denied::DeniedNetworks;
-pub use connection::resolve::{Resolve, SystemResolver};
-pub use failure::{Failure, Reason};
+pub use connection::resolve::Resolve;
+pub(crate) use connection::resolve::SystemResolver;
+pub(crate) use failure::Failure;
+pub use failure::Reason;
 pub use session::Session;
 
 pub(crate) use fuzz::{cloud_says, sent};
 
 use connection::pool::Pool;
 use credentials::CredentialCache;
-use metrics::Metrics;
+use metrics::EgressMetrics;
 use throttle::Throttle;
 
 /// A request that was not sent, for Events. Carries no query, no body and no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalNotice {
-    /// Whose request.
     pub plugin: PluginName,
-    /// Why.
     pub reason: Reason,
     /// Method and URL without query.
     pub target: String,
 }
 
-/// Is told of each refused request. Must not block.
-pub type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
+/// Receives each refused request. Must not block.
+pub(crate) type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
 
 /// The time on the wall, for signatures, for the end of keys, and for the clocks of drivers.
-pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub(crate) type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// How the host speaks to clouds, the same for all plugins.
 #[derive(Clone)]
@@ -94,12 +94,12 @@ pub struct EgressSettings {
     pub idle_timeout: Duration,
     /// Unused connections to one host of one plugin.
     pub idle_connections_per_host: usize,
-    /// Is told of each refused request.
+    /// Receives each refused request.
     pub on_refusal: Option<RefusalListener>,
-    /// What the host holds for the time.
+    /// The host's clock.
     pub clock: WallClock,
-    /// Where every connection is dialled instead, without TLS, when the grants allow the host and its addresses. For tests and
-    /// the conformance kit: whoever listens there sees what clouds see.
+    /// The address of a server that gets every connection instead, without TLS, if the grants allow the host and its
+    /// addresses. For tests and the conformance kit: that server sees the requests that clouds see.
     pub detour: Option<SocketAddr>,
 }
 
@@ -121,28 +121,28 @@ impl Default for EgressSettings {
 
 /// All metrics of egress, with one series of each.
 pub(crate) fn register_example_metrics(registry: &mut Registry) {
-    Metrics::with_examples().register(registry);
+    EgressMetrics::with_examples().register(registry);
 }
 
 /// One for each host process. A clone is the same egress.
 #[derive(Clone)]
-pub struct Egress(Arc<Inner>);
+pub struct Egress(Arc<EgressState>);
 
-struct Inner {
+struct EgressState {
     settings: EgressSettings,
     pool: Pool,
     credentials: CredentialCache,
     throttle: Throttle,
-    metrics: Metrics,
+    metrics: EgressMetrics,
 }
 
 impl Egress {
     /// Reads the system's certificate authorities; takes a few milliseconds.
     pub fn new(settings: EgressSettings) -> Self {
-        let metrics = Metrics::default();
+        let metrics = EgressMetrics::default();
         let pool = Pool::new(&settings, &metrics);
         let (credentials, throttle) = (CredentialCache::default(), Throttle::default());
-        Self(Arc::new(Inner { settings, pool, credentials, throttle, metrics }))
+        Self(Arc::new(EgressState { settings, pool, credentials, throttle, metrics }))
     }
 
     /// The hooks of one call: no answer comes later than `deadline`.
@@ -156,8 +156,8 @@ impl Egress {
         self.seated(plugin, grants, vault, deadline.into(), (None, MemoryAccount::endless(plugin)))
     }
 
-    /// The same for a call that holds a place, which it gives away while it waits for its cloud account, and whose
-    /// bodies are paid for.
+    /// The same for a call with a place, which it gives up while it waits for its cloud account, and with an account
+    /// for the memory of bodies.
     pub(crate) fn seated(
         &self,
         plugin: &PluginName,
@@ -171,11 +171,11 @@ impl Egress {
 
     /// Waits until a call of this class may begin: while its account is slow, a few calls of it wait for turns with an
     /// instance, and the others here without one.
-    pub(crate) async fn door(&self, plugin: &PluginName, class: &str, urgency: Urgency) -> Option<Pass> {
+    pub(crate) async fn door(&self, plugin: &PluginName, class: &str, urgency: Urgency) -> Option<Permit> {
         self.0.throttle.door(&(plugin.clone(), class.to_owned()), urgency).await
     }
 
-    /// What is held for the time.
+    /// Returns the host's clock.
     pub(crate) fn clock(&self) -> WallClock {
         Arc::clone(&self.0.settings.clock)
     }
@@ -190,7 +190,7 @@ impl Egress {
         self.0.metrics.open_connections(plugin)
     }
 
-    /// Cloud accounts whose requests have to wait for turns, since the cloud asked for fewer.
+    /// Returns the number of throttled cloud accounts, whose requests have to wait.
     pub fn slow_accounts(&self) -> usize {
         self.0.throttle.slow_accounts()
     }

@@ -19,16 +19,16 @@ use super::credentials::{CredentialError, FoundCredential};
 use super::failure::{Failure, Reason};
 use super::listen::Asked;
 use super::message::outgoing::{Outgoing, without_connection_headers};
-use super::message::response::{Terms, hand_back};
+use super::message::response::{ResponseLimits, hand_back};
 use super::message::substitute::{Substituted, substitute};
 use super::message::synthetic::Synthetic;
 use super::metrics::{PluginMetrics, Wait};
-use super::throttle::{Account, Passage, Who, clock_skew_seconds};
-use super::{Inner, RefusalNotice};
+use super::throttle::{CloudAccount, Passage, Who, clock_skew_seconds};
+use super::{EgressState, RefusalNotice};
 use crate::auth::{AuthGrant, Holder, MARK, Mark, Unauthenticated};
 use crate::budget::{Full, MemoryAccount, Taken};
 use crate::calls::scheduling::seat::Seat;
-use crate::grants::{EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
+use crate::grants::{EgressDecision, EgressRule, Grants, Host, RequestTarget, is_range};
 use crate::vault::{PLACEHOLDER_PREFIX, Vault};
 
 /// Enough for the largest user data of any cloud in any encoding.
@@ -39,19 +39,20 @@ const RESPONSE_KIB: u64 = 4 * 1024;
 const REQUESTS_PER_CALL: u64 = 100;
 /// Buffers of a connection and heads, of each request on its way.
 const REQUEST_BYTES: u64 = 64 * 1024;
-/// What a notice says of an URL at most.
+/// The length of a URL in a notice.
 const TARGET_CHARACTERS: usize = 256;
 
 /// Everything beyond the answer itself that a future of the hooks gives.
-type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
+type RequestIo = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
 
-/// The hooks of one call. A clone is the same call's. Requests that are on their way outlive it only as long as their futures do.
+/// The hooks of one call. A clone belongs to the same call. Running requests outlive it only as long as their futures
+/// do.
 #[derive(Clone)]
 pub struct Session(Arc<Call>);
 
-/// What all requests of one call share.
+/// The state that all requests of one call share.
 pub(super) struct Call {
-    pub(super) egress: Arc<Inner>,
+    pub(super) egress: Arc<EgressState>,
     pub(super) plugin: PluginName,
     pub(super) grants: Arc<Grants>,
     pub(super) vault: Vault,
@@ -59,7 +60,6 @@ pub(super) struct Call {
     pub(super) metrics: PluginMetrics,
     /// The place that the call holds; `None` for one that holds none.
     seat: Option<Arc<Seat>>,
-    /// Pays for bodies.
     memory: MemoryAccount,
     requests: AtomicU64,
     refusals: AtomicU64,
@@ -68,7 +68,7 @@ pub(super) struct Call {
 
 impl Session {
     pub(super) fn new(
-        egress: Arc<Inner>,
+        egress: Arc<EgressState>,
         plugin: PluginName,
         grants: Arc<Grants>,
         vault: Vault,
@@ -91,7 +91,7 @@ impl Session {
         }))
     }
 
-    /// Requests that the component made so far, also those that were refused.
+    /// Returns the number of requests of the component, refused ones included.
     pub fn requests(&self) -> u64 {
         self.0.requests.load(Ordering::Relaxed)
     }
@@ -134,10 +134,10 @@ impl WasiHttpHooks for Session {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _: Io,
-    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Io), WasiError>> + Send> {
+        _: RequestIo,
+    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, RequestIo), WasiError>> + Send> {
         let answer = self.send(request, options);
-        Box::new(async move { Ok((answer.await?, Box::new(std::future::ready(Ok(()))) as Io)) })
+        Box::new(async move { Ok((answer.await?, Box::new(std::future::ready(Ok(()))) as RequestIo)) })
     }
 }
 
@@ -212,7 +212,7 @@ impl Call {
                 None => Who::Plugin(self.plugin.clone()),
             },
         };
-        let account = Account::new(who, &outgoing.target);
+        let account = CloudAccount::new(who, &outgoing.target);
         self.turn(&account, outgoing.target.host()).await.map_err(CredentialError::Throttled)?;
         // Signed when it is sent: a signature grows old while it waits.
         let now = (self.egress.settings.clock)();
@@ -231,7 +231,7 @@ impl Call {
         let is_refusal = status.is_client_error() || status.is_server_error();
         let skew =
             if is_refusal && signer.is_some() { clock_skew_seconds(response.headers(), now) } else { None };
-        let terms = Terms {
+        let terms = ResponseLimits {
             listener: asked.listen(status, response.headers(), now),
             clock_skew_seconds: skew,
             scrubber: self.vault.scrubber(),
@@ -252,8 +252,8 @@ impl Call {
         Ok(Some((mark, grant)))
     }
 
-    /// Waits until the account may send one more. What holds it back is an answer for the component.
-    pub(super) async fn turn(&self, account: &Account, host: &Host) -> Result<(), Synthetic> {
+    /// Waits until the account may send one more. An `Err` is an answer for the component.
+    pub(super) async fn turn(&self, account: &CloudAccount, host: &Host) -> Result<(), Synthetic> {
         let throttle = &self.egress.throttle;
         if let Some(class) = self.seat.as_ref().and_then(|seat| seat.class.clone()) {
             throttle.learn(&(self.plugin.clone(), class), account);
@@ -264,9 +264,9 @@ impl Call {
                 self.metrics.waited(Wait::Waited(time));
                 Ok(())
             }
-            Err(held) => {
-                self.metrics.waited(if held.is_crowded { Wait::Crowded } else { Wait::Late });
-                Err(Synthetic::held_back(host, held.retry_after))
+            Err(timeout) => {
+                self.metrics.waited(if timeout.is_crowded { Wait::Crowded } else { Wait::Late });
+                Err(Synthetic::throttled(host, timeout.retry_after))
             }
         }
     }
@@ -302,15 +302,15 @@ impl Call {
     /// Before the body is there: most requests that are refused are refused for their target.
     fn judge(&self, target: &RequestTarget) -> Result<(), Failure> {
         match self.grants.allows(target) {
-            Verdict::Allowed(_) => Ok(()),
-            Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+            EgressDecision::Allowed(_) => Ok(()),
+            EgressDecision::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
         }
     }
 
     fn judge_whole(&self, outgoing: &Outgoing) -> Result<&EgressRule, Failure> {
         match self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body) {
-            Verdict::Allowed(rule) => Ok(rule),
-            Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+            EgressDecision::Allowed(rule) => Ok(rule),
+            EgressDecision::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
         }
     }
 

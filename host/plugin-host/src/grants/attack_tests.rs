@@ -1,4 +1,4 @@
-//! What a driver tries with a request that its grants seem to allow.
+//! Attacks by requests that the grants seem to allow.
 
 use super::*;
 
@@ -12,7 +12,7 @@ egress:
 "#;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
-/// What the grants say to a POST with these headers and this body.
+/// Returns the decision of the grants about a POST with these headers and this body.
 fn posted(grants: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Result<(), Denial> {
     let grants = Grants::parse(grants).unwrap();
     let target = RequestTarget::parse(&Method::POST, url).unwrap();
@@ -21,8 +21,8 @@ fn posted(grants: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Resu
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
         .collect();
     match grants.allows_whole(&target, &headers, body.as_bytes()) {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(denial) => Err(denial),
+        EgressDecision::Allowed(_) => Ok(()),
+        EgressDecision::Denied(denial) => Err(denial),
     }
 }
 

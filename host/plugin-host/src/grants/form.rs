@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::header::{CONTENT_TYPE, HeaderMap};
 
-/// The field stands once in query and body together, with one of these values.
+/// A condition: the field occurs once in query and body together, with one of these values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormCondition {
     pub(crate) field: String,
@@ -13,7 +13,6 @@ pub struct FormCondition {
 }
 
 impl FormCondition {
-    /// Which field.
     pub fn field(&self) -> &str {
         &self.field
     }
@@ -40,7 +39,7 @@ impl fmt::Display for FormCondition {
 }
 
 /// Whether all conditions hold, in every way in which servers read the fields of a request.
-pub(crate) fn hold(
+pub(crate) fn all_match(
     conditions: &[FormCondition],
     query: Option<&str>,
     headers: &HeaderMap,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Error;
 
-/// What the grants say about limits. What is absent is the host's default.
+/// The limits in the grants. The host's default applies to absent ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawLimits {

@@ -38,16 +38,19 @@ use rustls::pki_types::CertificateDer;
 
 use crate::auth::{AuthGrant, AuthReason, Mark, choose};
 
-pub use form::FormCondition;
-pub use limits::RawLimits;
-pub use secret::{GrantedPlace, JsonPointer, Place, SecretGrant, SecretKey};
-pub use shadow::{ReadCredentials, ShadowRead};
+pub(crate) use form::FormCondition;
+pub(crate) use limits::RawLimits;
+pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
+pub(crate) use secret::{JsonPointer, SecretKey};
+pub(crate) use shadow::{ReadCredentials, ShadowRead};
+pub use target::RequestTarget;
+pub use target::address::AddressClass;
+pub(crate) use target::address::AddressClasses;
 pub(crate) use target::address::embedded;
-pub use target::address::{AddressClass, AddressClasses};
 pub use target::host::{Host, HostPattern};
 pub use target::path::PathPattern;
 pub use target::regions::{REGION, is_region_name, regions_of};
-pub use target::{METHODS, RequestTarget, Scheme, TargetError};
+pub(crate) use target::{METHODS, Scheme};
 
 pub(crate) use connection_header::is_connection_header;
 pub(crate) use override_header::{is_override, is_range};
@@ -62,22 +65,16 @@ const TEXT_LIMIT_BYTES: usize = 256 * 1024;
 pub enum Error {
     /// Too long to be reviewed.
     #[error("failed to read grants: {bytes} bytes are more than {TEXT_LIMIT_BYTES}")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// Neither YAML nor JSON, an unknown field, or a value of another type.
     #[error("failed to read grants: {detail}")]
-    Syntax {
-        /// What and where.
-        detail: String,
-    },
+    Syntax { detail: String },
     /// A value that means nothing.
     #[error("failed to read grants: {place}: {problem}")]
     Invalid {
         /// Path of the value, such as `egress[0].host`.
         place: String,
-        /// What is wrong with it, and what would be right.
+        /// The problem, and the valid form.
         problem: String,
     },
 }
@@ -94,9 +91,7 @@ pub struct EgressRule {
     pub(crate) host: HostPattern,
     pub(crate) scheme: Scheme,
     pub(crate) ports: BTreeSet<u16>,
-    /// Empty: all.
     pub(crate) methods: Vec<Method>,
-    /// Empty: all.
     pub(crate) paths: Vec<PathPattern>,
     /// All of them hold.
     pub(crate) form: Vec<FormCondition>,
@@ -106,12 +101,10 @@ pub struct EgressRule {
 }
 
 impl EgressRule {
-    /// Which hosts.
     pub fn host(&self) -> &HostPattern {
         &self.host
     }
 
-    /// Which scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -131,12 +124,12 @@ impl EgressRule {
         &self.paths
     }
 
-    /// What fields of the request must say; empty means anything.
+    /// Returns the conditions on form fields of the request; empty: none.
     pub fn form(&self) -> &[FormCondition] {
         &self.form
     }
 
-    /// Which headers may stand in a request that otherwise may not, since they change what a server sees.
+    /// Returns the headers that this rule allows although they change what a server sees.
     pub fn headers(&self) -> &[HeaderName] {
         &self.headers
     }
@@ -168,11 +161,11 @@ impl EgressRule {
         let is_denied = |name: &HeaderName| is_override(name) && !self.headers.contains(name);
         self.stops_at(target)
             .or_else(|| headers.keys().any(is_denied).then_some(Denial::Header))
-            .or_else(|| (!form::hold(&self.form, target.query(), headers, body)).then_some(Denial::Form))
+            .or_else(|| (!form::all_match(&self.form, target.query(), headers, body)).then_some(Denial::Form))
     }
 }
 
-/// What is missing, at the rule that came nearest. Ordered from the farthest to the nearest.
+/// The first missing permission, at the rule that came nearest. Ordered from the farthest to the nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Denial {
     /// No rule names the host.
@@ -187,7 +180,7 @@ pub enum Denial {
     Path,
     /// A header that changes what the server sees is not granted there.
     Header,
-    /// What a field says is not granted there.
+    /// The value of a field is not granted there.
     Form,
 }
 
@@ -206,12 +199,11 @@ impl Denial {
     }
 }
 
-/// What the grants say to a target.
+/// The decision of the grants about a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<'a> {
+pub enum EgressDecision<'a> {
     /// The first rule that allows it.
     Allowed(&'a EgressRule),
-    /// No rule does.
     Denied(Denial),
 }
 
@@ -239,24 +231,29 @@ impl Grants {
     }
 
     /// Whether the target may be asked, by name. The addresses that its name resolves to are checked when dialled.
-    pub fn allows(&self, target: &RequestTarget) -> Verdict<'_> {
+    pub fn allows(&self, target: &RequestTarget) -> EgressDecision<'_> {
         self.first(|rule| rule.stops_at(target))
     }
 
     /// Whether this request may be sent: its target, and what its headers and fields say beside.
-    pub fn allows_whole(&self, target: &RequestTarget, headers: &HeaderMap, body: &[u8]) -> Verdict<'_> {
+    pub fn allows_whole(
+        &self,
+        target: &RequestTarget,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> EgressDecision<'_> {
         self.first(|rule| rule.stops_whole(target, headers, body))
     }
 
-    fn first(&self, stops_at: impl Fn(&EgressRule) -> Option<Denial>) -> Verdict<'_> {
+    fn first(&self, stops_at: impl Fn(&EgressRule) -> Option<Denial>) -> EgressDecision<'_> {
         let mut nearest = Denial::Host;
         for rule in &self.egress {
             match stops_at(rule) {
-                None => return Verdict::Allowed(rule),
+                None => return EgressDecision::Allowed(rule),
                 Some(denial) => nearest = nearest.max(denial),
             }
         }
-        Verdict::Denied(nearest)
+        EgressDecision::Denied(nearest)
     }
 
     /// The egress rules in the order in which they are tried.
@@ -269,7 +266,7 @@ impl Grants {
         &self.secrets
     }
 
-    /// What is granted for one secret.
+    /// Returns the grants for one secret.
     pub fn secret<'a>(&'a self, key: &'a SecretKey) -> impl Iterator<Item = &'a SecretGrant> {
         self.secrets.iter().filter(move |grant| grant.key() == key)
     }
@@ -279,12 +276,13 @@ impl Grants {
         self.reveal.contains(key)
     }
 
-    /// The keys whose values the plugin may see.
+    /// Returns the keys whose values the plugin may see.
     pub fn revealed(&self) -> &BTreeSet<SecretKey> {
         &self.reveal
     }
 
-    /// How the host may authenticate requests, in the order in which it is tried. The keys that it uses have no placeholder.
+    /// Returns the ways in which the host may authenticate requests, in order of precedence. The keys that they use
+    /// have no placeholder.
     pub fn auth(&self) -> &[AuthGrant] {
         &self.auth
     }
@@ -294,12 +292,13 @@ impl Grants {
         choose(&self.auth, mark, host)
     }
 
-    /// What a version that is on trial as a shadow may read beside its recording.
+    /// Returns the requests that a shadow may send beside its recording.
     pub fn shadow_reads(&self) -> &[ShadowRead] {
         &self.shadow_reads
     }
 
-    /// Which providers the plugin may serve. `None`: nobody says, so it serves what no other plugin is said to.
+    /// Returns the providers that the plugin may serve. `None`: the grants name none, so the plugin serves providers
+    /// that no other plugin's grants name.
     pub fn providers(&self) -> Option<&BTreeSet<ProviderName>> {
         self.providers.as_ref()
     }

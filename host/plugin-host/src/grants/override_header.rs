@@ -1,4 +1,4 @@
-//! Headers by which a server is made to see another request than the one that was judged.
+//! Headers that make a server see another request than the one that the host checked.
 
 use http::HeaderName;
 

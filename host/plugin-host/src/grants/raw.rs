@@ -17,7 +17,7 @@ use super::shadow::{RawShadowRead, shadow_read};
 use super::target::regions::Regions;
 use super::{
     AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
-    JsonPointer, METHODS, PathPattern, Place, RawLimits, Scheme, SecretGrant, SecretKey,
+    JsonPointer, METHODS, PathPattern, RawLimits, RequestPlace, Scheme, SecretGrant, SecretKey,
 };
 use crate::auth::AuthGrant;
 use crate::vault::PLACEHOLDER_PREFIX;
@@ -135,7 +135,8 @@ fn each<R, T>(
     raws.into_iter().enumerate().map(|(index, raw)| parse(raw, &format!("{list}[{index}]"))).collect()
 }
 
-/// Absent means that nobody says; an empty list, which reads like "none", is refused: such a plugin serves nothing.
+/// Absent: the grants name no provider. An empty list, which reads like "none", is refused: such a plugin would serve
+/// nothing.
 fn providers(raw: &[String]) -> Result<BTreeSet<ProviderName>, Error> {
     let is_wrong = |name: &String| name.trim() != name || name.is_empty();
     if raw.is_empty() || raw.iter().any(is_wrong) {
@@ -147,7 +148,7 @@ fn providers(raw: &[String]) -> Result<BTreeSet<ProviderName>, Error> {
     Ok(raw.iter().map(|name| ProviderName::folded(name)).collect())
 }
 
-/// A rule for each region that its host stands for.
+/// Makes a rule for each region of its host.
 fn rules(raw: &RawEgressRule, regions: &Regions, at: &str) -> Result<Vec<EgressRule>, Error> {
     let hosts = regions.fill([raw.host.clone()], &format!("{at}.host"))?;
     hosts.into_iter().map(|host| rule(RawEgressRule { host, ..raw.clone() }, at)).collect()
@@ -301,20 +302,20 @@ fn granted_place(mut raw: RawPlace, at: &str) -> Result<GrantedPlace, Error> {
     Ok(GrantedPlace { place: place(raw, at)?, prefix: prefix.unwrap_or_default() })
 }
 
-/// Enough for the name of a scheme. What is longer is no prefix but a document.
+/// Long enough for the name of a scheme. A longer text is no prefix but a document.
 const PREFIX_BYTES: usize = 32;
 
-fn place(raw: RawPlace, at: &str) -> Result<Place, Error> {
+fn place(raw: RawPlace, at: &str) -> Result<RequestPlace, Error> {
     match (raw.header, raw.json, raw.form) {
         (Some(header), None, None) => match HeaderName::from_bytes(header.as_bytes()) {
-            Ok(name) if !is_connection_header(&name) => Ok(Place::Header(name)),
+            Ok(name) if !is_connection_header(&name) => Ok(RequestPlace::Header(name)),
             Ok(name) => Err(Error::invalid(at, format!("header {name} belongs to the host"))),
             Err(_) => Err(Error::invalid(at, format!("{header:?} is no header name"))),
         },
         (None, Some(pointer), None) => JsonPointer::parse(&pointer)
-            .map(Place::Json)
+            .map(RequestPlace::Json)
             .ok_or_else(|| Error::invalid(at, format!("{pointer:?} is no JSON pointer: it starts with /"))),
-        (None, None, Some(field)) if !field.is_empty() => Ok(Place::Form(field)),
+        (None, None, Some(field)) if !field.is_empty() => Ok(RequestPlace::Form(field)),
         _ => Err(Error::invalid(at, "must be exactly one of header, json and form")),
     }
 }

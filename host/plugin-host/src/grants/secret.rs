@@ -13,7 +13,7 @@ use crate::auth::AuthGrant;
 pub enum SecretKey {
     /// A key of the Secret.
     Key(String),
-    /// What the machine gets at boot.
+    /// The user data that a VM gets at boot.
     UserData,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for JsonPointer {
 
 /// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum RequestPlace {
     /// The value of this header.
     Header(HeaderName),
     /// This string of a JSON body.
@@ -73,18 +73,17 @@ pub enum Place {
 /// a placeholder a driver could wrap a script that sends the secret away.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrantedPlace {
-    pub(crate) place: Place,
+    pub(crate) place: RequestPlace,
     /// Stands before the secret, not encoded. Empty: nothing does.
     pub(crate) prefix: String,
 }
 
 impl GrantedPlace {
-    /// Which place.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &RequestPlace {
         &self.place
     }
 
-    /// The text that stands before the secret; empty when the secret is the whole value.
+    /// Returns the text before the secret; empty if the secret is the whole value.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -100,12 +99,10 @@ pub struct SecretGrant {
 }
 
 impl SecretGrant {
-    /// Which secret.
     pub fn key(&self) -> &SecretKey {
         &self.key
     }
 
-    /// In which places.
     pub fn places(&self) -> &[GrantedPlace] {
         &self.places
     }

@@ -1,5 +1,5 @@
-//! What a version that is on trial as a shadow may read of the cloud beside its recording. Nothing, where nothing is
-//! listed: which requests write is known to the cloud and its operator, and no method says it.
+//! The requests that a shadow may send to the cloud beside its recording. An absent list allows none: only the cloud
+//! and its operator know which requests write; the method does not tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct ShadowRead {
 
 /// Whether a read of a shadow is made with credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadCredentials {
+pub(crate) enum ReadCredentials {
     /// A request that would carry some is not sent.
     #[default]
     Never,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_passes() {
+    fn listed_requests_pass() {
         for method in [Method::GET, Method::HEAD] {
             assert!(passes(&method, "https://api.test/v1/vms/7", "", false));
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_with_its_place() {
+    fn invalid_values_are_refused_with_their_place() {
         for (text, place) in [
             ("[{ host: a.test }]", "paths"),
             ("[{ host: a.test, paths: [] }]", "shadow-reads[0].paths"),

@@ -57,8 +57,10 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
         .filter(|(name, _)| !own.contains(&name.as_str()))
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
         .collect();
-    let allowed =
-        matches!(grants.allows_whole(&target, &headers, asked.body.text.as_bytes()), Verdict::Allowed(_));
+    let allowed = matches!(
+        grants.allows_whole(&target, &headers, asked.body.text.as_bytes()),
+        EgressDecision::Allowed(_)
+    );
     let mark = asked.headers.iter().find(|(name, _)| name == "machinist-auth");
     let is_signed = mark.is_none_or(|(_, mark)| {
         let mark = Mark::parse(mark).unwrap();
@@ -69,7 +71,7 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
 
 /// Whether each placeholder is all of a place, behind the prefix.
 fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> bool {
-    let granted = |place: &dyn Fn(&Place) -> bool, value: &str| {
+    let granted = |place: &dyn Fn(&RequestPlace) -> bool, value: &str| {
         let (before, _) = value.split_once(PLACEHOLDER_PREFIX).unwrap();
         let all = grants.secrets().iter().filter(|grant| grant.reaches(host)).flat_map(SecretGrant::places);
         all.into_iter().any(|granted| place(granted.place()) && granted.prefix() == before)
@@ -77,7 +79,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
     let in_headers = headers.iter().all(|(name, value)| {
         let value = value.to_str().unwrap();
         !value.contains(PLACEHOLDER_PREFIX)
-            || granted(&|place| matches!(place, Place::Header(header) if header == name), value)
+            || granted(&|place| matches!(place, RequestPlace::Header(header) if header == name), value)
     });
     let in_json = |value: &serde_json::Value| {
         value.as_object().unwrap().iter().all(|(key, value)| {
@@ -85,7 +87,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
             let text = value.as_str().unwrap_or_default();
             !text.contains(PLACEHOLDER_PREFIX)
                 || granted(
-                    &|place| matches!(place, Place::Json(json) if Some(json) == pointer.as_ref()),
+                    &|place| matches!(place, RequestPlace::Json(json) if Some(json) == pointer.as_ref()),
                     text,
                 )
         })
@@ -94,7 +96,7 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
         Ok(value) => in_json(&value),
         Err(_) => form::fields(body.as_bytes(), b"&").all(|(name, value)| {
             !value.contains(PLACEHOLDER_PREFIX)
-                || granted(&|place| matches!(place, Place::Form(field) if *field == name), &value)
+                || granted(&|place| matches!(place, RequestPlace::Form(field) if *field == name), &value)
         }),
     };
     in_headers && in_body
@@ -134,7 +136,7 @@ fn lessened(document: &Value) -> Vec<(String, Value)> {
     all
 }
 
-/// Something of the same form that nobody needs.
+/// Returns a value of the same form that no request needs.
 fn impossible(like: &Value) -> Value {
     let text = match like {
         Value::Mapping(entries) if entries.contains_key("exact") => "{ exact: /nowhere }",
@@ -185,7 +187,7 @@ fn are_least(text: &str, asked: &[Recorded]) {
 }
 
 #[test]
-fn what_is_shipped_for_ec2_is_the_least_that_its_driver_needs() {
+fn the_shipped_grants_for_ec2_are_minimal() {
     let text = std::fs::read_to_string(root().join("aws/grants.yaml")).unwrap();
     let text = format!("regions: [eu-west-1]\n{text}");
     let mut asked = recorded("aws");
@@ -205,7 +207,7 @@ fn what_is_shipped_for_ec2_is_the_least_that_its_driver_needs() {
 }
 
 #[test]
-fn what_is_shipped_for_the_simulated_cloud_is_the_least_that_its_driver_needs() {
+fn the_shipped_grants_for_the_simulated_cloud_are_minimal() {
     let text = std::fs::read_to_string(root().join("sim/grants.yaml")).unwrap();
     let mut asked = recorded("sim");
     let port = RequestTarget::parse(&Method::GET, &asked[0].url).unwrap().port();

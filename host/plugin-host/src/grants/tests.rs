@@ -1,3 +1,4 @@
+use super::target::TargetError;
 use super::*;
 use crate::auth::sigv4::SigningScope;
 use proptest::prelude::*;
@@ -11,10 +12,10 @@ fn target(text: &str) -> Result<RequestTarget, TargetError> {
 }
 
 #[track_caller]
-fn verdict(grants: &Grants, method: &Method, url: &str) -> Result<(), Denial> {
+fn decision(grants: &Grants, method: &Method, url: &str) -> Result<(), Denial> {
     match grants.allows(&RequestTarget::parse(method, url).unwrap()) {
-        Verdict::Allowed(_) => Ok(()),
-        Verdict::Denied(denial) => Err(denial),
+        EgressDecision::Allowed(_) => Ok(()),
+        EgressDecision::Denied(denial) => Err(denial),
     }
 }
 
@@ -61,13 +62,13 @@ fn yaml_and_json_say_the_same() {
 #[test]
 fn nothing_written_is_nothing_granted() {
     for text in ["", "{}", "egress: []", "# only a comment"] {
-        assert_eq!(verdict(&grants(text), &Method::GET, "https://example.com/"), Err(Denial::Host));
+        assert_eq!(decision(&grants(text), &Method::GET, "https://example.com/"), Err(Denial::Host));
     }
-    assert_eq!(verdict(&Grants::default(), &Method::GET, "https://example.com/"), Err(Denial::Host));
+    assert_eq!(decision(&Grants::default(), &Method::GET, "https://example.com/"), Err(Denial::Host));
 }
 
 #[test]
-fn what_grants_cannot_mean_is_an_error_that_names_it() {
+fn invalid_grants_are_an_error_that_names_the_problem() {
     refused("egres: []", "egres");
     refused("egress: [{ host: a.com, path: [/] }]", "path");
     refused("limits: { memory: 1 }", "memory");
@@ -167,7 +168,7 @@ fn a_target_is_judged_by_the_rule_that_comes_nearest() {
         if url.contains("//.") {
             assert_eq!(target(url), Err(TargetError::Host), "{url}");
         } else {
-            assert_eq!(verdict(&grants, method, url), expected, "{url}");
+            assert_eq!(decision(&grants, method, url), expected, "{url}");
         }
     }
 }
@@ -196,7 +197,7 @@ fn a_path_prefix_cannot_be_escaped_in_any_reading() {
     ];
     for path in escapes {
         assert_eq!(
-            verdict(&grants, &Method::GET, &format!("https://a.com{path}")),
+            decision(&grants, &Method::GET, &format!("https://a.com{path}")),
             Err(Denial::Path),
             "{path}"
         );
@@ -204,7 +205,7 @@ fn a_path_prefix_cannot_be_escaped_in_any_reading() {
     for path in
         ["/v1/", "/v1/a%20b", "/v1/a/../b", "/v1/a/./b", "/v1/a;x=1/b", "/x/../v1/y", "/v1/a%2fb", "/v1/..."]
     {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://a.com{path}")), Ok(()), "{path}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://a.com{path}")), Ok(()), "{path}");
     }
 }
 
@@ -249,7 +250,7 @@ fn every_notation_of_an_address_is_the_address() {
 }
 
 #[test]
-fn what_programs_read_differently_has_no_target() {
+fn an_ambiguous_url_has_no_target() {
     let table = [
         ("https://user@a.com/", TargetError::UserInfo),
         ("https://user:pass@a.com/", TargetError::UserInfo),
@@ -282,7 +283,7 @@ fn what_programs_read_differently_has_no_target() {
 }
 
 #[test]
-fn what_is_sent_is_what_was_judged() {
+fn the_sent_request_is_the_checked_request() {
     let sent = |url: &str| target(url).unwrap().uri().unwrap().to_string();
     assert_eq!(sent("https://A.com.:443/x/../y?q=%20#f"), "https://a.com/y?q=%20");
     assert_eq!(sent("http://[::FFFF:1.2.3.4]:81"), "http://1.2.3.4:81/");
@@ -295,11 +296,11 @@ fn one_label_between_two_parts_can_be_any() {
     let grants = grants("egress: [{ host: ec2.*.example.com }]");
     assert_eq!(grants.egress()[0].host().to_string(), "ec2.*.example.com");
     for host in ["ec2.eu-west-1.example.com", "EC2.x.example.com."] {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Ok(()), "{host}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://{host}/")), Ok(()), "{host}");
     }
     for host in ["ec2.example.com", "ec2.a.b.example.com", "ec2.a.example.com.evil.net", "xec2.a.example.com"]
     {
-        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Err(Denial::Host), "{host}");
+        assert_eq!(decision(&grants, &Method::GET, &format!("https://{host}/")), Err(Denial::Host), "{host}");
     }
 }
 
@@ -319,7 +320,7 @@ fn signs(grants: &Grants, service: &str, region: &str, host: &str) -> Result<(),
 }
 
 #[test]
-fn what_is_signed_is_named_by_scheme_service_region_and_host() {
+fn refusals_to_sign_name_scheme_service_region_and_host() {
     let some = grants(AUTH);
     assert_eq!(signs(&some, "ec2", "eu-west-1", "ec2.eu-west-1.example.com"), Ok(()));
     assert_eq!(signs(&some, "ec2", "us-east-1", "127.0.0.1"), Ok(()));
@@ -486,7 +487,7 @@ proptest! {
         let grants = grants("egress: [{ host: a.com, paths: [/v1/] }, { host: '*.b.com', paths: [/v1/] }]");
         let path = format!("/{}", parts.join("/"));
         let target = target(&format!("https://{host}{path}")).unwrap();
-        if matches!(grants.allows(&target), Verdict::Allowed(_)) {
+        if matches!(grants.allows(&target), EgressDecision::Allowed(_)) {
             let sent = target.uri().unwrap();
             prop_assert!(naive_allows(sent.host().unwrap(), sent.path()), "{host}{path} sent as {sent}");
         }

@@ -1,16 +1,14 @@
-//! What a policy says about itself, checked.
+//! A policy's description of itself, checked.
 
 use machinist_core::driver::error::GuestFailure;
 
 use crate::calls::bindings::policy::machinist::policy::types as wit;
 use crate::calls::output_limits::{NAME_BYTES, SCHEMA_BYTES, broken, identifier, opaque};
 
-/// What a policy says about itself.
+/// A policy's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyAbout {
-    /// Its own name.
     pub name: String,
-    /// Its semantic version.
     pub version: semver::Version,
     /// JSON Schema of its settings.
     pub settings_schema: Option<String>,
@@ -45,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_policy_says_about_itself_is_whole_and_visible_or_refused() {
+    fn a_policys_description_is_whole_and_visible_or_refused() {
         let says = |name: &str, version: &str, schema: Option<usize>| {
             checked(name.to_owned(), version.to_owned(), schema.map(|bytes| "x".repeat(bytes)))
         };

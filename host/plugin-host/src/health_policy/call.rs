@@ -16,11 +16,11 @@ use wasmtime::{Engine, Store};
 use super::about::{self, PolicyAbout};
 use super::convert;
 use super::guest::PolicyState;
-use super::terms::Terms;
+use super::terms::PolicyTerms;
 use crate::budget::MemoryAccount;
 use crate::calls::bindings::policy::{HealthPolicy, HealthPolicyPre};
-use crate::calls::failure::{self, Verdict};
-use crate::calls::log_ring::{Logbook, Source};
+use crate::calls::failure::{self, CallFailure};
+use crate::calls::log_ring::{LogRing, LogSource};
 use crate::calls::output_limits::{self, TEXT_BYTES};
 use crate::loading::digest::Digest;
 use crate::loading::tier::CodeTier;
@@ -30,10 +30,10 @@ const FUEL_BETWEEN_TURNS: u64 = 500_000;
 /// Handles of the component's own: a policy has no use for any beyond what its language's runtime opens.
 const MOST_HANDLES: usize = 256;
 
-/// What all calls of policies share.
+/// The parts that all calls of policies share.
 pub(crate) struct PolicySandbox {
-    /// What plugins have logged.
-    pub(crate) logbook: Logbook,
+    /// The last log lines of each plugin.
+    pub(crate) log_ring: LogRing,
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<PolicyState>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct PreparedPolicy {
     /// Better code may take its place; a call keeps what it began with.
     pub(crate) code: ArcSwap<PolicyCode>,
     pub(crate) settings: Arc<str>,
-    pub(crate) terms: Terms,
+    pub(crate) terms: PolicyTerms,
     /// Pays for its calls.
     pub(crate) memory: MemoryAccount,
 }
@@ -57,7 +57,7 @@ pub(crate) struct PolicyCode {
 }
 
 impl PolicySandbox {
-    /// What it says about itself when it runs in this code.
+    /// Returns the policy's description of itself in this code.
     pub(crate) async fn describe(
         &self,
         policy: &PreparedPolicy,
@@ -137,8 +137,8 @@ impl PolicySandbox {
         call: &str,
     ) -> wasmtime::Result<Store<PolicyState>> {
         let limits = policy.terms.limits.common();
-        let source = Source {
-            logbook: self.logbook.clone(),
+        let source = LogSource {
+            log_ring: self.log_ring.clone(),
             plugin: policy.plugin.clone(),
             digest: policy.digest,
             call: call.into(),
@@ -157,14 +157,14 @@ impl PolicySandbox {
 fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> CallError {
     let limits = policy.terms.limits.common();
     match failure::classify(error, output, &limits) {
-        Verdict::NoRoom => Refusal::Busy { plugin: policy.plugin.to_string() }.into(),
-        Verdict::Broken(GuestFailure::Limit {
+        CallFailure::NoRoom => Refusal::Busy { plugin: policy.plugin.to_string() }.into(),
+        CallFailure::Broken(GuestFailure::Limit {
             limit: limit @ machinist_core::driver::error::Limit::Fuel,
             ..
         }) => GuestFailure::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
-        Verdict::Broken(GuestFailure::Trap { detail }) => {
+        CallFailure::Broken(GuestFailure::Trap { detail }) => {
             GuestFailure::Trap { detail: output_limits::text(&detail, TEXT_BYTES) }.into()
         }
-        Verdict::Broken(breakage) => breakage.into(),
+        CallFailure::Broken(breakage) => breakage.into(),
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn time(at: Timestamp) -> u64 {
     u64::try_from(at.as_millisecond()).unwrap_or(0)
 }
 
-/// Times beyond the calendar are its end: what is made of a verdict is bounded elsewhere.
+/// Converts a time. Times beyond the calendar become its end: the effect of a verdict is bounded elsewhere.
 fn moment(milliseconds: u64) -> Timestamp {
     i64::try_from(milliseconds)
         .ok()

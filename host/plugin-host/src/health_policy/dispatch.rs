@@ -12,16 +12,16 @@ use tokio::time::timeout_at;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, debug_span};
 
-use crate::calls::scheduling::turnstile::Rank;
+use crate::calls::scheduling::priority_semaphore::Rank;
 use crate::calls::scheduling::urgency::Urgency;
-use crate::host::Inner;
+use crate::host::HostState;
 use crate::registry::generation::PolicyGeneration;
-use crate::registry::quarantine::LeftAlone;
+use crate::registry::quarantine::QuarantinePause;
 
 /// The call's name in metrics.
 const EVALUATE: &str = "Evaluate";
 
-impl Inner {
+impl HostState {
     /// Asks on the threads of the guests. Dropping the future ends the call.
     pub(crate) async fn evaluate(
         self: &Arc<Self>,
@@ -32,7 +32,7 @@ impl Inner {
         if self.is_closing.load(Ordering::Acquire) {
             return Err(Refusal::ShuttingDown.into());
         }
-        let generation = self.shelf.routes().policy(policy)?;
+        let generation = self.catalog.routes().policy(policy)?;
         if let Some(until) = generation.quarantined_until(Timestamp::now()) {
             let state = format!("quarantined until {until}, since its calls broke one after the other");
             return Err(Refusal::NotReady { plugin: policy.to_string(), state }.into());
@@ -40,7 +40,7 @@ impl Inner {
         let inner = Arc::clone(self);
         let call = async move { inner.run_policy(&generation, &question, now).await };
         let call = self.calls.track_future(call.in_current_span());
-        match AbortOnDropHandle::new(self.guests.usual.spawn(call)).await {
+        match AbortOnDropHandle::new(self.guests.normal.spawn(call)).await {
             Ok(answer) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
             Err(_panicked) => Err(GuestFailure::Trap {
@@ -61,9 +61,10 @@ impl Inner {
         let version = &generation.about.version;
         let span = debug_span!("policy_call", %plugin, %version, machine = %question.machine.key);
         // Waiting for a turn does not count: all wait for the same few threads.
-        let patience = Instant::now() + policy.terms.limits.deadline.max(Duration::from_secs(10));
+        let wait_until = Instant::now() + policy.terms.limits.deadline.max(Duration::from_secs(10));
         let (answer, took) =
-            match timeout_at(patience.into(), generation.permits.acquire(Rank::New(Urgency::Urgent))).await {
+            match timeout_at(wait_until.into(), generation.permits.acquire(Rank::New(Urgency::Urgent))).await
+            {
                 Ok(_turn) => {
                     let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
                     let started = Instant::now();
@@ -75,7 +76,7 @@ impl Inner {
         let error = answer.as_ref().err();
         self.metrics.ended((plugin, &generation.source), EVALUATE, took, error);
         let ended = generation.ended((EVALUATE, None), error, &self.settings.quarantine, Timestamp::now());
-        if let Some(LeftAlone::Plugin(until)) = ended {
+        if let Some(QuarantinePause::Plugin(until)) = ended {
             self.quarantined(until);
         }
         answer

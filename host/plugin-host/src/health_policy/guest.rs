@@ -1,4 +1,4 @@
-//! The data of one store of a policy: a log, and a world that stands still.
+//! The data of one store of a policy: a log, and a WASI whose time does not move.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::calls::guest::limiter::Limiter;
 use crate::calls::guest::log::{self, LogBudget};
 use crate::calls::guest::stdio::Tail;
 use crate::calls::limits::Limits;
-use crate::calls::log_ring::Source;
+use crate::calls::log_ring::LogSource;
 
 /// The same in every call of every host: a policy that draws from it draws the same.
 const SEED: u64 = 0x6d61_6368_696e_6973;
 
-/// What the monotonic clock says. Not 0: Go's runtime takes a clock that says so for broken, and ends before the first call.
+/// The value of the monotonic clock. Not 0: Go's runtime takes such a clock for broken, and ends before the first call.
 const SINCE_START: Duration = Duration::from_nanos(1);
 
 /// One call's state. It lives exactly as long as the call.
@@ -29,13 +29,13 @@ pub(crate) struct PolicyState {
     table: ResourceTable,
     wasi: WasiCtx,
     log: LogBudget,
-    log_source: Source,
+    log_source: LogSource,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
 }
 
 impl PolicyState {
-    pub(crate) fn new(now: Timestamp, limits: &Limits, log_source: Source, memory: Taken) -> Self {
+    pub(crate) fn new(now: Timestamp, limits: &Limits, log_source: LogSource, memory: Taken) -> Self {
         let output = Tail::default();
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
@@ -55,8 +55,8 @@ impl PolicyState {
     }
 }
 
-/// What language runtimes import is there and leads nowhere: no environment, no file, no socket, no name lookup. The clock
-/// stands at `now`, and randomness is always the same.
+/// The imports of language runtimes, all inert: no environment, no file, no socket, no name lookup. The clock shows
+/// `now`, and random numbers are always the same.
 fn still_wasi(now: Timestamp, output: &Tail) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder
@@ -66,8 +66,8 @@ fn still_wasi(now: Timestamp, output: &Tail) -> WasiCtx {
         .allow_udp(false)
         .allow_ip_name_lookup(false)
         .socket_addr_check(|_, _| Box::pin(async { false }))
-        .wall_clock(Standing(since_1970(now)))
-        .monotonic_clock(Standing(SINCE_START))
+        .wall_clock(FixedClock(since_1970(now)))
+        .monotonic_clock(FixedClock(SINCE_START))
         .secure_random(Seeded::new())
         .insecure_random(Seeded::new())
         .insecure_random_seed(u128::from(SEED));
@@ -78,10 +78,10 @@ fn since_1970(now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(now.as_millisecond()).unwrap_or(0))
 }
 
-/// A clock that stands.
-struct Standing(Duration);
+/// A clock that does not move.
+struct FixedClock(Duration);
 
-impl HostWallClock for Standing {
+impl HostWallClock for FixedClock {
     fn resolution(&self) -> Duration {
         Duration::from_millis(1)
     }
@@ -91,7 +91,7 @@ impl HostWallClock for Standing {
     }
 }
 
-impl HostMonotonicClock for Standing {
+impl HostMonotonicClock for FixedClock {
     fn resolution(&self) -> u64 {
         1_000_000
     }

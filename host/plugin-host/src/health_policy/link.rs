@@ -1,4 +1,4 @@
-//! What a policy is linked with: a log, and inert interfaces that runtimes always import.
+//! The imports of a policy: a log, and inert interfaces that runtimes always import.
 
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Engine, Result};

@@ -24,4 +24,5 @@ pub(crate) mod terms;
 
 pub use about::PolicyAbout;
 pub use limits::PolicyLimits;
-pub use terms::{Terms, TermsError};
+pub use terms::PolicyTerms;
+pub(crate) use terms::PolicyTermsError;

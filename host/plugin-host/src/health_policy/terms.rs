@@ -18,26 +18,25 @@ use serde_yaml_ng::Value;
 use super::limits::{PolicyLimits, RawPolicyLimits};
 use crate::calls::limits;
 
-/// What its operator says about a policy.
+/// The operator's settings of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// Whether it decides.
+pub struct PolicyTerms {
     pub mode: Mode,
     /// Which Machines it is about.
     pub scope: Scope,
-    /// What its calls may use.
+    /// The limits of its calls.
     pub limits: PolicyLimits,
 }
 
 /// Why terms mean nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum TermsError {
+pub enum PolicyTermsError {
     /// Not YAML, or with a field that does not exist or has the wrong type.
     #[error(
         "{detail}: it takes mode (observe or enforce), applies_to (classes, deployments, labels) and limits"
     )]
     Syntax {
-        /// What the parser says.
+        /// The parser's message.
         detail: String,
     },
     /// A limit cannot be.
@@ -47,15 +46,15 @@ pub enum TermsError {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct RawTerms {
-    mode: RawMode,
-    applies_to: RawScope,
+struct RawReleaseTerms {
+    mode: RawPolicyMode,
+    applies_to: RawPolicyScope,
     limits: RawPolicyLimits,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RawMode {
+enum RawPolicyMode {
     #[default]
     Observe,
     Enforce,
@@ -63,39 +62,38 @@ enum RawMode {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct RawScope {
+struct RawPolicyScope {
     classes: BTreeSet<String>,
     deployments: BTreeSet<String>,
     labels: BTreeMap<String, String>,
 }
 
-impl Terms {
+impl PolicyTerms {
     /// Reads `policy.yaml`, which may be JSON. An empty text is all defaults.
     ///
     /// # Errors
     /// When it means nothing.
-    pub fn parse(text: &str) -> Result<Self, TermsError> {
-        let raw: Option<RawTerms> = serde_yaml_ng::from_str(text)
-            .map_err(|error| TermsError::Syntax { detail: error.to_string() })?;
-        let RawTerms { mode, applies_to, limits } = raw.unwrap_or_default();
+    pub fn parse(text: &str) -> Result<Self, PolicyTermsError> {
+        let raw: Option<RawReleaseTerms> = serde_yaml_ng::from_str(text)
+            .map_err(|error| PolicyTermsError::Syntax { detail: error.to_string() })?;
+        let RawReleaseTerms { mode, applies_to, limits } = raw.unwrap_or_default();
         Ok(Self {
             mode: match mode {
-                RawMode::Observe => Mode::Observe,
-                RawMode::Enforce => Mode::Enforce,
+                RawPolicyMode::Observe => Mode::Observe,
+                RawPolicyMode::Enforce => Mode::Enforce,
             },
             scope: applies_to.parsed(),
-            limits: limits.checked().map_err(TermsError::Limits)?,
+            limits: limits.checked().map_err(PolicyTermsError::Limits)?,
         })
     }
 }
 
-/// All fields.
 const FIELDS: [&str; 3] = ["mode", "applies_to", "limits"];
 
-impl Terms {
-    /// What is assumed of terms that may mean nothing: the policy is to decide unless they say that it observes, about all
-    /// Machines unless their scope can be read. It cannot be asked with such terms, so what it may be about is held, and
-    /// a slip of its operator's pen fails no Machine.
+impl PolicyTerms {
+    /// Returns the terms that apply where the document may be invalid: the policy is to decide unless the document says
+    /// that it observes, and about all Machines unless its scope is valid. The policy cannot be called with such terms,
+    /// so decisions about these Machines are paused, and a typo of its operator fails no Machine.
     pub(crate) fn assumed(text: &str) -> Self {
         if let Ok(terms) = Self::parse(text) {
             return terms;
@@ -111,16 +109,16 @@ impl Terms {
             },
         };
         let applies_to = fields.and_then(|mut fields| fields.remove("applies_to"));
-        let scope = applies_to.and_then(|value| serde_yaml_ng::from_value::<RawScope>(value).ok());
+        let scope = applies_to.and_then(|value| serde_yaml_ng::from_value::<RawPolicyScope>(value).ok());
         Self {
             mode: if observes { Mode::Observe } else { Mode::Enforce },
-            scope: scope.map(RawScope::parsed).unwrap_or_default(),
+            scope: scope.map(RawPolicyScope::parsed).unwrap_or_default(),
             limits: PolicyLimits::default(),
         }
     }
 }
 
-impl RawScope {
+impl RawPolicyScope {
     fn parsed(self) -> Scope {
         let Self { classes, deployments, labels } = self;
         Scope { classes, deployments, labels }
@@ -133,7 +131,7 @@ mod tests {
     use machinist_core::value::error_chain::chain;
 
     fn check(text: &str, expected: &str) {
-        let shown = match Terms::parse(text) {
+        let shown = match PolicyTerms::parse(text) {
             Ok(terms) => format!("{} {:?}", terms.mode.as_str(), terms.scope),
             Err(error) => chain(&error),
         };
@@ -159,7 +157,7 @@ mod tests {
     }
 
     fn assume(text: &str, expected: &str) {
-        let terms = Terms::assumed(text);
+        let terms = PolicyTerms::assumed(text);
         let classes: Vec<&str> = terms.scope.classes.iter().map(String::as_str).collect();
         assert_eq!(format!("{} {classes:?}", terms.mode.as_str()), expected, "{text}");
     }

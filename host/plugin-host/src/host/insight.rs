@@ -1,4 +1,4 @@
-//! What the host tells about its plugins, and the directory that it takes some from.
+//! The state of the plugins, and the directory of plugins.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::registry::report::PluginReport;
 use crate::sources::directory::{self, DirectoryReport};
 
 impl PluginHost {
-    /// Declares the plugins of a directory, and follows what becomes of them there until the host ends. Returns when what lies
-    /// there at the start is declared.
+    /// Declares the plugins of a directory, and follows its changes until the host ends. Returns when the plugins that
+    /// are there at the start are declared.
     pub async fn watch_directory(&self, root: impl Into<PathBuf>) {
         directory::follow(self.inner(), root.into()).await;
     }
 
-    /// Whether everything must be signed, whatever the settings say. True when that has changed: sources that are declared again
-    /// are loaded again then, and what serves goes on until something else of its source may.
+    /// Sets whether all plugins must be signed, regardless of the settings. Returns true if that has changed: sources
+    /// that are declared again are then loaded again, and their versions serve until the load ends.
     pub fn require_signatures(&self, strict: bool) -> bool {
         let inner = self.inner();
         let has_changed = inner.strict.swap(strict, Ordering::AcqRel) != strict;
         if has_changed {
-            inner.shelf.require_signatures(strict);
+            inner.catalog.require_signatures(strict);
         }
         has_changed
     }
@@ -36,20 +36,20 @@ impl PluginHost {
         self.inner().directory.report()
     }
 
-    /// What a plugin has logged last: the lines with a number above `after`. `None` when there is nothing of it.
+    /// Returns the last log lines of a plugin with a number above `after`. `None`: it has logged nothing.
     pub fn logs(&self, plugin: &PluginName, after: u64) -> Option<KeptLines> {
-        self.inner().sandbox.logbook.lines(plugin, after)
+        self.inner().sandbox.log_ring.lines(plugin, after)
     }
 
     /// All sources, by plugin and name.
     pub fn plugins(&self) -> Vec<PluginReport> {
-        self.inner().shelf.reports()
+        self.inner().catalog.reports()
     }
 
-    /// Each change of a source's state, from here on. Whoever is too slow gets the latest state of all sources.
+    /// Streams each change of a source's state. A slow reader gets the latest state of all sources.
     pub fn changes(&self) -> impl Stream<Item = PluginReport> + Send + use<> {
         let inner = Arc::downgrade(self.inner());
-        let receiver = self.inner().shelf.changes();
+        let receiver = self.inner().catalog.changes();
         futures::stream::unfold((receiver, Vec::new()), move |(mut receiver, mut backlog)| {
             let inner = inner.clone();
             async move {
@@ -60,7 +60,7 @@ impl PluginHost {
                     match receiver.recv().await {
                         Ok(report) => return Some((report, (receiver, backlog))),
                         Err(broadcast::error::RecvError::Lagged(_)) => {
-                            backlog = inner.upgrade()?.shelf.reports();
+                            backlog = inner.upgrade()?.catalog.reports();
                             backlog.reverse();
                         }
                         Err(broadcast::error::RecvError::Closed) => return None,

@@ -38,20 +38,20 @@ use crate::calls::epoch::Ticker;
 use crate::calls::exports as ask;
 use crate::calls::guest::link;
 use crate::calls::limits::Ceilings;
-use crate::calls::log_ring::Logbook;
+use crate::calls::log_ring::LogRing;
 use crate::calls::output_limits as bounds;
-use crate::calls::scheduling::cpu_share::Company;
-use crate::calls::scheduling::rate::Frequency;
+use crate::calls::scheduling::cpu_share::CpuShares;
+use crate::calls::scheduling::rate::CallRates;
 use crate::calls::scheduling::threads::{Guests, Threads};
 use crate::egress::Egress;
 use crate::grants::Grants;
 use crate::health_policy::call::PolicySandbox;
 use crate::host::settings::HostSettings;
 use crate::loading::code_cache::CodeCache;
-use crate::loading::code_cache::key::Key;
+use crate::loading::code_cache::key::MacKey;
 use crate::loading::code_cache::notes::Notes;
-use crate::loading::compile_queue::Turns;
-use crate::loading::compiler::{Shelves, Workshop};
+use crate::loading::compile_queue::CompileQueue;
+use crate::loading::compiler::{CompileService, EngineCache};
 use crate::loading::compiler_process::Compiler;
 use crate::loading::digest::Digest;
 use crate::loading::inspect::{Inspected, inspect};
@@ -61,9 +61,9 @@ use crate::metrics::Metrics;
 use crate::recording::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::registry::Declaration;
 use crate::registry::canary::{Caller, Trial};
-use crate::registry::catalog::{Order, Orders, Shelf};
-use crate::registry::claims::CLAIM_PATIENCE;
-use crate::registry::generation::{Generation, Hasty, Served};
+use crate::registry::catalog::{Catalog, LoadAction, LoadActions};
+use crate::registry::claims::CLAIM_TIMEOUT;
+use crate::registry::generation::{BaselineGeneration, Generation, Served};
 use crate::registry::routes::Route;
 use crate::registry::shadow_calls::Shadows;
 use crate::sources::configmap::{KIND_LABEL, RawConfigMap};
@@ -71,7 +71,7 @@ use crate::sources::directory::DirectoryState;
 use crate::sources::fetch::Fetcher;
 use crate::sources::remote::Origin;
 use crate::sources::{Declared, SourceId};
-use crate::vault::Known;
+use crate::vault::KnownValues;
 
 use pauses::Pauses;
 
@@ -87,23 +87,23 @@ pub use start_error::StartError;
 #[derive(Clone)]
 pub struct PluginHost(Arc<Owner>);
 
-/// Owns the threads. What runs on them holds [`Inner`] only, so that the last handle outside ends it.
+/// Owns the threads. Tasks on them hold [`HostState`] only, so that the last handle outside ends the host.
 struct Owner {
-    inner: Arc<Inner>,
+    inner: Arc<HostState>,
     threads: Option<Threads>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct HostState {
     pub(crate) settings: HostSettings,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) policies: Arc<PolicySandbox>,
-    pub(crate) shelf: Shelf,
+    pub(crate) catalog: Catalog,
     pub(crate) metrics: Metrics,
     pub(crate) queue: Queue,
-    pub(crate) frequency: Frequency,
+    pub(crate) call_rates: CallRates,
     pub(crate) shadows: Shadows,
     pub(crate) guests: Guests,
-    pub(crate) company: Company,
+    pub(crate) cpu_shares: CpuShares,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
     pub(crate) has_closed: CancellationToken,
@@ -121,43 +121,43 @@ impl PluginHost {
         let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
         let linker = link::linker(&engine).map_err(of_engine)?;
         let has_baseline = engine::HAS_BASELINE && settings.baseline_compiler;
-        let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Usual)
+        let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Standard)
             .then(engine::baseline_engine)
             .transpose()
             .map_err(of_engine)?;
         let baseline_linker = baseline_engine.as_ref().map(link::linker).transpose().map_err(of_engine)?;
         let ticking = std::iter::once(&engine).chain(&baseline_engine).cloned().collect();
         let ticker = Ticker::start(ticking).map_err(StartError::Threads)?;
-        let key = Key::open(&settings.cache_key).map_err(StartError::Key)?;
-        let shelves = |engine: &Engine| {
+        let key = MacKey::open(&settings.cache_key).map_err(StartError::Key)?;
+        let engine_cache = |engine: &Engine| {
             let cache = CodeCache::open(&settings.cache_dir, key.clone(), engine::compatibility(engine))
                 .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })?;
-            Ok(Shelves { engine: engine.clone(), cache: Arc::new(cache) })
+            Ok(EngineCache { engine: engine.clone(), cache: Arc::new(cache) })
         };
         let policy_engine = engine::policy_engine().map_err(of_engine)?;
-        let (logbook, strict) = (Logbook::default(), Arc::new(AtomicBool::new(false)));
+        let (log_ring, strict) = (LogRing::default(), Arc::new(AtomicBool::new(false)));
         let policies = Arc::new(PolicySandbox {
-            logbook: logbook.clone(),
+            log_ring: log_ring.clone(),
             linker: crate::health_policy::link::linker(&policy_engine).map_err(of_engine)?,
             engine: policy_engine,
         });
-        let (metrics, turns) = (Metrics::new(), Arc::new(Turns::new()));
+        let (metrics, compile_queue) = (Metrics::new(), Arc::new(CompileQueue::new()));
         let budget = Budget::new(settings.memory_budget_bytes, &metrics);
         let compiler_memory = budget.of_compiler(metrics.compiler_memory());
-        let workshop = |engine: &Engine, baseline: Option<&Engine>, kind| {
+        let compile_service = |engine: &Engine, baseline: Option<&Engine>, kind| {
             let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
-            Ok(Workshop {
-                main: shelves(engine)?,
-                baseline: baseline.map(&shelves).transpose()?,
+            Ok(CompileService {
+                main: engine_cache(engine)?,
+                baseline: baseline.map(&engine_cache).transpose()?,
                 compiler: Compiler::new(exe, args, kind, telling::on_confined(&metrics)),
                 memory: compiler_memory.clone(),
-                turns: Arc::clone(&turns),
+                compile_queue: Arc::clone(&compile_queue),
                 at_once_bytes: settings.optimised_at_once_bytes,
                 metrics: metrics.clone(),
             })
         };
-        let of_drivers = workshop(&engine, baseline_engine.as_ref(), settings.code_kind())?;
-        let of_policies = workshop(&policies.engine, None, CodeKind::Policy)?;
+        let of_drivers = compile_service(&engine, baseline_engine.as_ref(), settings.code_kind())?;
+        let of_policies = compile_service(&policies.engine, None, CodeKind::Policy)?;
         let archive = match &settings.record {
             Some(record) => Some(
                 Archive::open(record, metrics.clone())
@@ -168,7 +168,7 @@ impl PluginHost {
         let threads = Threads::start(settings.threads.max(1)).map_err(StartError::Threads)?;
         let guests = threads.guests();
         let egress = {
-            let _entered = guests.usual.enter();
+            let _entered = guests.normal.enter();
             Egress::new(settings.egress.clone())
         };
         let sandbox = Arc::new(Sandbox {
@@ -177,12 +177,12 @@ impl PluginHost {
             ticker,
             egress,
             no_grants: Arc::new(Grants::default()),
-            witness: settings.memory_witness.clone(),
+            witness: settings.memory_inspector.clone(),
             archive,
             log_listener: settings.log_listener.clone(),
-            logbook,
+            log_ring,
             metrics: metrics.clone(),
-            known: Known::new(Arc::clone(&settings.egress.clock)),
+            known: KnownValues::new(Arc::clone(&settings.egress.clock)),
         });
         let counters = Arc::new(Counters::new(settings.counters.clone()));
         let loader = Loader {
@@ -208,16 +208,16 @@ impl PluginHost {
             budget,
             metrics: metrics.clone(),
         };
-        let inner = Inner {
+        let inner = HostState {
             sandbox,
             policies,
-            shelf: Shelf::new(metrics.clone(), Arc::clone(&counters)),
-            frequency: Frequency::default(),
+            catalog: Catalog::new(metrics.clone(), Arc::clone(&counters)),
+            call_rates: CallRates::default(),
             shadows: Shadows::default(),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
             guests,
-            company: Company::default(),
+            cpu_shares: CpuShares::default(),
             calls: TaskTracker::new(),
             is_closing: AtomicBool::new(false),
             has_closed: CancellationToken::new(),
@@ -228,13 +228,13 @@ impl PluginHost {
             settings,
         };
         let closed = inner.has_closed.clone();
-        inner.guests.usual.spawn(async move { closed.run_until_cancelled(counters.write()).await });
+        inner.guests.normal.spawn(async move { closed.run_until_cancelled(counters.write()).await });
         Ok(Self(Arc::new(Owner { inner: Arc::new(inner), threads: Some(threads) })))
     }
 
-    /// Takes note of a ConfigMap and loads its plugin in the background. Content that is known changes nothing; other
-    /// content of the same source takes the place of what is still loading. A part may complete an index that waits for it.
-    /// Without the label it is withdrawn.
+    /// Declares a ConfigMap and loads its plugin in the background. Known content changes nothing; new content of the
+    /// same source replaces a load that is running. A part may complete an index that waits for it. A ConfigMap without
+    /// the label is withdrawn.
     pub async fn declare(&self, raw: RawConfigMap) {
         let id = raw.source();
         if !raw.labels.contains_key(KIND_LABEL) {
@@ -242,33 +242,34 @@ impl PluginHost {
         }
         let inner = Arc::clone(self.inner());
         // A megabyte is hashed: not on the caller's thread.
-        let declare = self.inner().guests.usual.spawn(async move { inner.declare(&raw) });
+        let declare = self.inner().guests.normal.spawn(async move { inner.declare(&raw) });
         // It fails only when the host is ending.
         let _declared = declare.await;
     }
 
-    /// The source is gone: what it held serves no more. Calls in flight end as they would. A part that is gone harms nothing
-    /// that is loaded.
+    /// Withdraws a source: its version no longer serves. Calls in flight end as usual. The removal of a part does not
+    /// affect loaded versions.
     pub async fn withdraw(&self, source: SourceId) {
         let inner = self.inner();
         inner.supersede(&source, None);
-        inner.follow(inner.shelf.withdraw(&source));
+        inner.follow(inner.catalog.withdraw(&source));
     }
 
-    /// All sources are about to be declared, as at a start: none gets a provider that nobody serves until
-    /// [`Self::listed`].
+    /// Announces that all sources will be declared, as at a start: until [`Self::listed`], no plugin gets a free
+    /// provider.
     pub fn listing(&self) {
-        self.inner().shelf.list(true);
+        self.inner().catalog.list(true);
     }
 
     /// All sources that there were have been declared.
     pub fn listed(&self) {
-        self.inner().shelf.list(false);
+        self.inner().catalog.list(false);
     }
 
-    /// What the driver of a provider can do. Refused when none serves it; a refusal while it is being loaded says so.
+    /// Returns the capabilities of the driver of a provider. Refused if no driver serves it; the refusal says whether
+    /// one is being loaded.
     pub fn facts(&self, provider: &ProviderName, pin: Option<&Digest>) -> Result<DriverFacts, Refusal> {
-        match self.inner().shelf.routes().find(provider, pin) {
+        match self.inner().catalog.routes().find(provider, pin) {
             Route::Found(generation) => Ok(DriverFacts {
                 plugin: generation.prepared.plugin.clone(),
                 capabilities: generation.about.capabilities,
@@ -278,31 +279,26 @@ impl PluginHost {
         }
     }
 
-    /// `create`
     pub async fn create(&self, request: MachineRequest) -> DriverResult<Creation> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Create(request)).await
     }
 
-    /// `initialize`
     pub async fn initialize(&self, request: MachineRequest) -> DriverResult<Vm> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Initialize(request)).await
     }
 
-    /// `delete`
     pub async fn delete(&self, request: MachineRequest) -> DriverResult<Deletion> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Delete(request)).await
     }
 
-    /// `get-status`
     pub async fn get_status(&self, request: MachineRequest) -> DriverResult<Vm> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::GetStatus(request)).await
     }
 
-    /// `reboot`
     pub async fn reboot(&self, request: MachineRequest) -> DriverResult<()> {
         let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Reboot(request)).await
@@ -314,13 +310,11 @@ impl PluginHost {
         self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
     }
 
-    /// `list`
     pub async fn list(&self, request: ListRequest) -> DriverResult<Page> {
         let target = Target::of(&request.class, None, Some(&request.secrets));
         self.inner().dispatch(target, ask::List(request)).await
     }
 
-    /// `get-volume-ids`
     pub async fn get_volume_ids(
         &self,
         provider: ProviderName,
@@ -331,14 +325,13 @@ impl PluginHost {
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 
-    /// `validate-class`
     pub async fn validate_class(&self, class: ClassSpec) -> DriverResult<Vec<String>> {
         self.inner().dispatch(Target::of(&class, None, None), ask::ValidateClass(class)).await
     }
 
     /// All policies that are declared, by name. Fast.
     pub fn policies(&self) -> Arc<[PolicyFact]> {
-        self.inner().shelf.routes().policy_facts()
+        self.inner().catalog.routes().policy_facts()
     }
 
     /// Asks a policy about a Machine.
@@ -356,19 +349,20 @@ impl PluginHost {
         let inner = Arc::clone(self.inner());
         let fallback = Inspected::interrupted(&declared);
         let inspection =
-            self.inner().guests.usual.spawn(async move { inspect(&inner.loader, declared).await });
+            self.inner().guests.normal.spawn(async move { inspect(&inner.loader, declared).await });
         inspection.await.unwrap_or(fallback)
     }
 
-    /// Loads a driver and plays recordings to it, one after the other: it is asked the same and sees the same, and nothing
-    /// leaves the host. A recording that cannot be played is an error of its own; the outer error is the component's.
+    /// Loads a driver and replays recordings to it, one after the other: it gets the same arguments and answers, and no
+    /// request leaves the host. Each recording that cannot be played is an error of its own; the outer error is the
+    /// component's.
     pub async fn replay(
         &self,
         declared: Declared,
         recordings: Vec<Recording>,
     ) -> Result<Vec<Result<Replayed, ReplayError>>, ReplayError> {
         let inner = Arc::clone(self.inner());
-        let replay = self.inner().guests.usual.spawn(async move {
+        let replay = self.inner().guests.normal.spawn(async move {
             let component = Origin::Here(declared.component.clone());
             let prepared = match inner.loader.load(&declared.with(component), &|_| {}).await {
                 Ok(Loaded::Driver(prepared, _)) => prepared,
@@ -403,16 +397,16 @@ impl PluginHost {
             warn!(calls = inner.calls.len(), "calls of drivers are cut off by the shutdown");
         }
         if let Some(archive) = &inner.sandbox.archive {
-            archive.flush(RECORDINGS_PATIENCE).await;
+            archive.flush(RECORDINGS_TIMEOUT).await;
         }
     }
 
-    fn inner(&self) -> &Arc<Inner> {
+    fn inner(&self) -> &Arc<HostState> {
         &self.0.inner
     }
 }
 
-/// What is loaded, ready to be called.
+/// Converts a load into a version that can be called.
 fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Served) {
     match loaded {
         Loaded::Driver(prepared, about) => {
@@ -433,7 +427,7 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
 
 /// How long the last recordings may take to be written.
-const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
+const RECORDINGS_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Drop for Owner {
     fn drop(&mut self) {
@@ -443,22 +437,22 @@ impl Drop for Owner {
     }
 }
 
-impl Inner {
+impl HostState {
     pub(crate) fn declare(self: &Arc<Self>, raw: &RawConfigMap) {
         if self.is_closing.load(Ordering::Acquire) {
             return;
         }
-        self.follow(self.shelf.declare(raw));
+        self.follow(self.catalog.declare(raw));
     }
 
-    pub(crate) fn follow(self: &Arc<Self>, orders: Orders) {
-        for (source, order) in orders {
+    pub(crate) fn follow(self: &Arc<Self>, actions: LoadActions) {
+        for (source, order) in actions {
             match order {
-                Order::Stop => self.supersede(&source, None),
-                Order::Load(declaration, declared) => {
+                LoadAction::Stop => self.supersede(&source, None),
+                LoadAction::Load(declaration, declared) => {
                     let inner = Arc::clone(self);
                     let load =
-                        self.guests.usual.spawn(async move { inner.load(declaration, *declared).await });
+                        self.guests.normal.spawn(async move { inner.load(declaration, *declared).await });
                     self.supersede(&source, Some(load.abort_handle()));
                 }
             }
@@ -477,7 +471,7 @@ impl Inner {
         }
     }
 
-    /// Loads until it is decided. What may end otherwise at another time is tried again, ever more slowly.
+    /// Loads until the load succeeds or fails for good. Failures that may pass are retried with growing pauses.
     async fn load(self: Arc<Self>, declaration: Declaration, mut declared: Declared<Origin>) {
         let id = &declared.source.clone();
         let mut pauses = Pauses::default();
@@ -487,23 +481,23 @@ impl Inner {
                 if let Progress::Resolved { manifest } = &progress {
                     *pin.lock().unwrap_or_else(PoisonError::into_inner) = Some(*manifest);
                 }
-                self.shelf.progress(id, declaration, &progress);
+                self.catalog.progress(id, declaration, &progress);
             };
             // A defect of the host that some component finds is no reason to wait for that component for ever.
             let loaded = AssertUnwindSafe(self.loader.load(&declared, &tell)).catch_unwind().await;
             let loaded = loaded.unwrap_or(Err(load::Error::Interrupted));
-            // What was resolved stays resolved, whatever comes after it.
+            // A resolved reference stays resolved, even if a later step fails.
             if let Origin::Remote(remote) = &mut declared.component {
                 remote.pin = remote.pin.or(*pin.lock().unwrap_or_else(PoisonError::into_inner));
             }
             match loaded {
                 Ok(loaded) => {
                     let (providers, generation) = served(&declared, loaded);
-                    let hasty = Hasty::of(&generation);
-                    self.shelf.loaded(id, declaration, providers, generation);
-                    self.look_again_later(id);
-                    if let Some(hasty) = hasty {
-                        self.guests.usual.spawn(Arc::clone(&self).improve(declared, hasty));
+                    let baseline = BaselineGeneration::of(&generation);
+                    self.catalog.loaded(id, declaration, providers, generation);
+                    self.resolve_waiting_later(id);
+                    if let Some(baseline) = baseline {
+                        self.guests.normal.spawn(Arc::clone(&self).improve(declared, baseline));
                     }
                     return;
                 }
@@ -511,36 +505,36 @@ impl Inner {
                     let pause = pauses.next().max(error.rests_for().unwrap_or_default());
                     let reason = bounds::reason(&error);
                     let reason = format!("{reason}; next attempt in {} s", pause.as_secs());
-                    self.shelf.reject(id, declaration, &reason);
+                    self.catalog.reject(id, declaration, &reason);
                     sleep(pause).await;
                 }
-                Err(error) => return self.shelf.reject(id, declaration, &bounds::reason(&error)),
+                Err(error) => return self.catalog.reject(id, declaration, &bounds::reason(&error)),
             }
         }
     }
 
-    /// What waits for the claim of another plugin waits no longer than this.
-    fn look_again_later(self: &Arc<Self>, id: &SourceId) {
-        if !self.shelf.waits(id) {
+    /// Ends the wait for another plugin's claim after a timeout.
+    fn resolve_waiting_later(self: &Arc<Self>, id: &SourceId) {
+        if !self.catalog.waits(id) {
             return;
         }
         let inner = Arc::downgrade(self);
-        self.guests.usual.spawn(async move {
-            sleep(CLAIM_PATIENCE.unsigned_abs()).await;
+        self.guests.normal.spawn(async move {
+            sleep(CLAIM_TIMEOUT.unsigned_abs()).await;
             if let Some(inner) = inner.upgrade() {
-                inner.shelf.look_again();
+                inner.catalog.resolve_waiting();
             }
         });
     }
 
-    /// Until code that was made in haste has been replaced, or nobody needs it, or there is no better. It goes on serving meanwhile, also
-    /// when its source declares something else that may not come to serve.
-    async fn improve(self: Arc<Self>, declared: Declared<Origin>, hasty: Hasty) {
+    /// Retries until optimised code has replaced the first code, or the version is dropped, or no better code is
+    /// possible. The version serves meanwhile, even if its source declares other content that cannot serve.
+    async fn improve(self: Arc<Self>, declared: Declared<Origin>, baseline: BaselineGeneration) {
         let improvement = async {
             let mut pauses = Pauses::default();
-            while hasty.served().is_some() {
-                match self.loader.improve(&declared, &hasty).await {
-                    Ok(()) => return self.shelf.refresh(),
+            while baseline.served().is_some() {
+                match self.loader.improve(&declared, &baseline).await {
+                    Ok(()) => return self.catalog.refresh(),
                     Err(error) => {
                         let (plugin, source, is_passing) =
                             (&declared.plugin, &declared.source, error.is_passing());

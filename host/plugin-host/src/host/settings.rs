@@ -1,14 +1,14 @@
-//! What the host is started with.
+//! The settings of the host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::calls::engine::{CodeKind, Pool};
+use crate::calls::engine::{CodeKind, PoolSizes};
 use crate::calls::guest::log::LogListener;
 use crate::calls::limits::Limits;
-use crate::calls::memory_inspector::MemoryWitness;
+use crate::calls::memory_inspector::MemoryInspector;
 use crate::calls::scheduling::seat::MOST_PARKED;
 use crate::egress::EgressSettings;
 use crate::loading::code_cache::key::CacheKey;
@@ -25,16 +25,17 @@ use crate::sources::registries::LoopbackRegistries;
 pub struct HostSettings {
     /// Compiled code. Made when it is absent; belongs to this host alone.
     pub cache_dir: PathBuf,
-    /// What compiled code is authenticated with.
+    /// The key that authenticates compiled code.
     pub cache_key: CacheKey,
     /// The executable that compiles: it calls [`crate::compile_main`] when started with `compiler_args`.
     pub compiler: PathBuf,
     /// Its arguments, such as the hidden subcommand's name.
     pub compiler_args: Vec<OsString>,
-    /// Whether the baseline compiler makes the first code of large components, where there is one. Without it they
-    /// take longer until they serve, and a defect of that compiler harms nobody.
+    /// Whether the baseline compiler, where there is one, makes the first code of large components. Without it they
+    /// take longer until they serve, and a defect of that compiler has no effect.
     pub baseline_compiler: bool,
-    /// Components up to this size are optimised at once. Larger ones begin with code that is made fast, which optimised code replaces.
+    /// The size up to which components are optimised at once. Larger ones begin with code that compiles fast, which
+    /// optimised code replaces.
     pub optimised_at_once_bytes: usize,
     /// Calls at the same time, over all plugins. More wait for their turn until their deadline.
     pub max_calls_in_flight: usize,
@@ -48,15 +49,15 @@ pub struct HostSettings {
     pub memory_budget_bytes: Option<u64>,
     /// Threads that run components.
     pub threads: usize,
-    /// Limits of a plugin whose grants do not say otherwise.
+    /// The default limits of a plugin.
     pub default_limits: Limits,
     /// When a plugin that breaks is left alone.
     pub quarantine: QuarantineRule,
     /// How long a call waits for a plugin that is being loaded, when nothing serves its provider.
-    pub patience: Duration,
+    pub load_timeout: Duration,
     /// How long `shutdown` waits for calls.
     pub shutdown_deadline: Duration,
-    /// Whose signatures count, and where one is needed.
+    /// The keys of trusted signers, and the namespaces that require signatures.
     pub trust: Trust,
     /// Upper bound for the grants of drivers.
     pub grants_ceiling: Option<Arc<GrantsCeiling>>,
@@ -72,10 +73,10 @@ pub struct HostSettings {
     pub egress: EgressSettings,
     /// Whether calls are recorded, and where to.
     pub record: Option<RecordSettings>,
-    /// Is shown the memory of each instance when its call is over. For tests: instances then come without a pool, which makes
-    /// calls slower, and a witness sees what users keep secret.
-    pub memory_witness: Option<Arc<dyn MemoryWitness>>,
-    /// Is told of each line that a driver logs, of all levels. For tests and the conformance kit.
+    /// Receives the memory of each instance at the end of its call. For tests: instances then come without a pool,
+    /// which makes calls slower, and the inspector sees secrets of users.
+    pub memory_inspector: Option<Arc<dyn MemoryInspector>>,
+    /// Receives each line that a driver logs, of all levels. For tests and the conformance kit.
     pub log_listener: Option<LogListener>,
 }
 
@@ -87,7 +88,7 @@ impl HostSettings {
         compiler: impl Into<PathBuf>,
         compiler_args: impl IntoIterator<Item = OsString>,
     ) -> Self {
-        let pool = Pool::default();
+        let pool = PoolSizes::default();
         Self {
             cache_dir: cache_dir.into(),
             cache_key,
@@ -104,7 +105,7 @@ impl HostSettings {
             threads: 2,
             default_limits: Limits::default(),
             quarantine: QuarantineRule::default(),
-            patience: Duration::from_secs(30),
+            load_timeout: Duration::from_secs(30),
             shutdown_deadline: Duration::from_secs(25),
             trust: Trust::default(),
             grants_ceiling: None,
@@ -114,22 +115,22 @@ impl HostSettings {
             pull_secrets: None,
             egress: EgressSettings::default(),
             record: None,
-            memory_witness: None,
+            memory_inspector: None,
             log_listener: None,
         }
     }
 
     pub(crate) fn code_kind(&self) -> CodeKind {
-        if self.memory_witness.is_some() { CodeKind::Witnessed } else { CodeKind::Usual }
+        if self.memory_inspector.is_some() { CodeKind::Inspected } else { CodeKind::Standard }
     }
 
-    pub(crate) fn pool(&self) -> Pool {
-        Pool {
+    pub(crate) fn pool(&self) -> PoolSizes {
+        PoolSizes {
             // Those that wait for their account beside those in flight.
             calls: u32::try_from(self.max_calls_in_flight.saturating_add(MOST_PARKED)).unwrap_or(u32::MAX),
             memory_bytes: self.max_memory_bytes,
             table_elements: self.max_table_elements,
-            is_witnessed: self.memory_witness.is_some(),
+            is_witnessed: self.memory_inspector.is_some(),
         }
     }
 }

@@ -12,24 +12,20 @@ pub enum StartError {
     /// Threads could not be started.
     #[error("failed to start threads")]
     Threads(#[source] std::io::Error),
-    /// The key file cannot be read or made.
+    /// The key file cannot be read or created.
     #[error("failed to open the key of the code cache")]
     Key(#[source] std::io::Error),
-    /// The folder of the recordings cannot be made, read or written.
+    /// The folder of the recordings cannot be created, read or written.
     #[error("failed to open the folder of the recordings {}", folder.display())]
     Recordings {
-        /// The folder.
         folder: std::path::PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// The folder cannot be made or closed to others.
+    /// The folder cannot be created or closed to other users.
     #[error("failed to open the code cache {}", folder.display())]
     Cache {
-        /// The folder.
         folder: std::path::PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },

@@ -1,4 +1,4 @@
-//! What the host says of itself: memory that calls did not find, and what the compiler keeps that it need not have.
+//! Reports calls that found no memory, and isolation that the compiler lacks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use machinist_core::value::id::PluginName;
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::Inner;
+use super::HostState;
 use crate::loading::compiler_process::confine::Confinement;
 use crate::metrics::Metrics;
 
@@ -25,23 +25,23 @@ pub(super) fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sy
     }
 }
 
-impl Inner {
+impl HostState {
     /// A quarantine has begun: say so, and say so again when it is over.
     pub(crate) fn quarantined(self: &Arc<Self>, until: Timestamp) {
-        self.shelf.refresh();
+        self.catalog.refresh();
         let inner = Arc::downgrade(self);
         let length = until.duration_since(Timestamp::now()).unsigned_abs();
-        self.guests.usual.spawn(async move {
+        self.guests.normal.spawn(async move {
             sleep(length).await;
             if let Some(inner) = inner.upgrade() {
-                inner.shelf.refresh();
+                inner.catalog.refresh();
             }
         });
     }
 
     /// A call of this plugin found no memory: say so, and say no more when it has found memory for a while.
     pub(crate) fn found_no_memory(self: &Arc<Self>, plugin: &PluginName) {
-        let Some(until) = self.shelf.strain(plugin, Timestamp::now()) else { return };
+        let Some(until) = self.catalog.report_memory_shortage(plugin, Timestamp::now()) else { return };
         self.quarantined(until);
     }
 }

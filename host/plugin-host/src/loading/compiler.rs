@@ -13,8 +13,8 @@ use wasmtime::component::Component;
 use crate::budget::MemoryAccount;
 use crate::loading::code_cache::attempts::History;
 use crate::loading::code_cache::{CodeCache, Lookup};
-use crate::loading::compile_queue::Turns;
-use crate::loading::compiler_process::{self, Compiler, Job};
+use crate::loading::compile_queue::CompileQueue;
+use crate::loading::compiler_process::{self, CompileJob, Compiler};
 use crate::loading::digest::Digest;
 use crate::loading::load::Error;
 use crate::loading::shape;
@@ -22,19 +22,19 @@ use crate::loading::tier::{CodeTier, Means, first_tiers};
 use crate::metrics::{CacheOutcome, Metrics};
 
 /// An engine, and where its code is kept.
-pub(crate) struct Shelves {
+pub(crate) struct EngineCache {
     pub(crate) engine: Engine,
     pub(crate) cache: Arc<CodeCache>,
 }
 
 /// Makes and keeps the code of drivers, or that of policies.
-pub(crate) struct Workshop {
-    pub(crate) main: Shelves,
+pub(crate) struct CompileService {
+    pub(crate) main: EngineCache,
     /// Absent where there is no baseline compiler.
-    pub(crate) baseline: Option<Shelves>,
+    pub(crate) baseline: Option<EngineCache>,
     pub(crate) compiler: Compiler,
     /// Common to all workshops.
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) compile_queue: Arc<CompileQueue>,
     pub(crate) at_once_bytes: usize,
     pub(crate) metrics: Metrics,
     /// Pays for the compiler.
@@ -49,7 +49,7 @@ pub(crate) struct Code {
     pub(crate) took: Option<Duration>,
 }
 
-impl Workshop {
+impl CompileService {
     /// Code that is in the cache: the best of a component of this size, or what is good enough to begin with.
     pub(crate) async fn ready_made(&self, size_bytes: usize, digest: Digest) -> Result<Option<Code>, Error> {
         self.kept(first_tiers(self.means(), size_bytes), digest).await
@@ -64,11 +64,11 @@ impl Workshop {
         for &tier in tiers {
             has_killed |= self.history(digest, tier, wanted_bytes).await? != History::Clean;
         }
-        // One that killed the compiler before holds nobody up.
+        // A component that killed the compiler before does not delay others.
         if has_killed {
-            return self.turns.patient(|| self.first_of(tiers, (bytes, code_bytes), digest)).await;
+            return self.compile_queue.background(|| self.first_of(tiers, (bytes, code_bytes), digest)).await;
         }
-        self.turns.hurried(self.first_of(tiers, (bytes, code_bytes), digest)).await
+        self.compile_queue.urgent(self.first_of(tiers, (bytes, code_bytes), digest)).await
     }
 
     async fn first_of(
@@ -94,7 +94,7 @@ impl Workshop {
         Err(Error::Interrupted)
     }
 
-    /// The code that is worth replacing what served first. Whoever calls has the turn, and gives it up for who is waited for.
+    /// Returns the optimised code. Must run as background work of the queue, so that urgent work interrupts it.
     pub(crate) async fn best(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
         match self.kept(&[CodeTier::Optimised], digest).await? {
             Some(code) => Ok(code),
@@ -107,7 +107,7 @@ impl Workshop {
 
     /// Better code has taken the place of this tier's, for this host and the next.
     pub(crate) async fn forget(&self, digest: Digest, tier: CodeTier) {
-        let cache = Arc::clone(&self.shelves(tier).cache);
+        let cache = Arc::clone(&self.engine_cache(tier).cache);
         if let Ok(Err(error)) = blocking(move || cache.forget(&digest, tier)).await {
             warn!(%digest, error = %error, "cannot remove compiled code that is not needed");
         }
@@ -118,7 +118,7 @@ impl Workshop {
         Means { kind: self.compiler.kind(), has_baseline, at_once_bytes: self.at_once_bytes }
     }
 
-    fn shelves(&self, tier: CodeTier) -> &Shelves {
+    fn engine_cache(&self, tier: CodeTier) -> &EngineCache {
         match tier {
             // Where there is none, nothing is ever compiled in that tier.
             CodeTier::Baseline => self.baseline.as_ref().unwrap_or(&self.main),
@@ -126,7 +126,7 @@ impl Workshop {
         }
     }
 
-    /// What the cache has of it: optimised, or else in one of these tiers.
+    /// Returns the code in the cache: optimised, or else in one of these tiers.
     async fn kept(&self, tiers: &[CodeTier], digest: Digest) -> Result<Option<Code>, Error> {
         let optimised = [CodeTier::Optimised];
         let others = tiers.iter().filter(|tier| !optimised.contains(tier));
@@ -146,7 +146,7 @@ impl Workshop {
     }
 
     async fn history(&self, digest: Digest, tier: CodeTier, wanted_bytes: u64) -> Result<History, Error> {
-        let cache = Arc::clone(&self.shelves(tier).cache);
+        let cache = Arc::clone(&self.engine_cache(tier).cache);
         let memory_bytes = self.memory.most_of_compiler(wanted_bytes);
         blocking(move || cache.history(&digest, tier, memory_bytes, Timestamp::now())).await
     }
@@ -164,10 +164,10 @@ impl Workshop {
         }
         let aside = self.memory.set_aside(wanted_bytes).await.map_err(|_full| Error::Interrupted)?;
         let memory_bytes = aside.bytes();
-        let cache = Arc::clone(&self.shelves(tier).cache);
+        let cache = Arc::clone(&self.engine_cache(tier).cache);
         let begun = blocking(move || cache.begin(&digest, tier, memory_bytes, Timestamp::now())).await?;
         let attempt = begun.map_err(Error::Cache)?;
-        let job = Job { component: bytes, tier, memory_bytes, code_bytes };
+        let job = CompileJob { component: bytes, tier, memory_bytes, code_bytes };
         let outcome = self.compile_once(job, digest).await;
         drop(aside);
         match &outcome {
@@ -180,18 +180,18 @@ impl Workshop {
         outcome
     }
 
-    async fn compile_once(&self, job: Job<'_>, digest: Digest) -> Result<Code, Error> {
+    async fn compile_once(&self, job: CompileJob<'_>, digest: Digest) -> Result<Code, Error> {
         let (started, tier) = (Instant::now(), job.tier);
-        let shelves = self.shelves(tier);
-        let cache = Arc::clone(&shelves.cache);
+        let engine_cache = self.engine_cache(tier);
+        let cache = Arc::clone(&engine_cache.cache);
         let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
         let output = draft.as_file().try_clone().map_err(Error::Cache)?;
         self.compiler.compile(job, output).await.map_err(Error::Compile)?;
         let took = started.elapsed();
         self.metrics.compiled(tier, took);
         info!(%digest, tier = tier.name(), took_ms = took.as_millis(), "component compiled");
-        let cache = Arc::clone(&shelves.cache);
-        let engine = shelves.engine.clone();
+        let cache = Arc::clone(&engine_cache.cache);
+        let engine = engine_cache.engine.clone();
         let kept = blocking(move || {
             cache.keep(&digest, tier, draft)?;
             cache.load(&engine, &digest, tier)
@@ -206,7 +206,7 @@ impl Workshop {
     }
 
     async fn look_up(&self, digest: Digest, tier: CodeTier) -> Result<Option<Component>, Error> {
-        let Shelves { engine, cache } = self.shelves(tier);
+        let EngineCache { engine, cache } = self.engine_cache(tier);
         let (cache, engine) = (Arc::clone(cache), engine.clone());
         let (outcome, component) = match blocking(move || cache.load(&engine, &digest, tier)).await? {
             Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),

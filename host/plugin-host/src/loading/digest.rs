@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use machinist_core::value::digest::DriverDigest;
-pub use machinist_core::value::digest::NotADigest;
+pub(crate) use machinist_core::value::digest::NotADigest;
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of a component, written `sha256:` and 64 hex digits.
@@ -27,7 +27,6 @@ impl Digest {
     }
 }
 
-/// Lower-case hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

@@ -10,28 +10,24 @@ use crate::loading::digest::Digest;
 use crate::loading::load::{Loaded, Loader, Progress};
 use crate::loading::verify::{self, Contract, Outside};
 use crate::sources::remote::Origin;
-use crate::sources::{Declared, Encoding, Kind};
+use crate::sources::{Declared, Encoding, PluginKind};
 
-/// What is known of a component. What could not be learnt is absent, and `refusal` says why.
+/// The description of a component. Unknown facts are absent, and `refusal` says why.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// How it was packed.
     pub encoding: Encoding,
-    /// Its size, packed.
     pub packed_bytes: usize,
-    /// Its size, unpacked.
     pub size_bytes: Option<usize>,
-    /// Its digest, unpacked.
     pub digest: Option<Digest>,
-    /// Imports and exports.
     pub outside: Option<Outside>,
-    /// What it says about itself, when it is a driver.
+    /// A driver's description of itself.
     pub about: Option<About>,
-    /// What one call of a driver may use under its grants.
+    /// The limits of one call of a driver, by its grants.
     pub limits: Option<Limits>,
-    /// What it says about itself, when it is a policy.
+    /// A policy's description of itself.
     pub policy: Option<PolicyAbout>,
-    /// What one call of a policy may use under its terms.
+    /// The limits of one call of a policy, by its terms.
     pub policy_limits: Option<PolicyLimits>,
     /// Why the host would not load it, in the host's words.
     pub refusal: Option<String>,
@@ -65,11 +61,11 @@ impl Inspected {
 pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
     let mut inspected = Inspected::nothing(&declared);
     match &declared.kind {
-        Kind::Driver => {
+        PluginKind::Driver => {
             let raw = declared.grants.limits();
             inspected.limits = Limits::from_raw(raw, &loader.defaults, &loader.ceilings).ok();
         }
-        Kind::HealthPolicy(terms) => inspected.policy_limits = Some(terms.limits.clone()),
+        PluginKind::HealthPolicy(terms) => inspected.policy_limits = Some(terms.limits.clone()),
     }
     if let Ok(bytes) = declared.component.unpack() {
         inspected.outside = verify::outside(&bytes, Contract::from(&declared.kind)).ok();

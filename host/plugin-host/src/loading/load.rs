@@ -24,9 +24,9 @@ use crate::calls::exports::Describe;
 use crate::calls::limits::{self, Ceilings, Limits};
 use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
-use crate::health_policy::terms::Terms;
+use crate::health_policy::terms::PolicyTerms;
 use crate::loading::code_cache::notes::{Note, Notes};
-use crate::loading::compiler::{Code, Workshop};
+use crate::loading::compiler::{Code, CompileService};
 use crate::loading::compiler_process as compile;
 use crate::loading::digest::Digest;
 use crate::loading::signatures::ceiling::{self, CeilingBreach, GrantsCeiling};
@@ -34,10 +34,10 @@ use crate::loading::signatures::counters::{CounterError, Counters};
 use crate::loading::signatures::{Signed, UnsignedProvider};
 use crate::loading::verify::{self, Contract, Names, Outside};
 use crate::metrics::Metrics;
-use crate::registry::generation::{Hasty, Served};
+use crate::registry::generation::{BaselineGeneration, Served};
 use crate::sources::fetch::{self, Fetcher};
 use crate::sources::remote::Origin;
-use crate::sources::{Declared, Encoding, Kind, Packed, PluginKey, UnpackError};
+use crate::sources::{Declared, Encoding, Packed, PluginKey, PluginKind, UnpackError};
 
 /// Why a declared plugin cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ impl Error {
 }
 
 impl Error {
-    /// Returns how long another attempt is not to be made.
+    /// Returns the pause before the next attempt.
     pub(crate) fn rests_for(&self) -> Option<Duration> {
         match self {
             Self::Compile(error) => error.rests_for(),
@@ -119,7 +119,7 @@ impl Error {
 
 /// How far a load has come. Told as it happens.
 pub(crate) enum Progress {
-    /// What a reference stands for.
+    /// The resolved reference.
     Resolved {
         manifest: ContentDigest,
     },
@@ -127,7 +127,7 @@ pub(crate) enum Progress {
         digest: Digest,
         size_bytes: usize,
     },
-    /// Who has signed it, where that was checked.
+    /// The signer, where signatures were checked.
     Signed(Box<Signed>),
     Verified,
     Compiled {
@@ -136,14 +136,14 @@ pub(crate) enum Progress {
 }
 
 /// A component, known and perhaps at hand.
-struct Fetched {
+struct KnownComponent {
     digest: Digest,
     size_bytes: usize,
     names: Result<Names, verify::Error>,
     bytes: Option<Bytes>,
 }
 
-impl Fetched {
+impl KnownComponent {
     fn unpacked(packed: &Packed) -> Result<Self, UnpackError> {
         let bytes = packed.unpack()?;
         let (digest, names) = (Digest::of(&bytes), verify::names(&bytes));
@@ -151,21 +151,20 @@ impl Fetched {
     }
 }
 
-/// What a load ends with.
+/// The result of a load.
 pub(crate) enum Loaded {
     Driver(Prepared, About),
     Policy(PreparedPolicy, PolicyAbout),
 }
 
-/// Loads components.
 pub(crate) struct Loader {
     pub(crate) fetcher: Fetcher,
     pub(crate) ceiling: Option<Arc<GrantsCeiling>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) policies: Arc<PolicySandbox>,
-    pub(crate) of_drivers: Workshop,
-    pub(crate) of_policies: Workshop,
+    pub(crate) of_drivers: CompileService,
+    pub(crate) of_policies: CompileService,
     pub(crate) notes: Arc<Notes>,
     pub(crate) defaults: Limits,
     pub(crate) ceilings: Ceilings,
@@ -181,13 +180,13 @@ impl Loader {
         tell: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Loaded, Error> {
         // Before anything is fetched, or computed.
-        let ceiling = self.ceiling.as_ref().filter(|_| declared.kind == Kind::Driver);
+        let ceiling = self.ceiling.as_ref().filter(|_| declared.kind == PluginKind::Driver);
         let ceiling = ceiling.map(|ceiling| ceiling.check(&declared.plugin, &declared.grants));
         let ceiling = ceiling.transpose().map_err(Error::Ceiling)?;
         let resolved = |manifest| tell(Progress::Resolved { manifest });
         let brought = self.fetcher.fetch(declared, resolved).await.map_err(Error::Fetch)?;
         let packed = brought.packed;
-        let Fetched { digest, size_bytes, names, mut bytes } = self.look(packed.clone()).await?;
+        let KnownComponent { digest, size_bytes, names, mut bytes } = self.identify(packed.clone()).await?;
         tell(Progress::Fetched { digest, size_bytes });
         // Before the work of compiling: what is wrong with the limits is known.
         let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
@@ -207,47 +206,46 @@ impl Loader {
         tell(Progress::Signed(Box::new(signed.clone())));
         verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
         tell(Progress::Verified);
-        let workshop = self.workshop(&declared.kind);
-        let code = match (workshop.ready_made(size_bytes, digest).await?, bytes) {
+        let compile_service = self.compile_service(&declared.kind);
+        let code = match (compile_service.ready_made(size_bytes, digest).await?, bytes) {
             (Some(code), _) => code,
-            (None, Some(bytes)) => workshop.first(&bytes, digest).await?,
+            (None, Some(bytes)) => compile_service.first(&bytes, digest).await?,
             (None, None) => {
                 let bytes = self.again(packed, digest).await?;
-                workshop.first(&bytes, digest).await?
+                compile_service.first(&bytes, digest).await?
             }
         };
         tell(Progress::Compiled { took: code.took });
         match &declared.kind {
-            Kind::Driver => {
+            PluginKind::Driver => {
                 let (prepared, about) = self.driver(declared, digest, &code, limits).await?;
                 signed.check_providers(&about.providers).map_err(Error::SignedProvider)?;
                 ceiling::check_providers(ceiling, &about.providers).map_err(Error::Ceiling)?;
                 Ok(Loaded::Driver(prepared, about))
             }
-            Kind::HealthPolicy(terms) => self.policy(declared, digest, &code, terms.clone()).await,
+            PluginKind::HealthPolicy(terms) => self.policy(declared, digest, &code, terms.clone()).await,
         }
     }
 
-    /// What the declared component is. Without its bytes where a note of an earlier look is enough.
-    async fn look(&self, packed: Packed) -> Result<Fetched, Error> {
+    /// Returns the declared component, without its bytes if there is a note about it.
+    async fn identify(&self, packed: Packed) -> Result<KnownComponent, Error> {
         let notes = Arc::clone(&self.notes);
         blocking(move || {
             if packed.encoding() == Encoding::None {
-                return Fetched::unpacked(&packed);
+                return KnownComponent::unpacked(&packed);
             }
             let content = notes.content(&packed);
             if let Some(Note { digest, size_bytes, names }) = notes.read(&content) {
-                return Ok(Fetched { digest, size_bytes, names: Ok(names), bytes: None });
+                return Ok(KnownComponent { digest, size_bytes, names: Ok(names), bytes: None });
             }
-            let fetched = Fetched::unpacked(&packed)?;
-            if let Ok(names) = &fetched.names {
-                let note =
-                    Note { digest: fetched.digest, size_bytes: fetched.size_bytes, names: names.clone() };
+            let known = KnownComponent::unpacked(&packed)?;
+            if let Ok(names) = &known.names {
+                let note = Note { digest: known.digest, size_bytes: known.size_bytes, names: names.clone() };
                 if let Err(error) = notes.write(&content, &note) {
                     warn!(digest = %note.digest, error = %error, "cannot note what is in a component");
                 }
             }
-            Ok(fetched)
+            Ok(known)
         })
         .await?
         .map_err(Error::Unpack)
@@ -294,7 +292,7 @@ impl Loader {
         let Code { component, tier, .. } = code;
         let pre = self.sandbox.linker_of(component).instantiate_pre(component)?;
         let exports = ProviderIndices::new(&pre)?;
-        // What is not exported is not offered; what is exported must fit.
+        // A function that is not exported is not offered; an exported one must have the right type.
         let offers_reboot = component.get_export_index(None, REBOOT).is_some();
         let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose()?;
         let offers_delete = component.get_export_index(None, DELETE_BY_ID).is_some();
@@ -313,7 +311,7 @@ impl Loader {
         declared: &Declared<Origin>,
         digest: Digest,
         code: &Code,
-        terms: Terms,
+        terms: PolicyTerms,
     ) -> Result<Loaded, Error> {
         let code = Arc::new(self.policy_code(code).map_err(link_error)?);
         let prepared = PreparedPolicy {
@@ -336,23 +334,27 @@ impl Loader {
         Ok(PolicyCode { tier: code.tier, pre })
     }
 
-    /// Makes optimised code of what serves already, and lets it take the place of what was made in haste. What does not answer
-    /// does not take it.
-    pub(crate) async fn improve(&self, declared: &Declared<Origin>, hasty: &Hasty) -> Result<(), Error> {
-        let workshop = self.workshop(&declared.kind);
-        let compiled = workshop.turns.patient(|| async move {
+    /// Compiles optimised code of a serving version and replaces the first code by it. Code whose `describe` fails is
+    /// not used.
+    pub(crate) async fn improve(
+        &self,
+        declared: &Declared<Origin>,
+        baseline: &BaselineGeneration,
+    ) -> Result<(), Error> {
+        let compile_service = self.compile_service(&declared.kind);
+        let compiled = compile_service.compile_queue.background(|| async move {
             // Nobody may need it any more.
-            let Some(expected) = hasty.served().map(|served| served.digest()) else { return Ok(None) };
+            let Some(expected) = baseline.served().map(|served| served.digest()) else { return Ok(None) };
             // By the digest to which a reference was resolved, and so from what is kept.
             let fetched = self.fetcher.fetch(declared, |_manifest| {}).await.map_err(Error::Fetch)?;
             let (bytes, digest) = unpack(fetched.packed).await?;
             if digest != expected {
                 return Err(Error::Digest { expected, found: digest });
             }
-            workshop.best(&bytes, digest).await.map(|code| Some((code, digest)))
+            compile_service.best(&bytes, digest).await.map(|code| Some((code, digest)))
         });
         let Some((code, digest)) = compiled.await? else { return Ok(()) };
-        let Some(served) = hasty.served() else { return Ok(()) };
+        let Some(served) = baseline.served() else { return Ok(()) };
         let replaced = match &served {
             Served::Driver(generation) => {
                 let code = Arc::new(self.driver_code(&code).map_err(link_error)?);
@@ -366,14 +368,14 @@ impl Loader {
                 generation.prepared.code.swap(code).tier
             }
         };
-        workshop.forget(digest, replaced).await;
+        compile_service.forget(digest, replaced).await;
         Ok(())
     }
 
-    fn workshop(&self, kind: &Kind) -> &Workshop {
+    fn compile_service(&self, kind: &PluginKind) -> &CompileService {
         match kind {
-            Kind::Driver => &self.of_drivers,
-            Kind::HealthPolicy(_) => &self.of_policies,
+            PluginKind::Driver => &self.of_drivers,
+            PluginKind::HealthPolicy(_) => &self.of_policies,
         }
     }
 }

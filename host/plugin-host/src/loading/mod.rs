@@ -30,4 +30,4 @@ pub(crate) mod load;
 pub(crate) mod shape;
 pub(crate) mod signatures;
 pub(crate) mod tier;
-pub mod verify;
+pub(crate) mod verify;

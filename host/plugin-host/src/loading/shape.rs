@@ -1,8 +1,8 @@
-//! Bounds on the code of a component, checked before any of it is compiled.
+//! Bounds on the code of a component, checked before it is compiled.
 //!
-//! A compiler takes memory and time out of proportion for functions that no tool chain makes: millions of bytes,
-//! values that live all the way, blocks in blocks. What real components have, of Rust, Go, JavaScript and Python, is
-//! written beside each bound.
+//! A compiler takes memory and time out of proportion for functions that no tool chain makes: millions of bytes, values
+//! that live through the whole function, deeply nested blocks. The maximum of real components, in Rust, Go, JavaScript
+//! and Python, is written beside each bound.
 
 use std::fmt;
 
@@ -26,7 +26,6 @@ pub(crate) enum Error {
     Damaged(#[from] BinaryReaderError),
 }
 
-/// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     Modules,
@@ -98,7 +97,7 @@ impl fmt::Display for Measure {
 /// Checks all bounds, and stops at the first that is passed. Returns how many bytes of code there are. Reads the
 /// whole component: not for a thread that others wait for.
 pub(crate) fn check(component: &[u8]) -> Result<u64, Error> {
-    let mut found = Found([0; Measure::ALL.len()]);
+    let mut found = Measured([0; Measure::ALL.len()]);
     for payload in Parser::new(0).parse_all(component) {
         match payload? {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => {
@@ -111,9 +110,9 @@ pub(crate) fn check(component: &[u8]) -> Result<u64, Error> {
     Ok(found.of(Measure::CodeBytes))
 }
 
-struct Found([u64; Measure::ALL.len()]);
+struct Measured([u64; Measure::ALL.len()]);
 
-impl Found {
+impl Measured {
     fn function(&mut self, body: &FunctionBody<'_>) -> Result<(), Error> {
         let bytes = u64::try_from(body.range().len()).unwrap_or(u64::MAX);
         self.add(Measure::Functions, 1)?;

@@ -1,4 +1,4 @@
-//! How much work goes into a component's code, and in which order it is made.
+//! The optimization tiers of a component's code, and their order.
 
 use crate::calls::engine::CodeKind;
 
@@ -27,7 +27,7 @@ impl CodeTier {
     }
 }
 
-/// What this host can make for an engine's code.
+/// The compilers of this host for an engine's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Means {
     pub(crate) kind: CodeKind,
@@ -36,15 +36,16 @@ pub(crate) struct Means {
     pub(crate) at_once_bytes: usize,
 }
 
-/// The tiers that a component may begin with, in the order in which they are tried: a later one when the component cannot be
-/// compiled in an earlier one. What is not optimised is made for haste, and is to be replaced.
+/// Returns the tiers of a component's first code, in order: a later one applies if the component does not compile in an
+/// earlier one. Optimised code replaces all others later.
 pub(crate) fn first_tiers(means: Means, component_bytes: usize) -> &'static [CodeTier] {
     match means {
         Means { at_once_bytes, .. } if component_bytes <= at_once_bytes => &[CodeTier::Optimised],
-        Means { kind: CodeKind::Usual, has_baseline: true, .. } => &[CodeTier::Baseline, CodeTier::Quick],
-        // The baseline compiler does not give every NaN the same bits, as policies need it, and knows no foreign memories.
-        Means { kind: CodeKind::Policy | CodeKind::Witnessed, .. }
-        | Means { kind: CodeKind::Usual, has_baseline: false, .. } => &[CodeTier::Quick],
+        Means { kind: CodeKind::Standard, has_baseline: true, .. } => &[CodeTier::Baseline, CodeTier::Quick],
+        // The baseline compiler does not give every NaN the same bits, which policies need, and does not support
+        // inspected memories.
+        Means { kind: CodeKind::Policy | CodeKind::Inspected, .. }
+        | Means { kind: CodeKind::Standard, has_baseline: false, .. } => &[CodeTier::Quick],
     }
 }
 
@@ -59,17 +60,17 @@ mod tests {
 
     #[test]
     fn a_small_component_is_optimised_at_once_and_a_large_one_begins_with_what_is_made_fast() {
-        use CodeKind::{Policy, Usual, Witnessed};
+        use CodeKind::{Inspected, Policy, Standard};
         use CodeTier::{Baseline, Optimised, Quick};
 
-        for kind in [Usual, Policy, Witnessed] {
+        for kind in [Standard, Policy, Inspected] {
             for has_baseline in [true, false] {
                 check(kind, has_baseline, 1_000, &[Optimised]);
             }
         }
-        check(Usual, true, 1_001, &[Baseline, Quick]);
-        check(Usual, false, 1_001, &[Quick]);
-        for kind in [Policy, Witnessed] {
+        check(Standard, true, 1_001, &[Baseline, Quick]);
+        check(Standard, false, 1_001, &[Quick]);
+        for kind in [Policy, Inspected] {
             check(kind, true, 1_001, &[Quick]);
         }
     }

@@ -1,12 +1,12 @@
-//! What a component's outside says, before any of it is compiled: is it one, what does it want, what does it offer.
+//! Reads the imports and exports of a component before it is compiled.
 
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::calls::output_limits as bounds;
-use crate::sources::{Kind, configmap};
+use crate::sources::{PluginKind, configmap};
 
-/// What a component imports and exports.
+/// The imports and exports of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// Imports that do something.
@@ -20,36 +20,28 @@ pub struct Inspection {
 /// Why bytes are no plugin of this kind for this host.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not WebAssembly.
     #[error("it is not WebAssembly: it starts with {start}")]
     NotWasm {
         /// The first bytes, in hex.
         start: String,
     },
-    /// A core module.
     #[error("it is a core module, not a component: build it for wasm32-wasip2 or wrap it with an adapter")]
     CoreModule,
-    /// Truncated or damaged.
     #[error("it is damaged or truncated")]
     Damaged(#[source] wasmparser::BinaryReaderError),
     /// Imports that this host does not have.
     #[error("it imports what this host does not offer: {}", shown(names))]
-    UnknownImports {
-        /// Their names.
-        names: Vec<String>,
-    },
+    UnknownImports { names: Vec<String> },
     /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
     OtherWorld {
-        /// What it should export.
+        /// The expected contract.
         contract: Contract,
-        /// What it exports.
         exports: Vec<String>,
     },
     /// Made for another version of the contract.
     #[error("it is made for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
-        /// Which contract.
         contract: Contract,
         /// The version it exports.
         version: Version,
@@ -59,12 +51,10 @@ pub enum Error {
     Twice(Contract),
 }
 
-/// What a component is to be.
+/// The contract of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contract {
-    /// A driver.
     Driver,
-    /// A health policy.
     HealthPolicy,
 }
 
@@ -95,7 +85,7 @@ impl Contract {
 }
 
 impl Contract {
-    /// What a component is by its exports; a driver where they do not say.
+    /// Returns the contract that the exports belong to; a driver's if they belong to none.
     pub fn of(component: &[u8]) -> Self {
         let is_policy = names(component).is_ok_and(|names| {
             names.exports.iter().any(|name| name.starts_with(Self::HealthPolicy.export()))
@@ -113,11 +103,11 @@ impl Contract {
     }
 }
 
-impl From<&Kind> for Contract {
-    fn from(kind: &Kind) -> Self {
+impl From<&PluginKind> for Contract {
+    fn from(kind: &PluginKind) -> Self {
         match kind {
-            Kind::Driver => Self::Driver,
-            Kind::HealthPolicy(_) => Self::HealthPolicy,
+            PluginKind::Driver => Self::Driver,
+            PluginKind::HealthPolicy(_) => Self::HealthPolicy,
         }
     }
 }
@@ -157,11 +147,11 @@ const INERT: [&str; 6] = [
     "wasi:random/insecure-seed",
 ];
 
-/// For policies clocks stand and randomness is always the same, so these lead nowhere too.
+/// For policies clocks do not move and random numbers are always the same, so these are inert too.
 const INERT_FOR_POLICIES: [&str; 6] =
     ["wasi:cli/", "wasi:io/", "wasi:filesystem/", "wasi:sockets/", "wasi:random/", "wasi:clocks/"];
 
-/// What a component imports and exports, whether this host takes it or not.
+/// The imports and exports of a component, whether this host accepts it or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// Imports that do something.
@@ -170,12 +160,11 @@ pub struct Outside {
     pub inert: Vec<String>,
     /// Imports that this host does not have.
     pub unknown: Vec<String>,
-    /// What it offers.
     pub exports: Vec<String>,
 }
 
 impl Outside {
-    /// What these names mean.
+    /// Interprets these names.
     pub(crate) fn of(names: Names, contract: Contract) -> Self {
         let Names { imports, exports } = names;
         let mut outside = Self { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
@@ -255,7 +244,7 @@ fn version(contract: Contract, exports: Vec<String>) -> Result<Version, Error> {
 /// Enough to find what is wrong: a driver of a language runtime imports some forty interfaces.
 const MOST_SHOWN: usize = 10;
 
-/// What a component imports and exports, in the order in which it says so.
+/// The imports and exports of a component, in its own order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) imports: Vec<String>,
@@ -294,7 +283,7 @@ pub(crate) fn names(component: &[u8]) -> Result<Names, Error> {
     Ok(names)
 }
 
-/// Names of a component that nobody has checked, for people: some of them, each short and on one line.
+/// Makes unchecked names of a component readable for people: some of them, each short and on one line.
 fn shown(names: &[String]) -> String {
     if names.is_empty() {
         return "nothing".to_owned();
@@ -320,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_component_is_named() {
+    fn a_text_that_is_no_component_is_named() {
         check(b"", "it is not WebAssembly: it starts with ");
         check(b"\x7fELF code", "it is not WebAssembly: it starts with 7f454c4620636f64");
         check(

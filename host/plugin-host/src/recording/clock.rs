@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-use super::Deck;
+use super::ActiveRecording;
 
 /// The same in a recording and in its replay, whatever the system's clock can do.
 const RESOLUTION: Duration = Duration::from_nanos(1);
 
 /// Time on the wall.
-pub(super) struct Wall(pub(super) Arc<Deck>);
+pub(super) struct Wall(pub(super) Arc<ActiveRecording>);
 
 impl HostWallClock for Wall {
     fn resolution(&self) -> Duration {
@@ -24,7 +24,7 @@ impl HostWallClock for Wall {
 }
 
 /// Time since the beginning of the call.
-pub(super) struct Monotonic(pub(super) Arc<Deck>);
+pub(super) struct Monotonic(pub(super) Arc<ActiveRecording>);
 
 impl HostMonotonicClock for Monotonic {
     fn resolution(&self) -> u64 {

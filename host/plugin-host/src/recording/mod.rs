@@ -27,7 +27,7 @@
 
 mod clock;
 mod difference;
-pub mod files;
+pub(crate) mod files;
 mod model;
 mod recorder;
 mod replay;
@@ -44,22 +44,20 @@ use wasmtime_wasi::WasiCtxBuilder;
 
 use crate::calls::bindings::driver::machinist::host::log::Level;
 use crate::calls::guest::log::is_enabled;
-use crate::vault::{Encoding, Refusal, Vault};
+use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 
-pub use difference::change::Change;
+pub(crate) use difference::change::Change;
 pub use difference::{Difference, difference};
 pub use files::archive::RecordSettings;
-pub use model::{
-    Clocks, End, Exchange, FORMAT, KeyFact, Levels, LimitsTaken, Line, Outcome, Placeholder, Prefix,
-    Recording, Reveal, Secrets,
-};
+pub use model::{End, Exchange, ExchangeOutcome, FORMAT, KeyFact, Recording};
+pub(crate) use model::{Levels, LimitsTaken, LogEntry, Secrets};
 pub use recorder::body::Body;
 pub use replay::{ReplayError, Replayed};
 pub use wire_error::WireError;
 
 pub(crate) use files::archive::Archive;
 pub(crate) use recorder::Beginning;
-pub use replay::player::{NoSeed, Player, Playing};
+pub(crate) use replay::player::{NoSeed, Player, Playing};
 pub(crate) use replay::replay;
 pub(crate) use wire::Wire;
 
@@ -67,16 +65,16 @@ use clock::{Monotonic, Wall};
 use recorder::{Recorder, prefix_digest};
 use rng::Seed;
 
-/// For `tests/fuzz`: asks a player for all that its recording holds, as a component does that does the same again. So many
-/// requests were answered.
+/// For `tests/fuzz`: asks a player for all that its recording holds, as a component that does the same again. Returns
+/// the number of answered requests.
 pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
-    let naming = replay::placeholders::Naming::of(&again.secrets.placeholders);
+    let names = replay::placeholders::PlaceholderNames::of(&again.secrets.placeholders);
     let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
     for placeholder in &again.secrets.placeholders {
-        let _answer = player.placeholder(&placeholder.key, &[Encoding::Base64]);
+        let _answer = player.placeholder(&placeholder.key, &[PlaceholderEncoding::Base64]);
         let _answer = (player.reveals(&placeholder.key), player.starts_with(&placeholder.key, ""));
     }
-    let named = again.http.iter().map(|exchange| replay::matching::Named::of(exchange, &naming));
+    let named = again.http.iter().map(|exchange| replay::matching::Named::of(exchange, &names));
     named
         .filter(|request| match player.answer_unread(request) {
             Some(played) => !matches!(played, replay::player::Played::Unknown),
@@ -85,49 +83,52 @@ pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
         .count()
 }
 
-/// What runs beside a call. A clone is the same tape; the usual one is none.
+/// The recording beside a call. A clone is the same recording; by default there is none.
 #[derive(Clone, Default)]
-pub(crate) struct Tape(Option<Arc<Deck>>);
+pub(crate) struct CallRecording(Option<Arc<ActiveRecording>>);
 
-/// A tape that runs.
-pub(crate) struct Deck {
+/// A recording that runs.
+pub(crate) struct ActiveRecording {
     recorder: Recorder,
     player: Option<Player>,
     seed: Seed,
     started: Instant,
 }
 
-impl Tape {
-    /// Nothing is noted.
+impl CallRecording {
     pub(crate) fn off() -> Self {
         Self(None)
     }
 
-    /// Notes what happens.
-    pub(crate) fn recording() -> Self {
+    pub(crate) fn start() -> Self {
         Self::of(None, Seed::draw())
     }
 
     /// Shows what `player` holds, and notes what happens.
-    pub(crate) fn playing(player: Player) -> Self {
+    pub(crate) fn replaying(player: Player) -> Self {
         let seed = player.seed();
         Self::of(Some(player), seed)
     }
 
     fn of(player: Option<Player>, seed: Seed) -> Self {
-        Self(Some(Arc::new(Deck { recorder: Recorder::new(seed), player, seed, started: Instant::now() })))
+        Self(Some(Arc::new(ActiveRecording {
+            recorder: Recorder::new(seed),
+            player,
+            seed,
+            started: Instant::now(),
+        })))
     }
 
     /// The call is about to begin.
     pub(crate) fn begin(&self, vault: &Vault, beginning: impl FnOnce() -> Beginning) {
-        if let Some(deck) = &self.0 {
-            deck.recorder.begin(beginning(), vault.clone());
+        if let Some(active) = &self.0 {
+            active.recorder.begin(beginning(), vault.clone());
         }
     }
 
-    /// Whether secrets are those of a recording, which stand in for the real ones.
+    /// Whether placeholders and revealed values come from a recording.
     pub(crate) fn is_replay(&self) -> bool {
-        self.0.as_ref().and_then(|deck| deck.player.as_ref()).is_some_and(Player::is_replay)
+        self.0.as_ref().and_then(|active| active.player.as_ref()).is_some_and(Player::is_replay)
     }
 
     /// Whether anything is noted.
@@ -137,44 +138,45 @@ impl Tape {
 
     /// The arguments, as the component gets them.
     pub(crate) fn asked(&self, question: &impl Serialize) {
-        if let Some(deck) = &self.0 {
-            deck.recorder.asked(question);
+        if let Some(active) = &self.0 {
+            active.recorder.asked(question);
         }
     }
 
     /// The answer, as the component gave it.
     pub(crate) fn answered(&self, answer: &impl Serialize) {
-        if let Some(deck) = &self.0 {
-            deck.recorder.answered(answer);
+        if let Some(active) = &self.0 {
+            active.recorder.answered(answer);
         }
     }
 
     /// The call is over.
     pub(crate) fn ended(&self, error: Option<&CallError>) {
-        if let Some(deck) = &self.0 {
-            let answer = deck.recorder.took_answer();
-            deck.recorder.ended(end_of(answer, error));
+        if let Some(active) = &self.0 {
+            let answer = active.recorder.took_answer();
+            active.recorder.ended(end_of(answer, error));
         }
     }
 
-    /// What was noted, without secrets; `None` when nothing is noted, or the call did not begin. Takes time: not for the path of a call.
+    /// Returns the recording without secrets; `None` if nothing is recorded, or the call did not begin. Takes time: not
+    /// for the path of a call.
     pub(crate) fn finish(&self) -> Option<Recording> {
-        self.0.as_ref().and_then(|deck| recorder::finish::finish(deck.recorder.copy()))
+        self.0.as_ref().and_then(|active| recorder::finish::finish(active.recorder.copy()))
     }
 
     /// About as much memory as it takes.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |deck| deck.recorder.size_bytes())
+        self.0.as_ref().map_or(0, |active| active.recorder.size_bytes())
     }
 
-    /// Milliseconds that the component is told it has, when a recording says so.
+    /// Returns the milliseconds that the component is given, if a recording says so.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.0.as_ref()?.player.as_ref().map(Player::deadline_ms)
     }
 
     /// `call`, cut off where a replay has come to the point at which the recorded call was cut off by its deadline.
     pub(crate) async fn bounded<T>(&self, call: impl Future<Output = Option<T>>) -> Option<T> {
-        match self.0.as_ref().and_then(|deck| deck.player.as_ref()) {
+        match self.0.as_ref().and_then(|active| active.player.as_ref()) {
             None => call.await,
             Some(player) => tokio::select! {
                 ended = call => ended,
@@ -185,62 +187,66 @@ impl Tape {
 
     /// Clocks and randomness of the call.
     pub(crate) fn prepare(&self, builder: &mut WasiCtxBuilder) {
-        let Some(deck) = &self.0 else { return };
+        let Some(active) = &self.0 else { return };
         builder
-            .wall_clock(Wall(Arc::clone(deck)))
-            .monotonic_clock(Monotonic(Arc::clone(deck)))
-            .secure_random(deck.seed.stream("secure"))
-            .insecure_random(deck.seed.stream("insecure"))
-            .insecure_random_seed(u128::from_le_bytes(deck.seed.stream("insecure-seed").array()));
+            .wall_clock(Wall(Arc::clone(active)))
+            .monotonic_clock(Monotonic(Arc::clone(active)))
+            .secure_random(active.seed.stream("secure"))
+            .insecure_random(active.seed.stream("insecure"))
+            .insecure_random_seed(u128::from_le_bytes(active.seed.stream("insecure-seed").array()));
     }
 
     /// Milliseconds that are left; `real_ms` where no recording says otherwise.
     pub(crate) fn remaining_ms(&self, real_ms: u64) -> u64 {
-        let Some(deck) = &self.0 else { return real_ms };
-        let ms = deck.player.as_ref().map_or(real_ms, Player::remaining_ms);
-        deck.recorder.remaining(ms);
+        let Some(active) = &self.0 else { return real_ms };
+        let ms = active.player.as_ref().map_or(real_ms, Player::remaining_ms);
+        active.recorder.remaining(ms);
         ms
     }
 
     /// Whether lines of this level are written.
     pub(crate) fn is_enabled(&self, level: Level) -> bool {
-        match self.0.as_ref().and_then(|deck| deck.player.as_ref()) {
+        match self.0.as_ref().and_then(|active| active.player.as_ref()) {
             Some(player) => player.levels().has(level),
             None => is_enabled(level),
         }
     }
 
-    /// The component logs. Says whether the line goes to the host's log, too.
+    /// Records a log line. Returns whether the line also goes to the host's log.
     pub(crate) fn logged(&self, level: Level, message: &str, fields: &[(String, String)]) -> bool {
-        let Some(deck) = &self.0 else { return is_enabled(level) };
+        let Some(active) = &self.0 else { return is_enabled(level) };
         let level_name = level_name(level).to_owned();
-        deck.recorder.log(Line { level: level_name, message: message.to_owned(), fields: fields.to_vec() });
-        deck.player.is_none() && is_enabled(level)
+        active.recorder.log(LogEntry {
+            level: level_name,
+            message: message.to_owned(),
+            fields: fields.to_vec(),
+        });
+        active.player.is_none() && is_enabled(level)
     }
 
     /// A placeholder for `key`: `real` unless a recording has one.
     pub(crate) fn placeholder(
         &self,
         key: &str,
-        encodings: &[Encoding],
+        encodings: &[PlaceholderEncoding],
         real: impl FnOnce() -> Result<String, Refusal>,
     ) -> Result<String, Refusal> {
-        let Some(deck) = &self.0 else { return real() };
-        let answer = match deck.player.as_ref().and_then(|player| player.placeholder(key, encodings)) {
+        let Some(active) = &self.0 else { return real() };
+        let answer = match active.player.as_ref().and_then(|player| player.placeholder(key, encodings)) {
             Some(answer) => answer,
             None => real(),
         };
-        deck.recorder.placeholder(key, encodings, &answer);
+        active.recorder.placeholder(key, encodings, &answer);
         answer
     }
 
     /// Whether the value of `key` begins with `prefix`: `real` unless a recording knows.
     pub(crate) fn starts_with(&self, key: &str, prefix: &[u8], real: impl FnOnce() -> bool) -> bool {
-        let Some(deck) = &self.0 else { return real() };
-        let player = deck.player.as_ref();
+        let Some(active) = &self.0 else { return real() };
+        let player = active.player.as_ref();
         let played = player.and_then(|player| player.starts_with(key, &prefix_digest(prefix)));
         let answer = played.unwrap_or_else(real);
-        deck.recorder.prefix(key, prefix, answer);
+        active.recorder.prefix(key, prefix, answer);
         answer
     }
 
@@ -251,18 +257,18 @@ impl Tape {
         real: impl FnOnce() -> Result<Vec<u8>, Refusal>,
         stand_in: impl FnOnce() -> Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
-        let Some(deck) = &self.0 else { return real() };
-        let answer = match deck.player.as_ref().and_then(|player| player.reveals(key)) {
+        let Some(active) = &self.0 else { return real() };
+        let answer = match active.player.as_ref().and_then(|player| player.reveals(key)) {
             Some(true) => Ok(stand_in()),
             Some(false) => Err(Refusal::NotGranted),
             None => real(),
         };
-        deck.recorder.reveal(key, answer.is_ok());
+        active.recorder.reveal(key, answer.is_ok());
         answer
     }
 }
 
-impl Deck {
+impl ActiveRecording {
     fn wall_ns(&self) -> u64 {
         let ns = match &self.player {
             Some(player) => player.wall_ns(),
@@ -309,7 +315,7 @@ impl Levels {
 }
 
 impl Secrets {
-    /// What may be known of the secrets of a vault.
+    /// Returns the facts about a vault that may be recorded.
     pub(crate) fn of(vault: &Vault) -> Self {
         let fact = |key: String| {
             let bytes = vault.open(&key).map_or(0, |id| vault.length(id));

@@ -1,4 +1,4 @@
-//! What a recording holds: everything that a component saw in one call, and what it did. Never a secret's value.
+//! The model of a recording: all inputs of a component in one call, and its actions. Never a secret's value.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
-    /// [`FORMAT`].
     pub format: u32,
-    /// Whose call.
     pub plugin: String,
     /// The component that answered.
     pub digest: String,
@@ -25,31 +23,28 @@ pub struct Recording {
     pub operation: String,
     /// Which object it was about.
     pub subject: String,
-    /// When it began.
     pub at: Timestamp,
     /// How long it took.
     pub took_ms: u64,
-    /// What it was allowed to use.
+    /// The limits of the call.
     pub limits: LimitsTaken,
-    /// Its settings.
     pub settings: String,
     /// Its arguments, as the contract has them.
     pub question: Value,
     /// Its secrets, without their values.
     pub secrets: Secrets,
-    /// What its random numbers were made from, in hex.
-    pub chance: String,
+    /// The seed of its random numbers, in hex.
+    #[serde(rename = "chance")]
+    pub seed: String,
     /// The times that it read.
     pub clocks: Clocks,
     /// Levels of the log that were written.
     pub levels: Levels,
-    /// What it logged.
-    pub log: Vec<Line>,
-    /// Its requests, in the order in which it made them.
+    pub log: Vec<LogEntry>,
+    /// Its requests, in order.
     pub http: Vec<Exchange>,
-    /// How it ended.
     pub end: End,
-    /// What did not fit in. Empty: the recording is complete.
+    /// The parts that were left out. Empty: the recording is complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -58,11 +53,8 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsTaken {
-    /// Linear memory.
     pub memory_bytes: u64,
-    /// Elements of tables.
     pub table_elements: u64,
-    /// Processor time.
     pub cpu_ms: u64,
     /// Time on the wall that it had when it began.
     pub deadline_ms: u64,
@@ -85,7 +77,7 @@ impl LimitsTaken {
     }
 }
 
-/// What the component could learn of its secrets.
+/// The facts that the component could learn about its secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secrets {
@@ -95,7 +87,7 @@ pub struct Secrets {
     pub user_data_bytes: Option<u64>,
     /// Placeholders that it asked for.
     pub placeholders: Vec<Placeholder>,
-    /// What it asked of the beginning of a value.
+    /// Its questions about the beginning of a value.
     pub prefixes: Vec<Prefix>,
     /// Values that it asked for, and whether it got them.
     pub reveals: Vec<Reveal>,
@@ -105,7 +97,6 @@ pub struct Secrets {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyFact {
-    /// Its name.
     pub key: String,
     /// Length of the value.
     pub bytes: u64,
@@ -117,7 +108,6 @@ pub struct KeyFact {
 pub struct Placeholder {
     /// Of which secret; `userData` for user data.
     pub key: String,
-    /// The encodings.
     pub encodings: Vec<String>,
     /// The token, or why there was none.
     pub answer: Result<String, String>,
@@ -127,11 +117,9 @@ pub struct Placeholder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
-    /// Of which secret.
     pub key: String,
     /// Digest of what the component compared with: the text itself could be a part of the value.
     pub sha256: String,
-    /// The answer.
     pub answer: bool,
 }
 
@@ -139,7 +127,6 @@ pub struct Prefix {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reveal {
-    /// Of which secret.
     pub key: String,
     /// Whether the grants allowed it.
     pub granted: bool,
@@ -149,7 +136,6 @@ pub struct Reveal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clocks {
-    /// Nanoseconds since 1970.
     pub wall_ns: Vec<u64>,
     /// Nanoseconds of the monotonic clock.
     pub monotonic_ns: Vec<u64>,
@@ -162,27 +148,20 @@ pub struct Clocks {
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent levels of the contract, one for one")]
 pub struct Levels {
-    /// `trace`
     pub trace: bool,
-    /// `debug`
     pub debug: bool,
-    /// `info`
     pub info: bool,
-    /// `warn`
     pub warn: bool,
-    /// `error`
     pub error: bool,
 }
 
 /// A line of the log, kept or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
-    /// Its level.
+pub struct LogEntry {
     pub level: String,
-    /// Its text.
     pub message: String,
-    /// What varies in it.
+    /// The variable part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
@@ -191,7 +170,6 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// The method.
     pub method: String,
     /// The whole URL, as the component wrote it.
     pub url: String,
@@ -199,17 +177,14 @@ pub struct Exchange {
     pub headers: Vec<(String, String)>,
     /// The body as the component wrote it, with placeholders.
     pub body: Body,
-    /// What it got.
-    pub outcome: Outcome,
+    pub outcome: ExchangeOutcome,
 }
 
-/// What a request came to.
+/// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Outcome {
-    /// An answer.
+pub enum ExchangeOutcome {
     Answer {
-        /// Its status.
         status: u16,
         /// Its headers, as the component saw them.
         headers: Vec<(String, String)>,
@@ -232,31 +207,21 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum End {
-    /// The component answered: the contract's result, `Ok` or `Err`. What the host thinks of it stands beside.
+    /// The component answered: the contract's result, `Ok` or `Err`. `breaks` has the host's objection.
     Answered {
-        /// The answer.
         answer: Value,
         /// Which rule of the contract it breaks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         breaks: Option<String>,
     },
-    /// It trapped.
     Trapped {
-        /// What the engine said.
+        /// The engine's message.
         detail: String,
     },
     /// It hit a limit.
-    Limit {
-        /// Which.
-        limit: String,
-        /// Its value.
-        detail: String,
-    },
+    Limit { limit: String, detail: String },
     /// The host did not make the call.
-    Refused {
-        /// Why.
-        detail: String,
-    },
-    /// Whoever asked did not wait for the answer.
+    Refused { detail: String },
+    /// The caller did not wait for the answer.
     Dropped,
 }

@@ -1,5 +1,5 @@
-//! Random numbers that come again: SHA-256 over a seed and a counter. The seed is drawn from the system for each call that
-//! is recorded, so to its component they are as good as the system's.
+//! Reproducible random numbers: SHA-256 over a seed and a counter. The seed comes from the system for each recorded
+//! call, so for its component the numbers are equivalent to the system's.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use rand::TryRng;
 use sha2::{Digest as _, Sha256};
 
-/// What the random numbers of a call are made from.
+/// The seed of a call's random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seed([u8; 32]);
 
@@ -33,11 +33,11 @@ impl Seed {
     }
 
     /// A stream of its own for each purpose.
-    pub(super) fn stream(self, purpose: &str) -> Chance {
+    pub(super) fn stream(self, purpose: &str) -> RandomStream {
         let mut hasher = Sha256::new();
         hasher.update(self.0);
         hasher.update(purpose.as_bytes());
-        Chance { key: hasher.finalize().into(), counter: 0, block: [0; 32], used: 32 }
+        RandomStream { key: hasher.finalize().into(), counter: 0, block: [0; 32], used: 32 }
     }
 }
 
@@ -51,14 +51,14 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// A stream of random bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Chance {
+pub(super) struct RandomStream {
     key: [u8; 32],
     counter: u64,
     block: [u8; 32],
     used: usize,
 }
 
-impl Chance {
+impl RandomStream {
     fn byte(&mut self) -> u8 {
         if self.used >= self.block.len() {
             let mut hasher = Sha256::new();
@@ -86,7 +86,7 @@ impl Chance {
     }
 }
 
-impl TryRng for Chance {
+impl TryRng for RandomStream {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {

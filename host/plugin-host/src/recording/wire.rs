@@ -1,4 +1,4 @@
-//! Where the requests of a call pass: to the egress, by way of the recorder, or to a recording.
+//! Routes the requests of a call: to the egress, through the recorder, or to a recording.
 
 use std::sync::Arc;
 
@@ -7,52 +7,58 @@ use http_body_util::{BodyExt as _, Full};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::difference::UNREAD;
-use super::recorder::body::{Body, Side, Tee};
+use super::recorder::body::{Body, BodySide, Tee};
 use super::replay::matching::Named;
-use super::replay::placeholders::Naming;
+use super::replay::placeholders::PlaceholderNames;
 use super::replay::player::{Played, Player, Playing};
-use super::{Deck, Tape};
+use super::{ActiveRecording, CallRecording};
 use crate::calls::scheduling::threads;
 use crate::egress::Session;
 
 /// Everything beyond the answer itself that a future of the hooks gives.
-type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
+type RequestIo = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
 
-/// What the hooks give for a request.
-type Answer = Box<dyn Future<Output = Result<(Response<WasiBody>, Io), WasiError>> + Send>;
+/// The hooks' answer to a request.
+type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, RequestIo), WasiError>> + Send>;
 
 /// The hooks of one call.
 pub(crate) struct Wire {
     session: Session,
-    tape: Tape,
+    recording: CallRecording,
 }
 
 impl Wire {
-    pub(crate) fn new(session: Session, tape: Tape) -> Self {
-        Self { session, tape }
+    pub(crate) fn new(session: Session, recording: CallRecording) -> Self {
+        Self { session, recording }
     }
 
-    fn sent(&mut self, request: Request<WasiBody>, options: Option<RequestOptions>, io: Io) -> Answer {
-        let Some(deck) = &self.tape.0 else { return self.session.send_request(request, options, io) };
+    fn sent(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        io: RequestIo,
+    ) -> ResponseFuture {
+        let Some(active) = &self.recording.0 else { return self.session.send_request(request, options, io) };
         // Noted before anything is awaited: the order is the component's.
         let (parts, body) = request.into_parts();
         let exchange =
-            deck.recorder.requested(parts.method.clone(), parts.uri.clone(), parts.headers.clone());
+            active.recorder.requested(parts.method.clone(), parts.uri.clone(), parts.headers.clone());
         let body = match exchange {
             Some(exchange) => {
-                Tee { body, recorder: deck.recorder.clone(), exchange, side: Side::Request }.boxed_unsync()
+                Tee { body, recorder: active.recorder.clone(), exchange, side: BodySide::Request }
+                    .boxed_unsync()
             }
             None => body,
         };
         let request = Request::from_parts(parts, body);
-        let (deck, session) = (Arc::clone(deck), self.session.clone());
+        let (active, session) = (Arc::clone(active), self.session.clone());
         Box::new(async move {
-            let answer = match &deck.player {
+            let answer = match &active.player {
                 None => session.send(request, options).await,
-                Some(player) => play(player, &deck, &session, request, options).await,
+                Some(player) => play(player, &active, &session, request, options).await,
             };
-            let answer = noted(&deck, exchange, answer)?;
-            Ok((answer, Box::new(std::future::ready(Ok(()))) as Io))
+            let answer = noted(&active, exchange, answer)?;
+            Ok((answer, Box::new(std::future::ready(Ok(()))) as RequestIo))
         })
     }
 }
@@ -62,28 +68,28 @@ impl WasiHttpHooks for Wire {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        io: Io,
-    ) -> Answer {
-        // Whoever polls this is a task of its own.
+        io: RequestIo,
+    ) -> ResponseFuture {
+        // The caller polls this in a task of its own.
         Box::new(threads::beside(Box::into_pin(self.sent(request, options, io))))
     }
 }
 
 /// The answer, which is copied while the component reads it.
 fn noted(
-    deck: &Deck,
+    active: &ActiveRecording,
     exchange: Option<usize>,
     answer: Result<Response<WasiBody>, WasiError>,
 ) -> Result<Response<WasiBody>, WasiError> {
     let Some(exchange) = exchange else { return answer };
     match answer {
         Ok(response) => {
-            deck.recorder.began_to_answer(exchange, response.status(), response.headers().clone());
-            let recorder = deck.recorder.clone();
-            Ok(response.map(|body| Tee { body, recorder, exchange, side: Side::Answer }.boxed_unsync()))
+            active.recorder.began_to_answer(exchange, response.status(), response.headers().clone());
+            let recorder = active.recorder.clone();
+            Ok(response.map(|body| Tee { body, recorder, exchange, side: BodySide::Answer }.boxed_unsync()))
         }
         Err(error) => {
-            deck.recorder.failed(exchange, &error);
+            active.recorder.failed(exchange, &error);
             Err(error)
         }
     }
@@ -92,7 +98,7 @@ fn noted(
 /// The answer of a recording.
 async fn play(
     player: &Player,
-    deck: &Deck,
+    active: &ActiveRecording,
     session: &Session,
     request: Request<WasiBody>,
     options: Option<RequestOptions>,
@@ -103,9 +109,9 @@ async fn play(
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    let naming = Naming::of(&deck.recorder.placeholders());
+    let names = PlaceholderNames::of(&active.recorder.placeholders());
     let (method, url) = (parts.method.as_str(), parts.uri.to_string());
-    if let Some(played) = player.answer_unread(&Named::new(method, &url, &headers, None, &naming)) {
+    if let Some(played) = player.answer_unread(&Named::new(method, &url, &headers, None, &names)) {
         return match played {
             Played::Outcome(outcome) => outcome,
             Played::Silence | Played::Unknown => std::future::pending().await,
@@ -113,10 +119,10 @@ async fn play(
     }
     let body = body.collect().await?.to_bytes();
     let named_body = match Body::of(&body) {
-        Body::Text(text) => Body::Text(naming.named(&text)),
+        Body::Text(text) => Body::Text(names.named(&text)),
         other @ (Body::Base64(_) | Body::Unread | Body::LeftOut(_)) => other,
     };
-    let named = Named::new(method, &url, &headers, Some(named_body), &naming);
+    let named = Named::new(method, &url, &headers, Some(named_body), &names);
     match player.answer(&named) {
         Played::Outcome(outcome) => outcome,
         Played::Silence => std::future::pending().await,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wasmtime_wasi_http::Error as WasiError;
 
-/// An error of `wasi:http` that this host gives. What it never gives becomes `internal`.
+/// An error of `wasi:http` that this host gives. All others become `internal`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WireError {

@@ -1,11 +1,11 @@
-//! What a driver tries in order to serve the provider of another, and so to get its Secrets and user data.
+//! Attacks of a driver that wants the provider of another, and with it the Secrets and user data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::claims::{CLAIM_PATIENCE, Claim};
+use super::claims::{CLAIM_TIMEOUT, Claim};
 use super::tests::World;
 use super::*;
 use crate::sources::configmap::RawConfigMap;
@@ -33,7 +33,7 @@ impl World {
 
     fn later(&mut self, time: SignedDuration) {
         self.now = self.now.saturating_add(time).expect("in range");
-        self.registry.look_again(self.now);
+        self.registry.resolve_waiting(self.now);
     }
 
     #[track_caller]
@@ -82,7 +82,7 @@ fn attack_a_provider_that_is_recorded_for_a_plugin_that_does_not_load_stays_reco
     let honest = world.known("aws", "aws", 20, recorded(&["aws"]));
     let thief = world.known("evil", "evil", 10, Claim::default());
     world.load("evil", thief, &["aws"], "evil");
-    world.later(CLAIM_PATIENCE);
+    world.later(CLAIM_TIMEOUT);
     world.rejects("evil", "recorded for plugin aws");
     world.load("aws", honest, &["aws"], "aws");
     world.check(&[("aws", "aws")]);
@@ -111,7 +111,7 @@ fn attack_a_rejected_claim_does_not_become_ready_by_a_restart() {
     world.load("evil", thief, &["aws"], "evil");
     world.check(&[]);
     world.rejects("evil", "another plugin's when it was loaded first");
-    // It keeps nobody else from the provider.
+    // It does not keep other plugins from the provider.
     world.ready("aws", "aws", 20, &["aws"], "aws");
     world.check(&[("aws", "aws")]);
 }
@@ -161,7 +161,7 @@ fn attack_nobody_gets_a_provider_before_all_plugins_are_known() {
     world.load("aws", honest, &["aws"], "aws");
     world.check(&[("aws", "aws")]);
     world.rejects("evil", "served by plugin aws");
-    // A list that is taken again keeps nobody from what is served.
+    // A second list does not keep plugins from their own providers.
     world.registry.list(true, world.now);
     world.ready("aws", "aws", 10, &["aws"], "aws-2");
     world.check(&[("aws", "aws-2")]);
@@ -196,9 +196,9 @@ fn attack_a_slow_stranger_holds_nobody_up_for_ever() {
     let other = world.known("other", "other", 2, granted(&["elsewhere"]));
     world.ready("aws", "aws", 20, &["aws"], "aws");
     world.waits("aws", "waits for plugin slow");
-    world.later(CLAIM_PATIENCE);
+    world.later(CLAIM_TIMEOUT);
     world.check(&[("aws", "aws")]);
-    // What is loaded later finds the provider taken, older as it is.
+    // A plugin that is loaded later finds the provider taken, although it is older.
     world.load("slow", stranger, &["aws"], "slow");
     world.rejects("slow", "served by plugin aws");
     assert!(world.load("other", other, &["elsewhere"], "other"));
@@ -232,7 +232,7 @@ fn a_record_is_kept_while_its_plugin_is_loaded_again() {
 }
 
 #[test]
-fn what_a_host_has_written_is_read_back_for_this_plugin_and_this_content() {
+fn a_hosts_record_is_read_back_for_this_plugin_and_this_content() {
     let content = RawConfigMap::default().fingerprint();
     let of = |plugin: &str, status: &serde_json::Value| {
         let annotations = BTreeMap::from([("machinist.dev/status".to_owned(), status.to_string())]);

@@ -1,4 +1,4 @@
-//! Whose a provider is, before and beside what components say: what operators wrote, and what hosts have recorded.
+//! The owners of providers, by grants of operators and by records of earlier hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,19 +6,19 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::{PluginName, ProviderName};
 
 use super::status::PluginStatus;
-use super::{Registry, Source, Standing};
+use super::{Eligibility, Registry, SourceState};
 use crate::sources::configmap::Fingerprint;
 use crate::sources::{PluginKey, Role, SourceId};
 
 /// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still
 /// being loaded. The compiler has as much for one component.
-pub(crate) const CLAIM_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+pub(crate) const CLAIM_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 
-/// What helps a version whose claim was rejected. Waiting is not among it.
+/// The remedy for a rejected claim. Waiting does not help.
 const REMEDY: &str =
     "it stays rejected until its ConfigMap or grants are edited, or `machinist plugin promote` asks again";
 
-/// What is known of a source's claim without its component.
+/// The facts about a source's claim that are known without its component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// The providers that the grants name. `None`: they say nothing.
@@ -30,7 +30,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Reads what a host has written about this plugin. What cannot be read says nothing.
+    /// Reads the status of this plugin. An invalid status is ignored.
     pub(crate) fn of(
         annotations: &BTreeMap<String, String>,
         plugin: &PluginName,
@@ -60,7 +60,7 @@ impl Claim {
     }
 }
 
-/// Why a provider is not free for a version, though nobody serves it.
+/// The reason that a provider is not free for a version, although no plugin serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reserved {
     /// Not all plugins are known yet.
@@ -71,7 +71,7 @@ pub(super) enum Reserved {
     Recorded(PluginKey),
 }
 
-/// What becomes of a version that is loaded.
+/// The decision about a loaded version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Admitted,
@@ -79,7 +79,7 @@ pub(super) enum Admission {
     Denied { reason: String },
 }
 
-/// Why a version is not admitted whose provider belongs to another plugin.
+/// Returns the reason of a version whose provider belongs to another plugin.
 pub(super) fn served_by(provider: &ProviderName, owner: &PluginKey) -> String {
     format!("provider {provider} is served by plugin {owner}, and the first stays; {REMEDY}")
 }
@@ -91,7 +91,7 @@ pub(super) fn granted_to(provider: &ProviderName, owner: &PluginKey) -> String {
     )
 }
 
-/// Why a version is not admitted whose claim a host has rejected before.
+/// Returns the reason of a version whose claim a host has rejected before.
 pub(super) fn denied_before() -> String {
     format!("a provider that it claims was another plugin's when it was loaded first; {REMEDY}")
 }
@@ -117,8 +117,8 @@ impl Reserved {
 }
 
 impl<G: Clone> Registry<G> {
-    /// What is known of a source's claim, before it is declared. What was recorded for it stays recorded: a host writes
-    /// no record of what is still being loaded.
+    /// Records a source's claim before it is declared. Recorded providers stay recorded: a host writes no record of a
+    /// version that is being loaded.
     pub(crate) fn note_claim(&mut self, id: &SourceId, mut claim: Claim) {
         if let Some(known) = self.claims.get(id) {
             claim.recorded.extend(known.recorded.iter().cloned());
@@ -139,7 +139,7 @@ impl<G: Clone> Registry<G> {
         true
     }
 
-    /// What is loaded and was rejected for its claim.
+    /// Returns the loaded version that was rejected for its claim.
     pub(crate) fn denied(&self, id: &SourceId) -> Option<&super::Version<G>> {
         self.sources.get(id)?.denied.as_ref()
     }
@@ -149,7 +149,7 @@ impl<G: Clone> Registry<G> {
         self.sources.get(id).is_some_and(|source| source.waiting.is_some())
     }
 
-    /// Whether more sources are about to become known: nobody gets a provider that is free until they are.
+    /// Sets whether more sources will be declared. Until then no plugin gets a free provider.
     pub(crate) fn list(&mut self, is_listing: bool, now: Timestamp) {
         self.is_listing = is_listing;
         if !is_listing {
@@ -158,11 +158,12 @@ impl<G: Clone> Registry<G> {
     }
 
     /// Waits that have an end by time alone may have reached it.
-    pub(crate) fn look_again(&mut self, now: Timestamp) {
+    pub(crate) fn resolve_waiting(&mut self, now: Timestamp) {
         self.resolve(now);
     }
 
-    /// What a host writes down for the next one: what the source serves, or did before it began to be loaded.
+    /// Returns the providers that a host records for the next one: those that the source serves, or served before it
+    /// began to be loaded.
     pub(crate) fn record(&self, id: &SourceId) -> BTreeSet<ProviderName> {
         let Some(source) = self.sources.get(id) else { return BTreeSet::new() };
         let serving = self.serving.get(&source.plugin);
@@ -178,7 +179,7 @@ impl<G: Clone> Registry<G> {
     /// Whether the claim of this source was rejected, by this host or before it.
     pub(crate) fn is_denied(&self, id: &SourceId) -> bool {
         let is_loaded =
-            |source: &Source<G>| source.waiting.is_some() || matches!(source.stage, super::Stage::Ready);
+            |source: &SourceState<G>| source.waiting.is_some() || matches!(source.stage, super::Stage::Ready);
         self.sources.get(id).is_some_and(|source| {
             source.denied.is_some()
                 || (!is_loaded(source) && self.claims.get(id).is_some_and(|claim| claim.is_denied))
@@ -195,12 +196,13 @@ impl<G: Clone> Registry<G> {
         self.of_plugin(plugin).any(|(_, claim)| claim.granted.is_some())
     }
 
-    fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&Source<G>, &Claim)> {
+    fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&SourceState<G>, &Claim)> {
         let sources = self.sources.iter().filter(move |(_, source)| source.plugin == *plugin);
         sources.filter_map(move |(id, source)| Some((source, self.claims.get(id)?)))
     }
 
-    /// Owners whose grants are silent give way to a plugin whose grants name the provider, once it is loaded.
+    /// Returns the providers whose owners have silent grants, and lose them to a loaded plugin whose grants name the
+    /// provider.
     pub(super) fn displaced(
         &self,
         owners: &BTreeMap<ProviderName, PluginKey>,
@@ -211,7 +213,7 @@ impl<G: Clone> Registry<G> {
                     source.plugin != **owner
                         && self.claims.get(id).is_some_and(|claim| claim.says(provider))
                         && source.loaded().into_iter().flatten().any(|version| {
-                            version.standing == Standing::Whole && version.providers.contains(provider)
+                            version.eligibility == Eligibility::Whole && version.providers.contains(provider)
                         })
                 })
         };
@@ -258,7 +260,7 @@ impl<G: Clone> Registry<G> {
         if self.is_listing {
             return Some(Reserved::Listing);
         }
-        let is_patient = now < since.saturating_add(CLAIM_PATIENCE).unwrap_or(Timestamp::MAX);
+        let may_wait = now < since.saturating_add(CLAIM_TIMEOUT).unwrap_or(Timestamp::MAX);
         let (own_says, own_place) = (self.says(plugin, provider), self.place(plugin));
         let own_record = self.of_plugin(plugin).any(|(_, claim)| claim.recorded.contains(provider));
         let silent = Claim::default();
@@ -284,11 +286,11 @@ impl<G: Clone> Registry<G> {
                 if is_obsolete || is_ours_first {
                     continue;
                 }
-                if !(is_patient && (is_coming || names_it)) {
+                if !(may_wait && (is_coming || names_it)) {
                     return Some(Reserved::Recorded(source.plugin.clone()));
                 }
                 found = Some(Reserved::Loading(source.plugin.clone()));
-            } else if is_patient && is_coming && (says_more || (!is_loaded && !own_record && is_older)) {
+            } else if may_wait && is_coming && (says_more || (!is_loaded && !own_record && is_older)) {
                 found = Some(Reserved::Loading(source.plugin.clone()));
             }
         }

@@ -4,7 +4,7 @@ use super::tests::World;
 use super::*;
 use crate::sources::age::VERSION_ANNOTATION;
 
-const WHOLE: Standing = Standing::Whole;
+const WHOLE: Eligibility = Eligibility::Whole;
 
 impl World {
     #[track_caller]
@@ -60,7 +60,7 @@ fn versions_with_one_counter_take_each_others_place() {
     world.signed("one", 10, Some(7), ("v1", WHOLE));
     world.signed("two", 20, Some(7), ("v2", WHOLE));
     world.check(&[("aws", "v2")]);
-    world.stand("two", Standing::Withdrawn { reason: "bad".to_owned() });
+    world.set_eligibility("two", Eligibility::Withdrawn { reason: "bad".to_owned() });
     world.check(&[("aws", "v1")]);
 }
 
@@ -68,10 +68,10 @@ fn versions_with_one_counter_take_each_others_place() {
 fn a_version_on_trial_displaces_nothing_until_it_is_promoted() {
     let mut world = World::new();
     world.signed("one", 10, Some(1), ("v1", WHOLE));
-    world.signed("two", 20, Some(2), ("v2", Standing::Trial));
+    world.signed("two", 20, Some(2), ("v2", Eligibility::Trial));
     world.check(&[("aws", "v1")]);
     assert_eq!(world.registry.counters().into_values().collect::<Vec<_>>(), [1]);
-    world.stand("two", WHOLE);
+    world.set_eligibility("two", WHOLE);
     world.check(&[("aws", "v2")]);
     world.is_displaced("one", &["counter 1"]);
     assert_eq!(world.registry.counters().into_values().collect::<Vec<_>>(), [2]);
@@ -87,7 +87,7 @@ fn a_signed_rollback_is_a_bundle_with_a_higher_counter() {
 }
 
 #[test]
-fn what_serves_goes_on_until_the_higher_counter_is_ready() {
+fn the_serving_version_stays_until_the_higher_counter_is_ready() {
     let mut world = World::new();
     world.signed("one", 10, Some(1), ("v1", WHOLE));
     let declaration = world.declare("aws", "one", 10, "v2");
@@ -97,6 +97,6 @@ fn what_serves_goes_on_until_the_higher_counter_is_ready() {
     world.signed("one", 10, Some(2), ("v3", WHOLE));
     world.check(&[("aws", "v3")]);
     // An earlier content of the same ConfigMap is no way back either.
-    world.stand("one", Standing::Withdrawn { reason: "bad".to_owned() });
+    world.set_eligibility("one", Eligibility::Withdrawn { reason: "bad".to_owned() });
     world.check(&[("aws", "v3")]);
 }

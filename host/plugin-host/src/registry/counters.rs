@@ -1,15 +1,15 @@
-//! Versions that are signed with a counter: a lower one does not stand beside a higher one, whatever its ConfigMap says of
+//! Versions with a signed counter: a lower counter never serves beside a higher one, whatever the ConfigMap says about
 //! versions and times, which its writers choose.
 //!
-//! A version on trial, or a withdrawn one, displaces nothing: until a version is promoted the one before it serves, and after
-//! a withdrawal it serves again.
+//! A version on trial, or a withdrawn one, displaces nothing: until a promotion the earlier version serves, and after a
+//! withdrawal it serves again.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use machinist_artifacts::bundle;
 
-use super::{Registry, Source, Stage, Standing, Version, set_stage};
+use super::{Eligibility, Registry, SourceState, Stage, Version, set_stage};
 use crate::loading::signatures::counters::displaced;
 use crate::sources::PluginKey;
 
@@ -18,8 +18,8 @@ impl<G: Clone> Registry<G> {
     pub(crate) fn counters(&self) -> BTreeMap<PluginKey, u64> {
         let mut highest = BTreeMap::new();
         for source in self.sources.values() {
-            let whole = source.held.as_ref().filter(|held| held.standing == Standing::Whole);
-            if let Some(counter) = whole.and_then(|held| held.counter) {
+            let whole = source.version.as_ref().filter(|version| version.eligibility == Eligibility::Whole);
+            if let Some(counter) = whole.and_then(|version| version.counter) {
                 let known = highest.entry(source.plugin.clone()).or_insert(counter);
                 *known = counter.max(*known);
             }
@@ -27,7 +27,7 @@ impl<G: Clone> Registry<G> {
         highest
     }
 
-    /// Lets go of versions whose counter is below the highest of their plugin. True when there were some.
+    /// Displaces versions with a counter below the highest of their plugin. Returns true if there were some.
     pub(super) fn displace_lower(&mut self, now: Timestamp) -> bool {
         let highest = self.counters();
         let mut has_changed = false;
@@ -40,13 +40,13 @@ impl<G: Clone> Registry<G> {
     }
 }
 
-fn displace<G>(source: &mut Source<G>, highest: u64, now: Timestamp) -> bool {
+fn displace<G>(source: &mut SourceState<G>, highest: u64, now: Timestamp) -> bool {
     let is_low = |version: &mut Version<G>| !bundle::is_current(version.counter, Some(highest));
-    let newest = [&mut source.held, &mut source.waiting, &mut source.denied];
+    let newest = [&mut source.version, &mut source.waiting, &mut source.denied];
     let gone: Vec<Option<u64>> =
         newest.into_iter().filter_map(|slot| slot.take_if(is_low)).map(|version| version.counter).collect();
     let lost_before = source.before.take_if(is_low).is_some();
-    let is_empty = source.held.is_none() && source.waiting.is_none() && source.denied.is_none();
+    let is_empty = source.version.is_none() && source.waiting.is_none() && source.denied.is_none();
     // A version that is being loaded is judged by the counter that is kept when it arrives.
     if let (Some(counter), true, false) = (gone.last(), is_empty, source.is_loading()) {
         set_stage(source, Stage::Rejected { reason: displaced(*counter, highest) }, now);

@@ -8,28 +8,28 @@ use machinist_core::driver::error::{Broken, CallError, GuestFailure, Limit};
 
 use crate::calls::call::Prepared;
 use crate::calls::convert::About;
-use crate::calls::scheduling::penalty::Manners;
-use crate::calls::scheduling::turnstile::Turnstile;
+use crate::calls::scheduling::penalty::Penalty;
+use crate::calls::scheduling::priority_semaphore::PrioritySemaphore;
 use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::PreparedPolicy;
 use crate::loading::digest::Digest;
 use crate::loading::tier::CodeTier;
 use crate::registry::canary::Trial;
-use crate::registry::quarantine::{Health, LeftAlone};
+use crate::registry::quarantine::{Health, QuarantinePause};
 use crate::registry::state::QuarantineRule;
 use crate::sources::SourceId;
 
-/// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
+/// A loaded version, by default of a driver. The routes and each of its calls own it; the last owner drops it.
 pub(crate) struct Generation<P = Prepared, A = About> {
     /// Where it came from: tells the versions of a plugin apart.
     pub(crate) source: SourceId,
     pub(crate) prepared: P,
     pub(crate) about: A,
     /// Calls of this version at the same time.
-    pub(crate) permits: Turnstile,
+    pub(crate) permits: PrioritySemaphore,
     pub(crate) counts: Counts,
     /// Whether its calls begin behind those of others.
-    pub(crate) manners: Manners,
+    pub(crate) penalty: Penalty,
     /// How it is tried before it serves, unless it serves at once.
     pub(crate) trial: Option<Trial>,
     health: Mutex<Health>,
@@ -103,14 +103,14 @@ impl Served {
     }
 }
 
-/// A version that serves with code that was made in haste, for as long as anybody needs it.
-pub(crate) enum Hasty {
+/// A serving version without optimised code.
+pub(crate) enum BaselineGeneration {
     Driver(Weak<Generation>),
     Policy(Weak<PolicyGeneration>),
 }
 
-impl Hasty {
-    /// `None` for a version whose code is as good as it gets.
+impl BaselineGeneration {
+    /// `None` for a version with optimised code.
     pub(crate) fn of(served: &Served) -> Option<Self> {
         (served.tier() != CodeTier::Optimised).then(|| match served {
             Served::Driver(generation) => Self::Driver(Arc::downgrade(generation)),
@@ -135,9 +135,9 @@ pub(crate) struct Counts {
 
 impl<P, A> Generation<P, A> {
     pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
-        let permits = Turnstile::new(calls_in_flight);
+        let permits = PrioritySemaphore::new(calls_in_flight);
         let (counts, health) = (Counts::default(), Mutex::default());
-        Self { source, prepared, about, permits, counts, manners: Manners::default(), trial: None, health }
+        Self { source, prepared, about, permits, counts, penalty: Penalty::default(), trial: None, health }
     }
 
     /// The same, tried before it serves.
@@ -154,9 +154,9 @@ impl<P, A> Generation<P, A> {
         self.health().quarantined_until(now)
     }
 
-    /// Until when no call is made for this class, though others are.
-    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
-        self.health().held_until(class, now)
+    /// Returns the end of the quarantine for this class alone.
+    pub(crate) fn class_quarantined_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+        self.health().class_quarantined_until(class, now)
     }
 
     /// Keeps the record of a function's calls. Says what begins with this one, if it broke once too often.
@@ -166,7 +166,7 @@ impl<P, A> Generation<P, A> {
         error: Option<&CallError>,
         rule: &QuarantineRule,
         now: Timestamp,
-    ) -> Option<LeftAlone> {
+    ) -> Option<QuarantinePause> {
         self.counts.total.fetch_add(1, Ordering::Relaxed);
         match error {
             None | Some(CallError::Guest(_)) => {

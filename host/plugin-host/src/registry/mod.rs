@@ -36,7 +36,7 @@ use machinist_core::value::id::ProviderName;
 use crate::sources::configmap::Fingerprint;
 use crate::sources::{Age, PluginKey, Role, SourceId};
 
-pub mod canary;
+pub(crate) mod canary;
 pub(crate) mod catalog;
 pub(crate) mod claims;
 mod counters;
@@ -45,8 +45,8 @@ pub(crate) mod quarantine;
 pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod shadow_calls;
-pub mod state;
-pub mod status;
+pub(crate) mod state;
+pub(crate) mod status;
 
 use claims::{Admission, Claim};
 
@@ -96,15 +96,14 @@ impl From<Vec<ProviderName>> for Offer {
 pub(crate) struct Version<G> {
     pub(crate) number: u64,
     pub(crate) providers: Vec<ProviderName>,
-    /// See [`counters`].
     pub(crate) counter: Option<u64>,
     pub(crate) generation: G,
-    pub(crate) standing: Standing,
+    pub(crate) eligibility: Eligibility,
 }
 
 /// Whether a version may serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Eligibility {
     /// As soon as it is the newest.
     Whole,
     /// Beside the one that serves.
@@ -113,7 +112,7 @@ pub(crate) enum Standing {
     Withdrawn { reason: String },
 }
 
-impl Standing {
+impl Eligibility {
     /// The lower, the sooner.
     fn rank(&self) -> u8 {
         match self {
@@ -125,7 +124,7 @@ impl Standing {
 }
 
 #[derive(Debug)]
-pub(crate) struct Source<G> {
+pub(crate) struct SourceState<G> {
     pub(crate) plugin: PluginKey,
     age: Age,
     declaration: Declaration,
@@ -133,8 +132,8 @@ pub(crate) struct Source<G> {
     pub(crate) stage: Stage,
     pub(crate) since: Timestamp,
     /// Became Ready, and may serve.
-    pub(crate) held: Option<Version<G>>,
-    /// Served until `held` became Ready, and serves again when that one has to go.
+    pub(crate) version: Option<Version<G>>,
+    /// Served until `version` became Ready, and serves again if that one is withdrawn.
     pub(crate) before: Option<Version<G>>,
     /// Is loaded, and not admitted yet.
     waiting: Option<Version<G>>,
@@ -147,7 +146,7 @@ pub(crate) struct Source<G> {
 /// All sources, and what follows from them.
 #[derive(Debug)]
 pub(crate) struct Registry<G> {
-    sources: BTreeMap<SourceId, Source<G>>,
+    sources: BTreeMap<SourceId, SourceState<G>>,
     serving: BTreeMap<PluginKey, Version<G>>,
     claims: BTreeMap<SourceId, Claim>,
     /// More sources are about to become known.
@@ -155,26 +154,26 @@ pub(crate) struct Registry<G> {
     next: u64,
 }
 
-impl<G> Source<G> {
+impl<G> SourceState<G> {
     /// Decides which version is newer.
     pub(crate) fn age(&self) -> &Age {
         &self.age
     }
 
-    /// What became Ready and may be asked, newest first. What was before counts only while what came after it may not serve: its
-    /// providers are free otherwise.
+    /// Returns the Ready versions, newest first. The earlier version counts only while the later one may not serve:
+    /// otherwise its providers are free.
     fn ready(&self) -> [Option<&Version<G>>; 2] {
-        let is_whole = self.held.as_ref().is_some_and(|held| held.standing == Standing::Whole);
-        [self.held.as_ref(), self.before.as_ref().filter(|_| !is_whole)]
+        let is_whole = self.version.as_ref().is_some_and(|version| version.eligibility == Eligibility::Whole);
+        [self.version.as_ref(), self.before.as_ref().filter(|_| !is_whole)]
     }
 
     /// All that could serve, newest first.
     fn loaded(&self) -> [Option<&Version<G>>; 3] {
-        let [held, before] = self.ready();
-        [self.waiting.as_ref(), held, before]
+        let [version, before] = self.ready();
+        [self.waiting.as_ref(), version, before]
     }
 
-    /// On its way by itself.
+    /// A load is running.
     fn is_loading(&self) -> bool {
         matches!(self.stage, Stage::Declared | Stage::Fetched | Stage::Verified)
     }
@@ -191,11 +190,11 @@ impl<G: Clone> Registry<G> {
         }
     }
 
-    pub(crate) fn sources(&self) -> impl Iterator<Item = (&SourceId, &Source<G>)> {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&SourceId, &SourceState<G>)> {
         self.sources.iter()
     }
 
-    /// What serves, by plugin.
+    /// Returns the serving versions, by plugin.
     pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
         self.serving.iter()
     }
@@ -210,7 +209,7 @@ impl<G: Clone> Registry<G> {
             .flatten()
     }
 
-    /// What is on trial beside what serves, by plugin.
+    /// Returns the versions on trial beside the serving ones, by plugin.
     pub(crate) fn trials(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
         self.serving.iter().filter_map(|(plugin, serving)| Some((plugin, self.trial(plugin, serving)?)))
     }
@@ -222,47 +221,52 @@ impl<G: Clone> Registry<G> {
             .flat_map(|(_, source)| source.ready())
             .flatten()
             .take_while(|version| version.number != serving.number)
-            .find(|version| version.standing == Standing::Trial)
+            .find(|version| version.eligibility == Eligibility::Trial)
     }
 
     /// True when this version is on trial beside another.
-    pub(crate) fn is_on_trial(&self, source: &Source<G>) -> bool {
+    pub(crate) fn is_on_trial(&self, source: &SourceState<G>) -> bool {
         let trial = self.serving.get(&source.plugin).and_then(|serving| self.trial(&source.plugin, serving));
-        trial.is_some() && trial.map(|trial| trial.number) == source.held.as_ref().map(|held| held.number)
+        trial.is_some()
+            && trial.map(|trial| trial.number) == source.version.as_ref().map(|version| version.number)
     }
 
-    /// Another standing for this version. False when it is gone or has it already.
-    pub(crate) fn stand(&mut self, number: u64, standing: Standing, now: Timestamp) -> bool {
-        let versions = self.sources.values_mut().filter_map(|source| source.held.as_mut());
+    /// Changes the eligibility of a version. Returns false if the version is gone or has it already.
+    pub(crate) fn set_eligibility(&mut self, number: u64, eligibility: Eligibility, now: Timestamp) -> bool {
+        let versions = self.sources.values_mut().filter_map(|source| source.version.as_mut());
         let Some(version) = versions.into_iter().find(|version| version.number == number) else {
             return false;
         };
-        if version.standing == standing {
+        if version.eligibility == eligibility {
             return false;
         }
-        version.standing = standing;
+        version.eligibility = eligibility;
         self.resolve(now);
         true
     }
 
     /// True when another version of its plugin could serve in its place.
     pub(crate) fn has_stand_in(&self, number: u64) -> bool {
-        let holds_it = |source: &&Source<G>| source.held.as_ref().is_some_and(|held| held.number == number);
+        let holds_it = |source: &&SourceState<G>| {
+            source.version.as_ref().is_some_and(|version| version.number == number)
+        };
         let Some(plugin) = self.sources.values().find(holds_it).map(|source| &source.plugin) else {
             return false;
         };
         let sources = self.sources.values().filter(|source| source.plugin == *plugin);
-        sources.flat_map(|source| [source.held.as_ref(), source.before.as_ref()]).flatten().any(|version| {
-            version.number != number && !matches!(version.standing, Standing::Withdrawn { .. })
-        })
+        sources.flat_map(|source| [source.version.as_ref(), source.before.as_ref()]).flatten().any(
+            |version| {
+                version.number != number && !matches!(version.eligibility, Eligibility::Withdrawn { .. })
+            },
+        )
     }
 
-    pub(crate) fn is_serving(&self, source: &Source<G>) -> bool {
+    pub(crate) fn is_serving(&self, source: &SourceState<G>) -> bool {
         let serving = self.serving.get(&source.plugin).map(|version| version.number);
-        serving.is_some() && serving == source.held.as_ref().map(|held| held.number)
+        serving.is_some() && serving == source.version.as_ref().map(|version| version.number)
     }
 
-    /// True while a declaration is on its way by itself: a provider may yet appear. Who waits for an operator is not.
+    /// True while a load is running: a provider may yet appear. A source that waits for an operator does not count.
     pub(crate) fn is_loading(&self) -> bool {
         self.sources.values().any(|source| source.is_loading() || source.waiting.is_some())
     }
@@ -280,17 +284,17 @@ impl<G: Clone> Registry<G> {
             return None;
         }
         let declaration = Declaration(self.take_number());
-        // What a driver held cannot serve as a policy, nor the other way round.
+        // A version of a driver cannot serve as a policy, nor the reverse.
         let known = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
-        let (held, before) = known.map_or((None, None), |source| (source.held, source.before));
-        let source = Source {
+        let (version, before) = known.map_or((None, None), |source| (source.version, source.before));
+        let source = SourceState {
             plugin,
             age: age.into(),
             declaration,
             fingerprint,
             stage: Stage::Declared,
             since: now,
-            held,
+            version,
             before,
             waiting: None,
             waiting_since: now,
@@ -301,7 +305,7 @@ impl<G: Clone> Registry<G> {
         Some(declaration)
     }
 
-    /// A source, whose content is known, has this place among the versions.
+    /// Changes the age of a source with known content.
     pub(crate) fn grow(&mut self, id: &SourceId, age: Age, now: Timestamp) {
         let Some(source) = self.sources.get_mut(id).filter(|source| source.age != age) else { return };
         source.age = age;
@@ -332,13 +336,13 @@ impl<G: Clone> Registry<G> {
         id: &SourceId,
         declaration: Declaration,
         offer: impl Into<Offer>,
-        (generation, standing): (G, Standing),
+        (generation, eligibility): (G, Eligibility),
         now: Timestamp,
     ) -> bool {
         let (number, Offer { providers, counter }) = (self.take_number(), offer.into());
         let is_denied = self.claims.get(id).is_some_and(|claim| claim.is_denied);
         let Some(source) = self.current(id, declaration) else { return false };
-        let version = Version { number, providers, counter, generation, standing };
+        let version = Version { number, providers, counter, generation, eligibility };
         if is_denied {
             source.denied = Some(version);
             set_stage(source, Stage::Rejected { reason: claims::denied_before() }, now);
@@ -349,7 +353,7 @@ impl<G: Clone> Registry<G> {
         true
     }
 
-    /// The source is gone, and with it what it held.
+    /// Removes a source and its versions.
     pub(crate) fn withdraw(&mut self, id: &SourceId, now: Timestamp) {
         self.claims.remove(id);
         if self.sources.remove(id).is_some() {
@@ -361,7 +365,7 @@ impl<G: Clone> Registry<G> {
         self.sources.get(id).is_some_and(|source| source.declaration == declaration)
     }
 
-    /// What the source is for, as far as is known.
+    /// Returns the role of the source, if it is known.
     pub(crate) fn role(&self, id: &SourceId) -> Option<Role> {
         self.sources.get(id).map(|source| source.plugin.role)
     }
@@ -371,7 +375,7 @@ impl<G: Clone> Registry<G> {
         self.sources.get(id).map(|source| source.fingerprint)
     }
 
-    fn current(&mut self, id: &SourceId, declaration: Declaration) -> Option<&mut Source<G>> {
+    fn current(&mut self, id: &SourceId, declaration: Declaration) -> Option<&mut SourceState<G>> {
         self.sources.get_mut(id).filter(|source| source.declaration == declaration)
     }
 
@@ -381,21 +385,20 @@ impl<G: Clone> Registry<G> {
         number
     }
 
-    fn newest_first(&self, plugin: &PluginKey) -> Vec<(&SourceId, &Source<G>)> {
+    fn newest_first(&self, plugin: &PluginKey) -> Vec<(&SourceId, &SourceState<G>)> {
         let mut versions: Vec<_> =
             self.sources.iter().filter(|(_, source)| source.plugin == *plugin).collect();
         versions.sort_by(|(a_id, a), (b_id, b)| (b.age.newness(), b_id).cmp(&(a.age.newness(), a_id)));
         versions
     }
 
-    /// Where a plugin stands among those that want the same: by its oldest source.
+    /// Returns the rank of a plugin among those that claim the same provider: the age of its oldest source.
     fn place(&self, plugin: &PluginKey) -> Option<((u8, Option<Timestamp>), &SourceId)> {
         let sources = self.sources.iter().filter(|(_, source)| source.plugin == *plugin);
         sources.map(|(id, source)| (source.age.seniority(), id)).min()
     }
 
-    /// Plugins whose grants name providers, then the others, both in the order of their oldest sources: who was there
-    /// first is asked first.
+    /// Returns the plugins whose grants name providers, then the others, both in the order of their oldest sources.
     fn plugins(&self) -> Vec<PluginKey> {
         let mut oldest: BTreeMap<&PluginKey, ((u8, Option<Timestamp>), &SourceId)> = BTreeMap::new();
         for (id, source) in &self.sources {
@@ -407,7 +410,7 @@ impl<G: Clone> Registry<G> {
         plugins.into_iter().map(|(plugin, _)| plugin.clone()).collect()
     }
 
-    /// Chooses the version that serves, and again as long as a higher counter displaces versions: each time there are fewer.
+    /// Chooses the serving versions, again as long as a higher counter displaces versions: each time fewer are left.
     fn resolve(&mut self, now: Timestamp) {
         self.resolve_once(now);
         while self.displace_lower(now) {
@@ -421,15 +424,15 @@ impl<G: Clone> Registry<G> {
         let mut owners = self.kept_providers();
         let displaced = self.displaced(&owners);
         owners.retain(|provider, _| !displaced.contains_key(provider));
-        // A plugin that lets go of a provider may free the way for one that was asked before it. Every round but the last
-        // settles a plugin for good.
+        // A plugin that loses a provider may free it for an earlier plugin of the order. Each round but the last
+        // completes one plugin.
         for _ in 0..=plugins.len() {
             let mut has_changed = false;
             for plugin in &plugins {
                 let choice = self.choose(plugin, &owners, now);
                 let before = self.serving.get(plugin).map(|version| version.number);
                 if before == choice.as_ref().map(|version| version.number) {
-                    // The same, perhaps in another standing.
+                    // The same version, perhaps with another eligibility.
                     self.serving.extend(choice.map(|version| (plugin.clone(), version)));
                     continue;
                 }
@@ -447,7 +450,7 @@ impl<G: Clone> Registry<G> {
                 break;
             }
         }
-        self.settle(&owners, &displaced, now);
+        self.apply_admissions(&owners, &displaced, now);
     }
 
     /// Each provider stays with the plugin that serves it, if any version of that plugin still names it.
@@ -483,26 +486,27 @@ impl<G: Clone> Registry<G> {
             })
             .map(|(version, _)| version)
             // The first of the lowest.
-            .min_by_key(|version| version.standing.rank())
+            .min_by_key(|version| version.eligibility.rank())
             .filter(|version| self.may_serve(plugin, version))
             .cloned()
     }
 
-    /// What is on trial or withdrawn does not begin to serve while a better one may be on its way, as after a start of the host.
+    /// A version that is on trial or withdrawn does not begin to serve while a better one is being loaded, as after a
+    /// start of the host.
     fn may_serve(&self, plugin: &PluginKey, version: &Version<G>) -> bool {
         let serves = self.serving.get(plugin).is_some_and(|serving| serving.number == version.number);
-        let holds_it = |source: &Source<G>| {
+        let holds_it = |source: &SourceState<G>| {
             source.loaded().into_iter().flatten().any(|loaded| loaded.number == version.number)
         };
         let another_is_coming = || {
             let mut others = self.sources.values().filter(|source| source.plugin == *plugin);
             others.any(|source| source.is_loading() && !holds_it(source))
         };
-        version.standing == Standing::Whole || serves || !another_is_coming()
+        version.eligibility == Eligibility::Whole || serves || !another_is_coming()
     }
 
-    /// What is loaded becomes Ready, waits for another plugin, or is rejected for its sake.
-    fn settle(
+    /// Decides about loaded versions: Ready, waiting for another plugin, or rejected.
+    fn apply_admissions(
         &mut self,
         owners: &BTreeMap<ProviderName, PluginKey>,
         displaced: &BTreeMap<ProviderName, PluginKey>,
@@ -526,8 +530,8 @@ impl<G: Clone> Registry<G> {
                 }
                 Admission::Waits { reason } => set_stage(source, Stage::Waiting { reason }, now),
                 Admission::Admitted => {
-                    let replaced = std::mem::replace(&mut source.held, source.waiting.take());
-                    let served = |version: &Version<G>| version.standing == Standing::Whole;
+                    let replaced = std::mem::replace(&mut source.version, source.waiting.take());
+                    let served = |version: &Version<G>| version.eligibility == Eligibility::Whole;
                     if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
                         source.before = replaced;
                     }
@@ -538,7 +542,8 @@ impl<G: Clone> Registry<G> {
         self.let_go(owners, displaced, now);
     }
 
-    /// What was served and is another plugin's by its grants is rejected, and a record of what another serves is none.
+    /// Rejects versions whose provider another plugin's grants name, and removes records of providers that other
+    /// plugins serve.
     fn let_go(
         &mut self,
         owners: &BTreeMap<ProviderName, PluginKey>,
@@ -548,11 +553,11 @@ impl<G: Clone> Registry<G> {
         for source in self.sources.values_mut() {
             let lost = displaced.iter().find_map(|(provider, before)| {
                 let owner = owners.get(provider).filter(|owner| *owner != before)?;
-                let held = source.held.as_ref().filter(|_| source.plugin == *before)?;
-                held.providers.contains(provider).then(|| claims::granted_to(provider, owner))
+                let version = source.version.as_ref().filter(|_| source.plugin == *before)?;
+                version.providers.contains(provider).then(|| claims::granted_to(provider, owner))
             });
             if let Some(reason) = lost {
-                source.denied = source.held.take();
+                source.denied = source.version.take();
                 source.before = None;
                 set_stage(source, Stage::Rejected { reason }, now);
             }
@@ -564,7 +569,7 @@ impl<G: Clone> Registry<G> {
     }
 }
 
-fn set_stage<G>(source: &mut Source<G>, stage: Stage, now: Timestamp) {
+fn set_stage<G>(source: &mut SourceState<G>, stage: Stage, now: Timestamp) {
     if source.stage != stage {
         source.stage = stage;
         source.since = now;

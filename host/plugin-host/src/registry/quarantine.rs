@@ -1,7 +1,7 @@
-//! The record of a version's calls, and the rule by which one that breaks is left alone for a while. Time is an argument.
+//! The record of a version's calls, and the rule that quarantines a version whose calls break. Time is an argument.
 //!
-//! An author of classes must not stop a plugin for all others: calls that break for few of its classes pause it for these
-//! only.
+//! An author of classes must not stop a plugin for all others: calls that break for a few of its classes pause it for
+//! these only.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,8 +16,8 @@ const MOST_CLASSES: usize = 4096;
 
 /// The pause that begins with a call that broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeftAlone {
-    /// No call is made until then.
+pub(crate) enum QuarantinePause {
+    /// The plugin is quarantined until then.
     Plugin(Timestamp),
     /// None for this class is.
     Class(Timestamp),
@@ -26,24 +26,24 @@ pub(crate) enum LeftAlone {
 /// The record of one version.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    whole: Record,
+    whole: FaultRecord,
     classes: BTreeMap<String, Class>,
 }
 
 #[derive(Debug)]
 struct Class {
-    record: Record,
+    record: FaultRecord,
     seen: Timestamp,
 }
 
 impl Health {
-    /// Until when no call is made.
+    /// Returns the end of the quarantine.
     pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.whole.until(now)
     }
 
-    /// Until when none is made for this class, though others are.
-    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+    /// Returns the end of the quarantine for this class alone.
+    pub(crate) fn class_quarantined_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
         self.classes.get(class).and_then(|class| class.record.until(now))
     }
 
@@ -67,7 +67,7 @@ impl Health {
         class: Option<&str>,
         rule: &QuarantineRule,
         now: Timestamp,
-    ) -> Option<LeftAlone> {
+    ) -> Option<QuarantinePause> {
         if self.quarantined_until(now).is_some() {
             // A straggler from before.
             return None;
@@ -79,10 +79,10 @@ impl Health {
         let class = class.filter(|_| own.is_some());
         let is_of_most = |broken: usize| class.is_none() || 2 * broken > used;
         if !self.whole.is_enough(function, class, rule, now, is_of_most) {
-            return own.flatten().map(LeftAlone::Class);
+            return own.flatten().map(QuarantinePause::Class);
         }
-        self.classes.values_mut().for_each(|class| class.record = Record::default());
-        Some(LeftAlone::Plugin(self.whole.begin(function, rule, now)))
+        self.classes.values_mut().for_each(|class| class.record = FaultRecord::default());
+        Some(QuarantinePause::Plugin(self.whole.begin(function, rule, now)))
     }
 
     fn seen(&mut self, class: &str, now: Timestamp) -> Option<&mut Class> {
@@ -93,7 +93,7 @@ impl Health {
             if self.classes.len() >= MOST_CLASSES {
                 return None;
             }
-            self.classes.insert(class.to_owned(), Class { record: Record::default(), seen: now });
+            self.classes.insert(class.to_owned(), Class { record: FaultRecord::default(), seen: now });
         }
         let class = self.classes.get_mut(class)?;
         class.seen = now;
@@ -106,7 +106,7 @@ impl Health {
 /// Each function has a run of its own: that a plugin answers what it is asked between two traps says nothing about what
 /// traps.
 #[derive(Debug, Default)]
-struct Record {
+struct FaultRecord {
     /// The broken calls of each function since its last good one, and for which class each was.
     broken: BTreeMap<&'static str, VecDeque<(Timestamp, Option<String>)>>,
     quarantine: Option<Quarantine>,
@@ -121,7 +121,7 @@ struct Quarantine {
     until: Timestamp,
 }
 
-impl Record {
+impl FaultRecord {
     fn until(&self, now: Timestamp) -> Option<Timestamp> {
         self.quarantine.map(|quarantine| quarantine.until).filter(|&until| now < until)
     }
@@ -142,7 +142,8 @@ impl Record {
         begins.then(|| self.begin(function, rule, now))
     }
 
-    /// Notes a broken call. True when there are enough of them, and `is_of_most` is true of the number of their classes.
+    /// Records a broken call. Returns true if there are enough of them, and `is_of_most` is true of the number of their
+    /// classes.
     fn is_enough(
         &mut self,
         function: &'static str,
@@ -194,8 +195,8 @@ mod tests {
 
     fn broke(health: &mut Health, function: &'static str, now: Timestamp) -> Option<Timestamp> {
         match health.broke(function, Some(CLASS), &RULE, now) {
-            Some(LeftAlone::Plugin(until)) => Some(until),
-            Some(LeftAlone::Class(until)) => panic!("for the one class that there is, until {until}"),
+            Some(QuarantinePause::Plugin(until)) => Some(until),
+            Some(QuarantinePause::Class(until)) => panic!("for the one class that there is, until {until}"),
             None => None,
         }
     }
@@ -276,12 +277,15 @@ mod tests {
         let mut break_it = |class: &str, second: i64| health.broke(CREATE, Some(class), &RULE, at(second));
         assert_eq!(
             [0, 1, 2].map(|second| break_it("hostile", second)),
-            [None, None, Some(LeftAlone::Class(at(12)))]
+            [None, None, Some(QuarantinePause::Class(at(12)))]
         );
         assert_eq!([3, 4].map(|second| break_it("hostile", second)), [None; 2], "stragglers");
-        assert_eq!(break_it("hostile", 12), Some(LeftAlone::Class(at(32))), "nothing has changed");
-        assert_eq!(health.held_until("hostile", at(13)), Some(at(32)));
-        assert_eq!((health.held_until("honest", at(13)), health.quarantined_until(at(13))), (None, None));
+        assert_eq!(break_it("hostile", 12), Some(QuarantinePause::Class(at(32))), "nothing has changed");
+        assert_eq!(health.class_quarantined_until("hostile", at(13)), Some(at(32)));
+        assert_eq!(
+            (health.class_quarantined_until("honest", at(13)), health.quarantined_until(at(13))),
+            (None, None)
+        );
     }
 
     #[test]
@@ -292,7 +296,7 @@ mod tests {
         }
         let mut break_it = |class: &str, second: i64| health.broke(CREATE, Some(class), &RULE, at(second));
         assert_eq!([1, 2].map(|second| break_it("a", second)), [None; 2]);
-        assert_eq!(break_it("b", 3), Some(LeftAlone::Plugin(at(13))));
+        assert_eq!(break_it("b", 3), Some(QuarantinePause::Plugin(at(13))));
         assert_eq!(health.quarantined_until(at(4)), Some(at(13)));
     }
 
@@ -301,7 +305,7 @@ mod tests {
         let mut health = Health::default();
         health.worked(LOOK, Some("gone"), at(0));
         let ends = [3_700, 3_701, 3_702].map(|second| health.broke(CREATE, Some("a"), &RULE, at(second)));
-        assert_eq!(ends, [None, None, Some(LeftAlone::Plugin(at(3_712)))]);
+        assert_eq!(ends, [None, None, Some(QuarantinePause::Plugin(at(3_712)))]);
     }
 
     #[test]
@@ -309,6 +313,6 @@ mod tests {
         let mut health = Health::default();
         health.worked(LOOK, Some("a"), at(0));
         let ends = [0, 1, 2].map(|second| health.broke(CREATE, None, &RULE, at(second)));
-        assert_eq!(ends, [None, None, Some(LeftAlone::Plugin(at(12)))]);
+        assert_eq!(ends, [None, None, Some(QuarantinePause::Plugin(at(12)))]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is said about a plugin: in Events, in the ConfigMap's status annotation, in `machinist plugin list`.
+//! The report about a plugin: for Events, the ConfigMap's status annotation and `machinist plugin list`.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use machinist_artifacts::Bundle;
 use machinist_core::value::id::{PluginName, ProviderName};
 
-use crate::health_policy::Terms;
+use crate::health_policy::PolicyTerms;
 use crate::loading::digest::Digest;
 use crate::loading::tier::CodeTier;
 use crate::registry::canary::decided::Decision;
-use crate::registry::canary::{Figures, Rollout, ShadowReport};
+use crate::registry::canary::{Figures, Release, ShadowReport};
 use crate::registry::state::PluginState;
 use crate::sources::SourceId;
 use crate::sources::configmap::Fingerprint;
@@ -21,7 +21,7 @@ use crate::sources::remote::Resolved;
 pub struct PluginReport {
     /// Which plugin it is a version of.
     pub plugin: PluginName,
-    /// What kind of plugin it is, in the word of its label.
+    /// The kind of plugin, as the label names it.
     pub kind: String,
     /// Where it comes from.
     pub source: SourceId,
@@ -37,13 +37,12 @@ pub struct PluginReport {
     pub warnings: Vec<String>,
     /// Digest of the source's content, once it is unpacked.
     pub digest: Option<Digest>,
-    /// Its size, unpacked.
     pub size_bytes: Option<usize>,
     /// How long the compiler took; `None` when its code came from the cache, or is not there.
     pub compile_ms: Option<u64>,
     /// Its code came from the cache.
     pub from_cache: bool,
-    /// What its reference to a registry was resolved to.
+    /// The resolution of its reference to a registry.
     pub resolved: Option<Resolved>,
     /// The key by which it is signed, where that was checked.
     pub signer: Option<String>,
@@ -57,22 +56,20 @@ pub struct PluginReport {
     /// True when its content was rejected for the sake of another plugin's claim to a provider.
     pub claim_denied: bool,
     /// How what it holds comes to serve, unless at once.
-    pub rollout: Option<RolloutReport>,
-    /// What became Ready last: the content that serves, or would.
-    pub held: Option<HeldReport>,
+    pub rollout: Option<ReleaseReport>,
+    /// The version that became Ready last.
+    pub held: Option<ReadyReport>,
 }
 
 /// The parts of a plugin that a signature covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleReport {
-    /// Its counter.
     pub counter: u64,
     /// Its parts, such as `grants.yaml`.
     pub covers: Vec<String>,
 }
 
 impl BundleReport {
-    /// Of this bundle.
     pub fn of(bundle: &Bundle) -> Self {
         Self { counter: bundle.counter, covers: bundle.covers() }
     }
@@ -80,22 +77,20 @@ impl BundleReport {
 
 /// A version that became Ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldReport {
+pub struct ReadyReport {
     /// Digest of its component.
     pub digest: Digest,
     /// The name that it gives itself.
     pub driver: String,
-    /// Its own version.
     pub version: String,
-    /// What it serves; empty for a policy.
+    /// The providers that it serves; empty for a policy.
     pub providers: Vec<ProviderName>,
-    /// What its operator says about a policy.
-    pub terms: Option<Terms>,
+    /// The operator's settings of a policy.
+    pub terms: Option<PolicyTerms>,
     /// The tier of the code that its calls begin in.
     pub code: CodeTier,
     /// Counts up over all plugins; a change is a swap.
     pub generation: u64,
-    /// Calls that ended.
     pub calls_total: u64,
     /// Of these, calls that broke.
     pub calls_broken: u64,
@@ -105,20 +100,20 @@ pub struct HeldReport {
 
 /// A version on its way to serve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RolloutReport {
-    /// What its operator wants, unless it was to serve at once.
-    pub terms: Option<Arc<Rollout>>,
+pub struct ReleaseReport {
+    /// The terms of its release, unless it was to serve at once.
+    pub terms: Option<Arc<Release>>,
     /// How its trial ended.
     pub decision: Option<Decision>,
     /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
     pub figures: Figures,
-    /// What it would have done otherwise, of a version that answers nobody. Of this process.
+    /// The differences of a shadow. Of this process.
     pub shadow: Option<ShadowReport>,
 }
 
-/// What makes two reports of a source different enough to tell: counters do not.
+/// The part of a report that decides whether it is sent again: counters do not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gist {
+pub(crate) struct ReportSummary {
     plugin: PluginName,
     content: Option<Fingerprint>,
     state: PluginState,
@@ -138,8 +133,8 @@ pub(crate) struct Gist {
 }
 
 impl PluginReport {
-    pub(crate) fn gist(&self) -> Gist {
-        Gist {
+    pub(crate) fn summary(&self) -> ReportSummary {
+        ReportSummary {
             plugin: self.plugin.clone(),
             content: self.content,
             state: self.state,
@@ -155,7 +150,7 @@ impl PluginReport {
             signer: self.signer.clone(),
             bundle: self.bundle.clone(),
             decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
-            shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.gist())),
+            shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.summary())),
         }
     }
 }

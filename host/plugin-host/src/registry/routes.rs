@@ -1,4 +1,4 @@
-//! Which generation answers for a provider. Made anew at each change and read without a lock.
+//! The generation of each provider. Built again at each change and read without a lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use machinist_core::driver::error::Refusal;
 use machinist_core::health_policy::{PolicyFact, ServingState as PolicyStanding};
 use machinist_core::value::id::{PluginName, ProviderName};
 
-use crate::health_policy::Terms;
+use crate::health_policy::PolicyTerms;
 use crate::loading::digest::Digest;
 use crate::registry::generation::{Generation, PolicyGeneration, Served};
-use crate::registry::{Registry, Source, Stage, Standing, Version};
+use crate::registry::{Eligibility, Registry, SourceState, Stage, Version};
 use crate::sources::SourceId;
 
 /// A snapshot of what serves.
 #[derive(Default)]
 pub(crate) struct Routes {
     serving: BTreeMap<ProviderName, Arc<Generation>>,
-    /// What answers a part of the calls instead.
+    /// The versions on trial, which answer a part of the calls.
     trials: BTreeMap<ProviderName, Arc<Generation>>,
     /// Why a version that serves, since there is no other, makes nothing.
     withdrawn: BTreeMap<ProviderName, Refusal>,
@@ -26,7 +26,7 @@ pub(crate) struct Routes {
     /// All policies that are declared and can be understood, whether they can be asked or not.
     policy_facts: Arc<[PolicyFact]>,
     is_loading: bool,
-    /// What an operator wants to know when a provider is not served.
+    /// The reasons that sources do not serve, for a refusal.
     not_serving: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ struct Pinned {
     withdrawn: Option<Refusal>,
 }
 
-/// What a provider's name leads to.
+/// The result of a query for a provider.
 pub(crate) enum Route {
     Found(Arc<Generation>),
     /// Something is being loaded, and may be it.
@@ -47,14 +47,14 @@ pub(crate) enum Route {
 
 impl Routes {
     /// `terms` are what each source of a policy declares at the moment.
-    pub(crate) fn of(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Self {
+    pub(crate) fn of(registry: &Registry<Served>, terms: &BTreeMap<SourceId, PolicyTerms>) -> Self {
         let mut routes = Self { is_loading: registry.is_loading(), ..Self::default() };
         for (plugin, version) in registry.serving() {
             match &version.generation {
                 Served::Driver(generation) => {
                     for provider in &version.providers {
                         routes.serving.insert(provider.clone(), Arc::clone(generation));
-                        if let Version { standing: Standing::Withdrawn { reason }, .. } = version {
+                        if let Version { eligibility: Eligibility::Withdrawn { reason }, .. } = version {
                             routes.withdrawn.insert(provider.clone(), only_withdrawn(generation, reason));
                         }
                     }
@@ -85,9 +85,9 @@ impl Routes {
                     .get(provider)
                     .is_some_and(|serving| serving.prepared.plugin == generation.prepared.plugin);
                 if is_owner {
-                    let withdrawn = match &version.standing {
-                        Standing::Withdrawn { reason } => Some(pinned_withdrawn(generation, reason)),
-                        Standing::Whole | Standing::Trial => None,
+                    let withdrawn = match &version.eligibility {
+                        Eligibility::Withdrawn { reason } => Some(pinned_withdrawn(generation, reason)),
+                        Eligibility::Whole | Eligibility::Trial => None,
                     };
                     let key = (provider.clone(), digest);
                     let has_better = routes
@@ -187,7 +187,7 @@ impl Routes {
     }
 }
 
-/// A withdrawn version looks after the Machines that are there, and no new VM is trusted to it.
+/// A withdrawn version serves the existing Machines, and creates no VM.
 fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     Refusal::NotReady {
         plugin: generation.prepared.plugin.to_string(),
@@ -199,8 +199,8 @@ fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     }
 }
 
-/// Nor is one trusted to it by a class that names it: whoever writes classes does not undo what an operator has
-/// decided.
+/// A class that pins a withdrawn version creates no VM with it either: authors of classes do not undo an operator's
+/// decision.
 fn pinned_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     Refusal::NotReady {
         plugin: generation.prepared.plugin.to_string(),
@@ -212,7 +212,7 @@ fn pinned_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     }
 }
 
-/// What keeps a source from serving.
+/// Returns the reason that a source does not serve.
 fn not_ready(stage: &Stage) -> Option<&'static str> {
     match stage {
         Stage::Declared | Stage::Fetched | Stage::Verified => Some("is being loaded"),
@@ -222,7 +222,7 @@ fn not_ready(stage: &Stage) -> Option<&'static str> {
     }
 }
 
-/// What somebody has to mend or bring.
+/// Returns the problem that a person has to fix.
 fn cause(stage: &Stage) -> Option<&str> {
     match stage {
         Stage::Waiting { reason } => Some(reason.trim_start_matches("waits for ")),
@@ -231,9 +231,9 @@ fn cause(stage: &Stage) -> Option<&str> {
     }
 }
 
-/// What serves counts with its own terms. A policy of which nothing serves counts with the terms of its newest source, so that
-/// one that is to decide holds everything until it can.
-fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Arc<[PolicyFact]> {
+/// A serving policy counts with its own terms. A policy without a serving version counts with the terms of its newest
+/// source, so that an enforcing policy pauses decisions until it can be called.
+fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, PolicyTerms>) -> Arc<[PolicyFact]> {
     let mut facts = BTreeMap::new();
     for (plugin, version) in registry.serving() {
         if let Some(generation) = version.generation.policy() {
@@ -241,7 +241,7 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
             facts.insert(plugin.name.clone(), fact(&plugin.name, &generation.prepared.terms, standing));
         }
     }
-    let mut waiting: Vec<(&SourceId, &Source<Served>)> = registry.sources().collect();
+    let mut waiting: Vec<(&SourceId, &SourceState<Served>)> = registry.sources().collect();
     waiting.sort_by(|(one_id, one), (other_id, other)| {
         (other.age().newness(), other_id).cmp(&(one.age().newness(), one_id))
     });
@@ -258,6 +258,6 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
     facts.into_values().collect()
 }
 
-fn fact(policy: &PluginName, terms: &Terms, standing: PolicyStanding) -> PolicyFact {
+fn fact(policy: &PluginName, terms: &PolicyTerms, standing: PolicyStanding) -> PolicyFact {
     PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), state: standing }
 }

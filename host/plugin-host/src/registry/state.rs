@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 /// Where a source is on its way, or where that way ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PluginState {
-    /// Seen.
     Declared,
     /// Its component is unpacked and has the right digest.
     Fetched,

@@ -4,7 +4,7 @@ use super::*;
 use crate::sources::age::VERSION_ANNOTATION;
 use crate::sources::configmap::RawConfigMap;
 
-/// Drives a registry by short words; generations are their digests' stand-ins.
+/// Drives a registry in short calls; texts take the place of generations.
 pub(super) struct World {
     pub(super) registry: Registry<&'static str>,
     pub(super) now: Timestamp,
@@ -42,7 +42,7 @@ impl World {
         providers: &[&str],
         generation: &'static str,
     ) -> bool {
-        self.load_as(source, declaration, providers, generation, Standing::Whole)
+        self.load_as(source, declaration, providers, generation, Eligibility::Whole)
     }
 
     fn load_as(
@@ -51,10 +51,10 @@ impl World {
         declaration: Declaration,
         providers: &[&str],
         generation: &'static str,
-        standing: Standing,
+        eligibility: Eligibility,
     ) -> bool {
         let providers: Vec<ProviderName> = providers.iter().map(|&name| name.into()).collect();
-        self.registry.loaded(&Self::id(source), declaration, providers, (generation, standing), self.now)
+        self.registry.loaded(&Self::id(source), declaration, providers, (generation, eligibility), self.now)
     }
 
     /// Loads a version of plugin `aws` that was signed with this counter.
@@ -63,11 +63,11 @@ impl World {
         source: &str,
         created: i64,
         counter: Option<u64>,
-        (generation, standing): (&'static str, Standing),
+        (generation, eligibility): (&'static str, Eligibility),
     ) {
         let declaration = self.declare("aws", source, created, generation);
         let offer = Offer { providers: vec!["aws".into()], counter };
-        self.registry.loaded(&Self::id(source), declaration, offer, (generation, standing), self.now);
+        self.registry.loaded(&Self::id(source), declaration, offer, (generation, eligibility), self.now);
     }
 
     pub(super) fn ready(
@@ -83,19 +83,19 @@ impl World {
     }
 
     /// A version that is to be tried first.
-    fn tried(&mut self, source: &str, created: i64, generation: &'static str) {
+    fn load_on_trial(&mut self, source: &str, created: i64, generation: &'static str) {
         let declaration = self.declare("sim", source, created, generation);
-        self.load_as(source, declaration, &["sim"], generation, Standing::Trial);
+        self.load_as(source, declaration, &["sim"], generation, Eligibility::Trial);
     }
 
-    /// What is on trial.
+    /// Returns the version on trial.
     fn trial(&self) -> Option<&'static str> {
         self.registry.trials().map(|(_, version)| version.generation).next()
     }
 
-    pub(super) fn stand(&mut self, source: &str, standing: Standing) {
-        let number = self.registry.sources[&Self::id(source)].held.as_ref().expect("held").number;
-        self.registry.stand(number, standing, self.now);
+    pub(super) fn set_eligibility(&mut self, source: &str, eligibility: Eligibility) {
+        let number = self.registry.sources[&Self::id(source)].version.as_ref().expect("held").number;
+        self.registry.set_eligibility(number, eligibility, self.now);
     }
 
     pub(super) fn reject(&mut self, source: &str, declaration: Declaration) {
@@ -130,7 +130,7 @@ fn the_version_created_last_serves_whatever_was_loaded_last() {
 }
 
 #[test]
-fn what_served_before_goes_on_when_its_source_turns_bad() {
+fn the_serving_version_stays_when_its_source_turns_bad() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let bad = world.declare("sim", "one", 10, "bad");
@@ -161,7 +161,7 @@ fn a_changed_source_serves_its_new_content() {
 }
 
 #[test]
-fn what_arrives_for_an_older_declaration_is_ignored() {
+fn results_for_an_older_declaration_are_ignored() {
     let mut world = World::new();
     let first = world.declare("sim", "one", 10, "first");
     let second = world.declare("sim", "one", 10, "second");
@@ -233,7 +233,7 @@ fn loading_is_over_when_every_declaration_has_an_end() {
 }
 
 #[test]
-fn who_waits_for_somebody_else_is_not_being_loaded() {
+fn a_version_that_waits_for_another_is_not_being_loaded() {
     let mut world = World::new();
     let index = world.declare("sim", "one", 10, "index");
     let stage = Stage::Waiting { reason: "waits for part 2 of 3".to_owned() };
@@ -254,7 +254,7 @@ fn a_driver_and_a_policy_of_one_name_do_not_take_each_others_place() {
 }
 
 #[test]
-fn a_source_that_changes_its_role_gives_up_what_it_held() {
+fn a_source_that_changes_its_role_gives_up_its_version() {
     let mut world = World::new();
     world.ready("zone!", "older", 1, &[], "older");
     world.ready("zone", "driver", 2, &["sim"], "driver");
@@ -262,8 +262,8 @@ fn a_source_that_changes_its_role_gives_up_what_it_held() {
     world.check(&[("zone", "older")]);
 }
 
-fn withdrawn() -> Standing {
-    Standing::Withdrawn { reason: "slow".to_owned() }
+fn withdrawn() -> Eligibility {
+    Eligibility::Withdrawn { reason: "slow".to_owned() }
 }
 
 #[test]
@@ -271,22 +271,22 @@ fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted()
     for source in ["one", "two"] {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
-        world.tried(source, 20, "v2");
+        world.load_on_trial(source, 20, "v2");
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), Some("v2"), "in {source}");
-        world.stand(source, Standing::Whole);
+        world.set_eligibility(source, Eligibility::Whole);
         world.check(&[("sim", "v2")]);
         assert_eq!(world.trial(), None);
     }
 }
 
 #[test]
-fn what_is_withdrawn_answers_nothing_while_another_can() {
+fn a_withdrawn_version_answers_nothing_while_another_can() {
     for source in ["one", "two"] {
         let mut world = World::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
-        world.tried(source, 20, "v2");
-        world.stand(source, withdrawn());
+        world.load_on_trial(source, 20, "v2");
+        world.set_eligibility(source, withdrawn());
         world.check(&[("sim", "v1")]);
         assert_eq!(world.trial(), None, "in {source}");
     }
@@ -297,9 +297,9 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["sim"], "v2");
-    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
     assert!(world.registry.has_stand_in(number));
-    world.stand("one", withdrawn());
+    world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
     world.ready("sim", "one", 10, &["sim"], "v3");
     world.check(&[("sim", "v3")]);
@@ -308,12 +308,12 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
 #[test]
 fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
     let mut world = World::new();
-    world.tried("one", 10, "v1");
+    world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), None);
-    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
     assert!(!world.registry.has_stand_in(number));
-    world.stand("one", withdrawn());
+    world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
 }
 
@@ -321,21 +321,21 @@ fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
 fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
     let mut world = World::new();
     let old = world.declare("sim", "one", 10, "v1");
-    world.tried("two", 20, "v2");
+    world.load_on_trial("two", 20, "v2");
     world.check(&[]);
     world.load("one", old, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), Some("v2"));
     let mut world = World::new();
     let old = world.declare("sim", "one", 10, "v1");
-    world.tried("two", 20, "v2");
+    world.load_on_trial("two", 20, "v2");
     world.reject("one", old);
-    world.tried("two", 20, "v3");
+    world.load_on_trial("two", 20, "v3");
     world.check(&[("sim", "v3")]);
 }
 
 #[test]
-fn what_was_before_keeps_no_provider_from_others() {
+fn an_earlier_version_keeps_no_provider_from_others() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["simulated"], "v2");
@@ -347,13 +347,13 @@ fn what_was_before_keeps_no_provider_from_others() {
 fn an_older_version_is_not_tried() {
     let mut world = World::new();
     world.ready("sim", "two", 20, &["sim"], "v2");
-    world.tried("one", 10, "v1");
+    world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v2")]);
     assert_eq!(world.trial(), None);
 }
 
 impl World {
-    /// A driver whose ConfigMap says which version it is, and which was made at this second.
+    /// A driver whose ConfigMap has this version and this creation time in seconds.
     fn numbered(&mut self, source: &str, version: &str, created: i64) {
         let declaration = self.declare("sim", source, created, "content");
         self.grow(source, version, created);
@@ -400,7 +400,7 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
         providers: vec!["sim".into()],
         counter: None,
         generation: "v2",
-        standing: Standing::Whole,
+        eligibility: Eligibility::Whole,
     });
     assert!(world.registry.is_current(&World::id("two"), new));
     world.load("one", old, &["sim"], "v1");
@@ -408,10 +408,11 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
 }
 
 #[test]
-fn what_serves_and_is_withdrawn_is_known_to_be() {
+fn a_serving_version_that_is_withdrawn_is_marked() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
-    world.stand("one", withdrawn());
-    let standing: Vec<_> = world.registry.serving().map(|(_, version)| version.standing.clone()).collect();
-    assert_eq!(standing, [withdrawn()]);
+    world.set_eligibility("one", withdrawn());
+    let eligibility: Vec<_> =
+        world.registry.serving().map(|(_, version)| version.eligibility.clone()).collect();
+    assert_eq!(eligibility, [withdrawn()]);
 }

@@ -11,8 +11,8 @@ use crate::registry::status::PluginStatus;
 /// plugin push` writes what the component calls itself.
 pub const VERSION_ANNOTATION: &str = "machinist.dev/plugin-version";
 
-/// How old a source is. Nothing in it changes when objects are restored from a copy or made again from a manifest,
-/// but the time of creation, which counts last.
+/// The age of a source. Nothing in it changes when objects are restored from a copy or created again from a manifest,
+/// but the creation time, which counts last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Age {
     version: Option<Version>,
@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(age(Some("latest"), 7), age(None, 7));
         let warning =
             |text: &str| Age::warning(&BTreeMap::from([(VERSION_ANNOTATION.to_owned(), text.to_owned())]));
-        assert!(warning("latest").is_some_and(|said| said.contains("\"latest\"") && said.contains("1.4.0")));
+        assert!(
+            warning("latest")
+                .is_some_and(|warning| warning.contains("\"latest\"") && warning.contains("1.4.0"))
+        );
         assert_eq!(warning("1.2.3"), None);
         assert_eq!(Age::warning(&BTreeMap::new()), None);
     }

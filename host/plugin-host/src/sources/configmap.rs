@@ -15,7 +15,7 @@
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
 //! | `data` `rollout.yaml` | how this version comes to serve, see [`crate::registry::canary::terms`]; without it at once. Not for policies |
-//! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::Terms`]; without it a policy observes all |
+//! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::PolicyTerms`]; without it a policy observes all |
 //!
 //! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names them:
 //!
@@ -41,14 +41,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
 use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
-use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SignedBundle, SourceId, Texts};
+use super::{
+    Age, Content, Declared, Encoding, Error, Packed, PluginKind, Role, SignedBundle, SourceId, Texts,
+};
 use crate::grants::Grants;
-use crate::health_policy::Terms;
-use crate::registry::canary::{Rollout, RolloutMode};
+use crate::health_policy::PolicyTerms;
+use crate::registry::canary::{Release, ReleaseMode};
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
 pub const KIND_LABEL: &str = "machinist.dev/plugin";
-/// Names the plugin.
 pub const NAME_LABEL: &str = "machinist.dev/plugin-name";
 
 /// The value of [`KIND_LABEL`] on a driver.
@@ -82,23 +83,14 @@ pub const TERMS_JSON: &str = "policy.json";
 /// The parts of a ConfigMap that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawConfigMap {
-    /// `metadata.namespace`
     pub namespace: String,
-    /// `metadata.name`
     pub name: String,
-    /// `metadata.uid`
     pub uid: String,
-    /// `metadata.resourceVersion`
     pub resource_version: String,
-    /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// `metadata.labels`
     pub labels: BTreeMap<String, String>,
-    /// `metadata.annotations`
     pub annotations: BTreeMap<String, String>,
-    /// `data`
     pub data: BTreeMap<String, String>,
-    /// `binaryData`, decoded
     pub binary_data: BTreeMap<String, Bytes>,
 }
 
@@ -109,7 +101,7 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// Of what could not be read.
-    pub(crate) fn of_trouble(trouble: &str) -> Self {
+    pub(crate) fn of_error(trouble: &str) -> Self {
         Self([0; 32]).and(trouble)
     }
 
@@ -133,7 +125,7 @@ impl RawConfigMap {
         SourceId::new(&self.namespace, &self.name)
     }
 
-    /// True for a part of a component; it is no plugin by itself.
+    /// True for a part of a component; a part alone is no plugin.
     pub fn is_part(&self) -> bool {
         self.labels.get(KIND_LABEL).is_some_and(|kind| kind == PART_KIND)
     }
@@ -153,7 +145,7 @@ impl RawConfigMap {
             part(key.as_bytes());
             part(value.as_bytes());
         }
-        // The wish to resolve a tag anew is content; what came of it is not.
+        // The request to resolve a tag again is content; its result is not.
         if self.data.contains_key(OCI_KEY) {
             part(self.annotations.get(RESOLVE_ANNOTATION).map_or(&b""[..], |asked| asked.as_bytes()));
         }
@@ -182,8 +174,8 @@ impl RawConfigMap {
     pub fn declared(&self) -> Result<Declared<Content>, Error> {
         let kind = match self.labels.get(KIND_LABEL).map(String::as_str) {
             None => return Err(Error::NotAPlugin),
-            Some(DRIVER_KIND) => Kind::Driver,
-            Some(POLICY_KIND) => Kind::HealthPolicy(self.terms()?),
+            Some(DRIVER_KIND) => PluginKind::Driver,
+            Some(POLICY_KIND) => PluginKind::HealthPolicy(self.terms()?),
             Some(PART_KIND) => return Err(Error::IsPart),
             Some(kind) => return Err(Error::UnknownKind { kind: kind.to_owned() }),
         };
@@ -285,15 +277,15 @@ impl RawConfigMap {
         Grants::parse(text).map(Arc::new).map_err(Error::Grants)
     }
 
-    fn rollout(&self) -> Result<Option<Arc<Rollout>>, Error> {
+    fn rollout(&self) -> Result<Option<Arc<Release>>, Error> {
         let Some(text) = self.data.get(ROLLOUT_YAML) else { return Ok(None) };
-        let rollout = Rollout::parse(text).map_err(Error::Rollout)?;
-        Ok((rollout.mode != RolloutMode::All).then(|| Arc::new(rollout)))
+        let rollout = Release::parse(text).map_err(Error::Release)?;
+        Ok((rollout.mode != ReleaseMode::All).then(|| Arc::new(rollout)))
     }
 
-    fn terms(&self) -> Result<Terms, Error> {
+    fn terms(&self) -> Result<PolicyTerms, Error> {
         if self.data.contains_key(ROLLOUT_YAML) {
-            return Err(Error::RolloutOfPolicy);
+            return Err(Error::ReleaseOfPolicy);
         }
         if let Some(key) = [GRANTS_YAML, GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key)) {
             return Err(Error::GrantsOfPolicy { key });
@@ -303,10 +295,10 @@ impl RawConfigMap {
             (Some(text), None) | (None, Some(text)) => text,
             (None, None) => "{}",
         };
-        Terms::parse(text).map_err(Error::Terms)
+        PolicyTerms::parse(text).map_err(Error::Terms)
     }
 
-    /// What the plugin is for. `None`: its label names nothing that is known.
+    /// Returns the role. `None`: the label has no known value.
     pub(crate) fn role(&self) -> Option<Role> {
         match self.labels.get(KIND_LABEL)?.as_str() {
             DRIVER_KIND => Some(Role::Driver),
@@ -316,22 +308,22 @@ impl RawConfigMap {
     }
 
     /// Of a policy: its terms, or what is assumed where they cannot be read. Everything else of it may be wrong.
-    pub(crate) fn assumed_terms(&self) -> Option<Terms> {
+    pub(crate) fn assumed_terms(&self) -> Option<PolicyTerms> {
         self.role().filter(|role| *role == Role::HealthPolicy)?;
         let texts = [TERMS_YAML, TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
         let texts: Vec<&str> = texts.map(String::as_str).collect();
         Some(match texts[..] {
-            [] => Terms::default(),
-            [text] => Terms::assumed(text),
+            [] => PolicyTerms::default(),
+            [text] => PolicyTerms::assumed(text),
             // Nobody knows which of two counts.
-            _ => Terms { mode: Mode::Enforce, ..Terms::default() },
+            _ => PolicyTerms { mode: Mode::Enforce, ..PolicyTerms::default() },
         })
     }
 
-    fn warnings(&self, kind: &Kind) -> Vec<String> {
+    fn warnings(&self, kind: &PluginKind) -> Vec<String> {
         let of_kind = match kind {
-            Kind::Driver => &[GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML][..],
-            Kind::HealthPolicy(_) => &[TERMS_YAML, TERMS_JSON],
+            PluginKind::Driver => &[GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML][..],
+            PluginKind::HealthPolicy(_) => &[TERMS_YAML, TERMS_JSON],
         };
         let known = [
             &[SHA256, SIGNATURE, BUNDLE, BUNDLE_SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY],
@@ -414,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_stands_alone_and_with_the_digest_of_the_whole() {
+    fn an_index_is_the_only_component_and_has_the_digest_of_the_whole() {
         let digest = "ab".repeat(32);
         let index = INDEX.replace("\"aa\"", &format!("\"{digest}\""));
         let with_index = |raw: &mut RawConfigMap| {
@@ -459,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_writes_itself_is_no_new_content() {
+    fn the_hosts_own_annotations_are_no_new_content() {
         let before = driver();
         let mut annotated = driver();
         annotated.annotations.insert("machinist.dev/plugin-status".to_owned(), "{}".to_owned());

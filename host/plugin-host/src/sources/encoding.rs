@@ -1,4 +1,4 @@
-//! How a component is packed on its way: under which key it stands, and by which first bytes it is known.
+//! The compression of a component in its source: its key, and its magic bytes.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -6,7 +6,6 @@ use std::io::{self, Write as _};
 /// How a component's bytes are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
-    /// As they are.
     None,
     /// gzip, one member or several.
     Gzip,
@@ -35,7 +34,7 @@ impl Encoding {
         Self::ALL.into_iter().find(|encoding| encoding.name() == name)
     }
 
-    /// Under which key of `binaryData` a whole component stands.
+    /// Returns the key of `binaryData` for a whole component.
     pub fn key(self) -> &'static str {
         match self {
             Self::None => "plugin.wasm",
@@ -44,7 +43,7 @@ impl Encoding {
         }
     }
 
-    /// By the first bytes. What is unknown counts as not packed, and is refused later by what it is.
+    /// Detects the compression by the first bytes. Unknown bytes count as uncompressed, and are refused later.
     pub fn of(bytes: &[u8]) -> Self {
         const GZIP: &[u8] = &[0x1f, 0x8b];
         const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];

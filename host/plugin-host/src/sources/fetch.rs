@@ -17,11 +17,11 @@ use crate::loading::digest::Digest;
 use crate::loading::signatures::{self, Evidence, Rule, Signed, Trust, TrustError};
 use crate::sources::registries::LoopbackRegistries;
 use crate::sources::remote::{Origin, Remote};
-use crate::sources::{Declared, Encoding, Kind, Packed, SignedBundle, SourceId};
+use crate::sources::{Declared, Encoding, Packed, PluginKind, SignedBundle, SourceId};
 
 /// Reads the Secrets with logins for registries.
 pub trait PullSecrets: Send + Sync {
-    /// What stands under `.dockerconfigjson` in this Secret, or why it cannot be had.
+    /// Returns the value of `.dockerconfigjson` in this Secret, or the reason that it cannot be read.
     fn read(&self, namespace: &str, name: &str) -> BoxFuture<'_, Result<Vec<u8>, String>>;
 }
 
@@ -59,7 +59,6 @@ impl Error {
     }
 }
 
-/// Gets components.
 pub(crate) struct Fetcher {
     registry: Mutex<Option<Registry>>,
     limits: Limits,
@@ -73,7 +72,7 @@ pub(crate) struct Fetcher {
     strict: Arc<AtomicBool>,
 }
 
-/// A component that nobody has looked into yet.
+/// A component that is not parsed yet.
 pub(crate) struct Fetched {
     pub(crate) packed: Packed,
     /// Signed documents beside its artifact.
@@ -103,7 +102,7 @@ impl Fetcher {
         Self { registry: Mutex::default(), limits, loopback, store, secrets, trust, has_ceiling, strict }
     }
 
-    /// The component's bytes as they travel. Tells what a reference stands for as soon as that is known.
+    /// Fetches the packed component. Reports the resolution of a reference as soon as it is known.
     pub(crate) async fn fetch(
         &self,
         declared: &Declared<Origin>,
@@ -195,9 +194,9 @@ impl Fetcher {
         signed.collect()
     }
 
-    /// What an earlier fetch has kept: from the digest through documents with the digests that they must have. Signatures are
-    /// checked again, since keys may have gone; where they are not enough for what is declared now, the registry may have
-    /// others.
+    /// Returns the component of an earlier fetch: from the digest through documents with the expected digests.
+    /// Signatures are checked again, since keys may have been removed; if they are not enough for the current
+    /// declaration, the registry may have others.
     fn kept(
         &self,
         declared: &Declared<Origin>,
@@ -225,8 +224,8 @@ impl Fetcher {
         Some(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
 
-    /// Returns the signed documents that may count. An artifact that only unknown keys have signed is an error at once, before
-    /// a megabyte is fetched.
+    /// Returns the signed documents that may count. An artifact with signatures of unknown keys only is an error at
+    /// once, before a megabyte is fetched.
     fn accepted(
         &self,
         manifest: ContentDigest,
@@ -305,9 +304,9 @@ impl Fetcher {
     fn rule(&self, declared: &Declared<Origin>) -> Rule {
         match (self.needs_signature(&declared.source), &declared.kind) {
             (false, _) => Rule::Free,
-            (true, Kind::Driver) if self.has_ceiling => Rule::Component,
+            (true, PluginKind::Driver) if self.has_ceiling => Rule::Component,
             // No ceiling says of which Machines a policy may decide.
-            (true, Kind::Driver | Kind::HealthPolicy(_)) => Rule::Bundle,
+            (true, PluginKind::Driver | PluginKind::HealthPolicy(_)) => Rule::Bundle,
         }
     }
 }

@@ -3,22 +3,22 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `configmap` | a plugin in a ConfigMap |
-//! | `parts`, `stock` | components in several ConfigMaps, and the parts that are there |
+//! | `parts`, `part_store` | components in several ConfigMaps, and the parts that are there |
 //! | `directory` | plugins in a directory |
 //! | `remote`, `registries` | components in OCI registries, and the addresses at which registries are asked |
 //! | `fetch` | gets the bytes of a component, and its signatures |
 //! | `encoding`, `unpack` | packed components, unpacked within a limit |
 //! | `age` | the order of a plugin's versions |
 
-pub mod age;
-pub mod configmap;
+pub(crate) mod age;
+pub(crate) mod configmap;
 pub(crate) mod directory;
 mod encoding;
 pub(crate) mod fetch;
-pub mod parts;
-pub mod registries;
-pub mod remote;
-pub(crate) mod stock;
+pub(crate) mod part_store;
+pub(crate) mod parts;
+pub(crate) mod registries;
+pub(crate) mod remote;
 pub(crate) mod unpack;
 
 use std::fmt;
@@ -29,13 +29,14 @@ use machinist_artifacts::bundle::Parts;
 use machinist_core::value::id::{Name, Namespace, PluginName};
 
 use crate::grants::{self, Grants};
-use crate::health_policy::{Terms, TermsError};
+use crate::health_policy::{PolicyTerms, PolicyTermsError};
 use crate::loading::digest::{Digest, NotADigest};
-use crate::registry::canary::{Rollout, RolloutError};
+use crate::registry::canary::{Release, ReleaseError};
 
-pub use age::Age;
+pub(crate) use age::Age;
 pub use encoding::Encoding;
-pub use unpack::{Packed, UnpackError};
+pub use unpack::Packed;
+pub(crate) use unpack::UnpackError;
 
 /// Stands where a ConfigMap has its namespace. No namespace can be called so.
 pub(crate) const DIRECTORY: &str = "directory:";
@@ -43,14 +44,11 @@ pub(crate) const DIRECTORY: &str = "directory:";
 /// Names one source: a ConfigMap by namespace and name, or a plugin of the directory by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId {
-    /// Where it lives.
     pub namespace: Namespace,
-    /// Its name there.
     pub name: Name,
 }
 
 impl SourceId {
-    /// The source `namespace/name`.
     pub fn new(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
         Self { namespace: Namespace::new(namespace), name: Name::new(name) }
     }
@@ -60,7 +58,7 @@ impl SourceId {
         Self::new(DIRECTORY, name)
     }
 
-    /// True for a plugin of the directory: there is no object that stands for it.
+    /// True for a plugin of the directory, which has no object in the API server.
     pub fn is_in_directory(&self) -> bool {
         self.namespace.as_str() == DIRECTORY
     }
@@ -85,10 +83,9 @@ pub fn is_name(name: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// What a source holds of its component.
+/// The component of a source.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// All of it.
     Whole(Packed),
     /// The names of its parts.
     Parts(parts::Index),
@@ -96,18 +93,18 @@ pub enum Content {
     Remote(remote::Remote),
 }
 
-/// What a plugin is for.
+/// The kind of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PluginKind {
     /// It manages machines of a cloud.
     Driver,
     /// It says which Machines are healthy.
-    HealthPolicy(Terms),
+    HealthPolicy(PolicyTerms),
 }
 
-impl Kind {
-    /// What is said about a policy.
-    pub fn terms(&self) -> Option<&Terms> {
+impl PluginKind {
+    /// Returns the terms of a policy.
+    pub fn terms(&self) -> Option<&PolicyTerms> {
         match self {
             Self::Driver => None,
             Self::HealthPolicy(terms) => Some(terms),
@@ -127,7 +124,7 @@ impl Kind {
     }
 }
 
-/// What a plugin is for, by its label alone.
+/// The role of a plugin, by its label alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// It manages machines of a cloud.
@@ -168,24 +165,24 @@ pub struct Declared<C = Packed> {
     pub source: SourceId,
     /// Decides which version is newer.
     pub age: Age,
-    /// What kind of plugin it is.
-    pub kind: Kind,
+    /// The kind of plugin.
+    pub kind: PluginKind,
     /// The component, or what is known of it.
     pub component: C,
-    /// What the component's digest must be, where the source says.
+    /// The expected digest of the component, if the source names one.
     pub digest: Option<Digest>,
     /// A signature over the component, as `cosign sign-blob` makes it.
     pub signature: Option<String>,
-    /// A signature over the component and what stands beside it.
+    /// A signature over the component and the texts beside it.
     pub bundle: Option<SignedBundle>,
     /// The texts that are deployed beside the component, byte for byte as a bundle has them.
     pub texts: Texts,
     /// Settings of the driver, a JSON object.
     pub settings: Arc<str>,
-    /// What the driver may do.
+    /// The grants of the driver.
     pub grants: Arc<Grants>,
     /// How it comes to serve, unless at once.
-    pub rollout: Option<Arc<Rollout>>,
+    pub rollout: Option<Arc<Release>>,
     /// Oddities that do no harm, such as keys without meaning.
     pub warnings: Vec<String>,
 }
@@ -202,9 +199,7 @@ pub struct SignedBundle {
 /// Digests of the texts beside a component. `None`: there is no such text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
-    /// Of the grants.
     pub grants: Option<ContentDigest>,
-    /// Of the settings.
     pub settings: Option<ContentDigest>,
     /// Of the terms of a policy.
     pub terms: Option<ContentDigest>,
@@ -263,7 +258,7 @@ impl<C> Declared<C> {
             plugin: "plugin".into(),
             source,
             age: Age::default(),
-            kind: Kind::Driver,
+            kind: PluginKind::Driver,
             component,
             digest: None,
             signature: None,
@@ -285,10 +280,7 @@ pub enum Error {
     NotAPlugin,
     /// The label names something else than a driver or a policy.
     #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", configmap::KIND_LABEL)]
-    UnknownKind {
-        /// What it says.
-        kind: String,
-    },
+    UnknownKind { kind: String },
     /// The plugin's name is empty.
     #[error("label {} is empty", configmap::NAME_LABEL)]
     EmptyName,
@@ -299,21 +291,12 @@ pub enum Error {
         parts::INDEX_KEY
     )]
     NoComponent,
-    /// The component stands in `data`, where bytes are text.
+    /// The component is in `data`, whose values are texts.
     #[error("{key} belongs into binaryData, not data")]
-    ComponentAsText {
-        /// Under this key.
-        key: &'static str,
-    },
-    /// Two components.
+    ComponentAsText { key: &'static str },
     #[error("there is both {first} and {second}: keep one of them")]
-    TwoComponents {
-        /// One.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
-    /// The index stands in `binaryData`.
+    TwoComponents { first: &'static str, second: &'static str },
+    /// The index is in `binaryData`.
     #[error("{} belongs into data, not binaryData", parts::INDEX_KEY)]
     IndexAsBytes,
     /// The index is wrong.
@@ -325,7 +308,7 @@ pub enum Error {
     /// Parts without the digest of the whole.
     #[error("{} needs {} beside it, the digest of the whole component", parts::INDEX_KEY, configmap::SHA256)]
     PartsWithoutDigest,
-    /// A part by itself is no plugin.
+    /// A part alone is no plugin.
     #[error("it is a part of a plugin, not a plugin")]
     IsPart,
     /// A bundle without its signature, or the other way round.
@@ -349,29 +332,25 @@ pub enum Error {
     TwoTerms,
     /// The terms mean nothing.
     #[error("{} is wrong", configmap::TERMS_YAML)]
-    Terms(#[source] TermsError),
+    Terms(#[source] PolicyTermsError),
     /// Grants beside a policy.
     #[error(
         "{key} beside a health policy: a policy reaches nothing, so there is nothing to grant; limits belong into {}",
         configmap::TERMS_YAML
     )]
-    GrantsOfPolicy {
-        /// Under this key.
-        key: &'static str,
-    },
-    /// Two grants documents.
+    GrantsOfPolicy { key: &'static str },
     #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
     TwoGrants,
-    /// What it says about its rollout means nothing.
+    /// `rollout.yaml` is invalid.
     #[error("{} is wrong", configmap::ROLLOUT_YAML)]
-    Rollout(#[source] RolloutError),
+    Release(#[source] ReleaseError),
     /// A rollout beside a policy.
     #[error(
         "{} beside a health policy: let it begin with mode observe in {}",
         configmap::ROLLOUT_YAML,
         configmap::TERMS_YAML
     )]
-    RolloutOfPolicy,
+    ReleaseOfPolicy,
     /// The grants mean nothing.
     #[error("the grants are wrong")]
     Grants(#[source] grants::Error),

@@ -1,5 +1,5 @@
-//! Components in OCI registries. A tag is resolved once: what it stood for then is the version, until somebody asks for it
-//! anew. What it was resolved to stands in the status that the host writes onto the ConfigMap.
+//! Components in OCI registries. A tag is resolved once: the digest is the version, until a person asks for another
+//! resolution. The status that the host writes onto the ConfigMap has the digest.
 
 use machinist_artifacts::reference::ReferenceError;
 use machinist_artifacts::{ContentDigest, Reference};
@@ -12,26 +12,24 @@ use crate::registry::status::{PluginStatus, ResolvedStatus};
 pub const OCI_KEY: &str = "oci";
 /// The key of `data` with the name of the Secret for the registry.
 pub const PULL_SECRET_KEY: &str = "oci-pull-secret";
-/// The annotation that asks for a tag to be resolved anew whenever its value changes.
+/// The annotation that asks for another resolution of a tag whenever its value changes.
 pub const RESOLVE_ANNOTATION: &str = "machinist.dev/resolve";
 
 /// An artifact, as a source names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// The artifact.
     pub reference: Reference,
     /// The Secret with the login, in the namespace of the source.
     pub pull_secret: Option<String>,
     /// Which asking for it this is.
     pub asked: String,
-    /// What it was resolved to by this asking.
+    /// The digest of this resolution.
     pub pin: Option<ContentDigest>,
 }
 
-/// What a reference was resolved to.
+/// The resolution of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The reference.
     pub reference: Reference,
     /// Which asking it was.
     pub asked: String,
@@ -41,10 +39,8 @@ pub struct Resolved {
 
 /// Where the bytes of a component are.
 #[derive(Clone, Debug)]
-pub enum Origin {
-    /// With the declaration.
+pub(crate) enum Origin {
     Here(Packed),
-    /// In a registry.
     Remote(Remote),
 }
 
@@ -66,7 +62,7 @@ impl Remote {
         self.pin.or_else(|| resolved.filter(is_mine).map(|resolved| resolved.manifest))
     }
 
-    /// What is to be fetched: by digest where it was resolved.
+    /// Returns the reference to fetch: by digest if it was resolved.
     pub(crate) fn target(&self) -> Reference {
         self.pin.map_or_else(|| self.reference.clone(), |pin| self.reference.at(pin))
     }
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_pinned_by_what_the_host_has_written_until_it_is_asked_for_anew() {
+    fn a_tag_is_pinned_by_the_status_until_it_is_requested_again() {
         let manifest = ContentDigest::of(b"manifest");
         let mut map = map("ghcr.io/acme/aws:1");
         assert_eq!(target(&map), "ghcr.io/acme/aws:1");
@@ -134,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_stands_alone_and_names_an_artifact() {
+    fn a_reference_is_the_only_component_and_names_an_artifact() {
         assert!(target(&map("aws:1")).starts_with("oci is wrong: \"aws:1\" names no registry"));
         let mut both = map("ghcr.io/aws:1");
         both.binary_data.insert("plugin.wasm".to_owned(), bytes::Bytes::new());

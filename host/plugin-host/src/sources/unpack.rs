@@ -18,24 +18,18 @@ pub struct Packed {
 pub enum UnpackError {
     /// More than a source may hold.
     #[error("{bytes} bytes are more than the {most} that a source may hold")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The limit.
-        most: usize,
-    },
+    TooLarge { bytes: usize, most: usize },
     /// It grows beyond any component, or beyond any honest compression.
     #[error("the component is larger than {most} bytes when decompressed")]
     GrowsTooLarge {
         /// The limit for this input.
         most: usize,
     },
-    /// Truncated or damaged.
     #[error("the {encoding} data is damaged")]
     Damaged {
-        /// What it claims to be.
+        /// The declared compression.
         encoding: Encoding,
-        /// What the decoder says.
+        /// The decoder's error.
         #[source]
         source: io::Error,
     },
@@ -142,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_comes_out() {
+    fn packed_bytes_are_unpacked() {
         for encoding in Encoding::ALL {
             assert_eq!(packed(encoding, &noise()).unpack().expect("unpacks"), noise(), "{encoding}");
         }

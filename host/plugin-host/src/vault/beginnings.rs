@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::index::{BLOCK, Filter};
-use super::scrub::Source;
+use super::scrub::SecretSource;
 
 /// The beginnings of all spellings of some sources.
 pub(super) struct Beginnings {
@@ -15,12 +15,12 @@ pub(super) struct Beginnings {
 
 /// Names a spelling of a source.
 struct Spelling {
-    source: Arc<Source>,
+    source: Arc<SecretSource>,
     number: usize,
 }
 
 impl Beginnings {
-    pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Arc<Source>>) -> Self {
+    pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Arc<SecretSource>>) -> Self {
         let mut entries: Vec<(u64, Spelling)> = Vec::new();
         for source in sources {
             for (number, spelling) in source.spellings().iter().enumerate() {
@@ -35,7 +35,7 @@ impl Beginnings {
         Self { filter, entries }
     }
 
-    /// Adds where spellings stand; of one that overlaps itself, the first.
+    /// Adds the places of spellings; of overlapping occurrences, the first.
     pub(super) fn find(&self, bytes: &[u8], found: &mut Vec<Range<usize>>) {
         let mut ends = vec![0; self.entries.len()];
         let mut beginning = 0_u64;
@@ -61,7 +61,7 @@ impl Beginnings {
 }
 
 impl Spelling {
-    /// Its length, when it stands there.
+    /// Returns the length of the spelling, if it is at this place.
     fn length_at(&self, bytes: &[u8], start: usize) -> Option<usize> {
         let spelling = self.source.spellings().get(self.number)?;
         bytes.get(start..)?.starts_with(spelling).then_some(spelling.len())
@@ -74,7 +74,8 @@ mod tests {
     use super::*;
 
     fn beginnings(values: &[&str]) -> Beginnings {
-        let sources: Vec<_> = values.iter().map(|value| Arc::new(Source::value(value.as_bytes()))).collect();
+        let sources: Vec<_> =
+            values.iter().map(|value| Arc::new(SecretSource::value(value.as_bytes()))).collect();
         Beginnings::of(sources.iter())
     }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_begin_alike_are_told_apart() {
+    fn values_that_begin_alike_are_distinguished() {
         let values = ["password-one", "password-two-longer"];
         assert_eq!(found(&values, "a password-one b"), [2..14]);
         assert_eq!(found(&values, "password-two-longer"), [0..19]);

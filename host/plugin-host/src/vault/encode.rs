@@ -11,14 +11,11 @@ use zeroize::Zeroizing;
 /// Beyond this no request could carry it, and encodings of encodings would only eat memory.
 const ENCODED_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
-/// One encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Encoding {
-    /// Changes nothing.
+pub enum PlaceholderEncoding {
     Plain,
     /// Standard alphabet with padding.
     Base64,
-    /// As in application/x-www-form-urlencoded.
     Form,
     /// The inside of a JSON string, without the quotes.
     JsonEscape,
@@ -26,8 +23,8 @@ pub enum Encoding {
     Gzip,
 }
 
-/// What each encoding makes of the one before it, at least one entry. `None` when one does not fit.
-pub(super) fn steps(value: &[u8], encodings: &[Encoding]) -> Option<Vec<Zeroizing<Vec<u8>>>> {
+/// Applies each encoding to the result of the one before it; returns at least one entry. `None` if one does not fit.
+pub(super) fn steps(value: &[u8], encodings: &[PlaceholderEncoding]) -> Option<Vec<Zeroizing<Vec<u8>>>> {
     let mut steps = vec![Zeroizing::new(value.to_vec())];
     for encoding in encodings {
         let next = apply(*encoding, steps.last()?)?;
@@ -39,13 +36,17 @@ pub(super) fn steps(value: &[u8], encodings: &[Encoding]) -> Option<Vec<Zeroizin
     Some(steps)
 }
 
-fn apply(encoding: Encoding, value: &[u8]) -> Option<Vec<u8>> {
+fn apply(encoding: PlaceholderEncoding, value: &[u8]) -> Option<Vec<u8>> {
     match encoding {
-        Encoding::Plain => Some(value.to_vec()),
-        Encoding::Base64 => Some(STANDARD.encode(value).into_bytes()),
-        Encoding::Form => Some(url::form_urlencoded::byte_serialize(value).collect::<String>().into_bytes()),
-        Encoding::JsonEscape => json_inside(std::str::from_utf8(value).ok()?).map(String::into_bytes),
-        Encoding::Gzip => {
+        PlaceholderEncoding::Plain => Some(value.to_vec()),
+        PlaceholderEncoding::Base64 => Some(STANDARD.encode(value).into_bytes()),
+        PlaceholderEncoding::Form => {
+            Some(url::form_urlencoded::byte_serialize(value).collect::<String>().into_bytes())
+        }
+        PlaceholderEncoding::JsonEscape => {
+            json_inside(std::str::from_utf8(value).ok()?).map(String::into_bytes)
+        }
+        PlaceholderEncoding::Gzip => {
             let mut writer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
             writer.write_all(value).ok()?;
             writer.finish().ok()
@@ -53,7 +54,7 @@ fn apply(encoding: Encoding, value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What stands between the quotes.
+/// Returns the JSON string without its quotes.
 pub(super) fn json_inside(text: &str) -> Option<String> {
     let quoted = serde_json::to_string(text).ok()?;
     Some(quoted.strip_prefix('"')?.strip_suffix('"')?.to_owned())

@@ -126,9 +126,13 @@ fn places(length: usize) -> impl Iterator<Item = (u32, u32)> {
 
 enum Unit {
     /// Stands for this byte.
-    Escape { byte: u8, taken: usize },
-    /// Stands for itself.
-    Literal { taken: usize },
+    Escape {
+        byte: u8,
+        taken: usize,
+    },
+    Literal {
+        taken: usize,
+    },
 }
 
 /// Stands for a character that no folded value has.
@@ -194,7 +198,6 @@ fn entity(bytes: &[u8]) -> Unit {
     if at > 1 { Unit::Escape { byte: b'&', taken: at } } else { Unit::Literal { taken: 1 } }
 }
 
-/// `#39;` or `#x27;`.
 fn numeric(behind: &[u8]) -> Option<(u8, usize)> {
     const MOST_DIGITS: usize = 8;
     let rest = behind.strip_prefix(b"#")?;
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_stays() {
+    fn a_text_that_is_no_escape_stays() {
         check(b"100% of C:\\data & more; 5%zz", "100ofcdatamore5zz");
         check(b"\\\\server\\share %2", "servershare2");
         check(b"&unknown; &#; &#x; &", "unknownx");

@@ -20,7 +20,7 @@ pub(super) const PIECE: usize = 24;
 pub(super) const TEXT_PIECE: usize = 64;
 /// So many digits, hexadecimal or decimal.
 const DIGITS_PIECE: usize = 32;
-/// Lines that are shorter stand in many texts.
+/// Shorter lines occur in many texts.
 const LINE: usize = 20;
 /// A word that is shorter is no token.
 const WORD: usize = 20;
@@ -31,25 +31,23 @@ const PASSPHRASE_BYTES: usize = 128;
 
 /// Kinds of values, which are looked for in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// A value of a Secret, or a token.
     Credential,
-    /// User data.
     Text,
-    /// A bootstrap token.
     BootstrapToken,
     /// A signature in hexadecimal.
     Signature,
 }
 
 /// The needles of a value.
-pub(super) fn needles(kind: Kind, value: &[u8]) -> Vec<Needle> {
+pub(super) fn needles(kind: ValueKind, value: &[u8]) -> Vec<Needle> {
     let mut forms = Forms::default();
     match kind {
-        Kind::Credential => forms.credential(value.trim_ascii()),
-        Kind::Text => forms.text(value),
-        Kind::BootstrapToken => forms.bootstrap_token(value),
-        Kind::Signature => forms.push(folded_digits(value), DIGITS_PIECE),
+        ValueKind::Credential => forms.credential(value.trim_ascii()),
+        ValueKind::Text => forms.text(value),
+        ValueKind::BootstrapToken => forms.bootstrap_token(value),
+        ValueKind::Signature => forms.push(folded_digits(value), DIGITS_PIECE),
     }
     forms.needles
 }
@@ -222,8 +220,8 @@ fn is_text(value: &[u8]) -> bool {
         || (value.len() > PASSPHRASE_BYTES && value.contains(&b' '))
 }
 
-/// An URL, a path, an address of mail or a name of AWS: beginnings and ends of these stand in honest answers, so that they are
-/// found as a whole only.
+/// A URL, a path, a mail address or an AWS resource name: their beginnings and ends occur in honest answers, so they
+/// are searched for as a whole only.
 fn is_address(value: &[u8]) -> bool {
     value.starts_with(b"/")
         || value.starts_with(b"arn:")
@@ -283,7 +281,7 @@ fn is_cloud_id(word: &[u8]) -> bool {
             && prefix.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'-'))
 }
 
-/// The value as it stands in JSON and in a form, where that makes a difference: bodies are encoded as a whole.
+/// Returns the value as it is written in JSON and in a form, if that differs: bodies are encoded as a whole.
 fn escaped(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let json = std::str::from_utf8(value).ok().and_then(json_inside);
     let form: String = url::form_urlencoded::byte_serialize(value).collect();
@@ -315,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_a_machine_has_drawn_are_told_from_those_of_people() {
+    fn random_words_are_distinguished_from_words_of_people() {
         for word in [
             "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
             "3f786850e387550fdab836ed7e6dc881de23001b",

@@ -1,8 +1,8 @@
 //! Finds pieces of many folded values in one pass over a folded view.
 //!
-//! Of each value some blocks of 8 characters are noted, so densely that every piece that counts holds one. The view is
-//! read with a window of 8; a filter of bits tells nearly all places apart, and where it does not, the neighbourhood of the
-//! block is compared.
+//! For each value the index has some blocks of 8 characters, so densely that every significant piece contains one. The
+//! search reads the view with a window of 8; a filter of bits excludes nearly all places, and at the others the
+//! neighbourhood of the block is compared.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -32,22 +32,22 @@ pub(super) struct Needle {
 pub(super) type ValueId = u64;
 
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct NeedleIndex {
     needles: Vec<(ValueId, Needle)>,
     heads: HashMap<u64, u32>,
-    places: Vec<Place>,
+    places: Vec<NeedlePlace>,
     filter: Filter,
     longest: usize,
     characters: usize,
 }
 
-struct Place {
+struct NeedlePlace {
     needle: u32,
     at: u32,
     next: Option<u32>,
 }
 
-impl Index {
+impl NeedleIndex {
     pub(super) fn is_empty(&self) -> bool {
         self.needles.is_empty()
     }
@@ -92,7 +92,7 @@ impl Index {
             return;
         }
         let here = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-        self.places.push(Place { needle, at: u32::try_from(at).unwrap_or(u32::MAX), next: head });
+        self.places.push(NeedlePlace { needle, at: u32::try_from(at).unwrap_or(u32::MAX), next: head });
         self.heads.insert(key, here);
         if self.filter.is_full(self.places.len()) {
             self.filter = Filter::for_blocks(2 * self.places.len(), self.heads.keys());
@@ -100,12 +100,12 @@ impl Index {
         self.filter.set(key);
     }
 
-    fn chain(&self, head: Option<u32>) -> impl Iterator<Item = &Place> {
+    fn chain(&self, head: Option<u32>) -> impl Iterator<Item = &NeedlePlace> {
         let place = |number: u32| self.places.get(number as usize);
         std::iter::successors(head.and_then(place), move |last| last.next.and_then(place))
     }
 
-    /// Adds where pieces stand in a view, but of these values.
+    /// Adds the places of pieces in a view, except of these values.
     pub(super) fn find(&self, view: &[u8], but: &BTreeSet<ValueId>, found: &mut Vec<Range<usize>>) {
         if self.is_empty() {
             return;
@@ -203,8 +203,8 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn index(needles: &[(&str, usize)]) -> Index {
-        let mut index = Index::default();
+    fn index(needles: &[(&str, usize)]) -> NeedleIndex {
+        let mut index = NeedleIndex::default();
         for (value, (text, accepted)) in needles.iter().enumerate() {
             let characters = Zeroizing::new(text.as_bytes().to_vec());
             index.add(value as u64, Needle { characters, accepted: *accepted });
@@ -212,7 +212,7 @@ mod tests {
         index
     }
 
-    fn found(index: &Index, view: &str) -> Vec<Range<usize>> {
+    fn found(index: &NeedleIndex, view: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         index.find(view.as_bytes(), &BTreeSet::new(), &mut found);
         found

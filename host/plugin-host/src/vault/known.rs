@@ -1,5 +1,5 @@
-//! Values to hide beyond one call. Answers may show to a call what another call has sent: user data of another Machine,
-//! a token that is still good. So each call of a plugin looks for all that any of its calls has known, and for the
+//! Values to hide beyond one call. Answers may show a call the values of another call: user data of another Machine, a
+//! token that is still valid. So each call of a plugin searches for all values that its calls have known, and for the
 //! bootstrap tokens of all Machines.
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::PluginName;
 use zeroize::Zeroizing;
 
-use super::forms::{Kind, needles};
-use super::index::{Index, ValueId};
-use super::scrub::Source;
+use super::forms::{ValueKind, needles};
+use super::index::{NeedleIndex, ValueId};
+use super::scrub::SecretSource;
 use crate::egress::WallClock;
 
 /// A value of a Secret, user data, a bootstrap token: so long after the last call that had it.
@@ -31,11 +31,11 @@ const MOST_SIGNATURES: usize = 2_000;
 
 /// All that is known in this process. A clone is the same.
 #[derive(Clone)]
-pub(crate) struct Known(Arc<Inner>);
+pub(crate) struct KnownValues(Arc<KnownState>);
 
-struct Inner {
+struct KnownState {
     clock: WallClock,
-    bootstrap_tokens: Arc<Memory>,
+    bootstrap_tokens: Arc<RememberedValues>,
     plugins: Mutex<HashMap<PluginName, KnownTo>>,
 }
 
@@ -43,15 +43,15 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct KnownTo {
     clock: WallClock,
-    values: Arc<Memory>,
-    signatures: Arc<Memory>,
-    bootstrap_tokens: Arc<Memory>,
+    values: Arc<RememberedValues>,
+    signatures: Arc<RememberedValues>,
+    bootstrap_tokens: Arc<RememberedValues>,
 }
 
-impl Known {
+impl KnownValues {
     pub(crate) fn new(clock: WallClock) -> Self {
-        let bootstrap_tokens = Arc::new(Memory::new(MOST_VALUES));
-        Self(Arc::new(Inner { clock, bootstrap_tokens, plugins: Mutex::default() }))
+        let bootstrap_tokens = Arc::new(RememberedValues::new(MOST_VALUES));
+        Self(Arc::new(KnownState { clock, bootstrap_tokens, plugins: Mutex::default() }))
     }
 
     pub(crate) fn to(&self, plugin: &PluginName) -> KnownTo {
@@ -66,48 +66,48 @@ impl Known {
 }
 
 impl KnownTo {
-    fn new(clock: WallClock, bootstrap_tokens: Arc<Memory>) -> Self {
+    fn new(clock: WallClock, bootstrap_tokens: Arc<RememberedValues>) -> Self {
         Self {
             clock,
-            values: Arc::new(Memory::new(MOST_VALUES)),
-            signatures: Arc::new(Memory::new(MOST_SIGNATURES)),
+            values: Arc::new(RememberedValues::new(MOST_VALUES)),
+            signatures: Arc::new(RememberedValues::new(MOST_SIGNATURES)),
             bootstrap_tokens,
         }
     }
 
     /// For a call that shares nothing with others.
     pub(crate) fn alone() -> Self {
-        Self::new(Arc::new(Timestamp::now), Arc::new(Memory::new(MOST_VALUES)))
+        Self::new(Arc::new(Timestamp::now), Arc::new(RememberedValues::new(MOST_VALUES)))
     }
 
-    pub(super) fn memories(&self) -> [Arc<Memory>; 3] {
+    pub(super) fn memories(&self) -> [Arc<RememberedValues>; 3] {
         [&self.values, &self.signatures, &self.bootstrap_tokens].map(Arc::clone)
     }
 
     /// The source of a credential that is kept.
-    pub(super) fn source(&self, value: &[u8]) -> Option<Arc<Source>> {
-        self.values.source(Kind::Credential, value)
+    pub(super) fn source(&self, value: &[u8]) -> Option<Arc<SecretSource>> {
+        self.values.source(ValueKind::Credential, value)
     }
 
     pub(super) fn credential(&self, value: &[u8], ends: Option<Timestamp>) {
         let now = (self.clock)();
         let until = later(now, KEPT_FOR);
-        self.values.keep(Kind::Credential, value, ends.map_or(until, |ends| ends.max(until)), now);
+        self.values.keep(ValueKind::Credential, value, ends.map_or(until, |ends| ends.max(until)), now);
     }
 
     pub(super) fn text(&self, text: &[u8]) {
         let now = (self.clock)();
-        self.values.keep(Kind::Text, text, later(now, KEPT_FOR), now);
+        self.values.keep(ValueKind::Text, text, later(now, KEPT_FOR), now);
     }
 
     pub(super) fn bootstrap_token(&self, token: &[u8]) {
         let now = (self.clock)();
-        self.bootstrap_tokens.keep(Kind::BootstrapToken, token, later(now, KEPT_FOR), now);
+        self.bootstrap_tokens.keep(ValueKind::BootstrapToken, token, later(now, KEPT_FOR), now);
     }
 
     pub(super) fn signature(&self, digits: &[u8]) {
         let now = (self.clock)();
-        self.signatures.keep(Kind::Signature, digits, later(now, SIGNATURE_KEPT_FOR), now);
+        self.signatures.keep(ValueKind::Signature, digits, later(now, SIGNATURE_KEPT_FOR), now);
     }
 }
 
@@ -122,15 +122,15 @@ pub(super) fn id(value: &[u8]) -> ValueId {
 }
 
 /// Values, each until its time, and the index over them.
-pub(super) struct Memory {
+pub(super) struct RememberedValues {
     most_values: usize,
-    state: RwLock<State>,
+    state: RwLock<ValuesState>,
 }
 
 #[derive(Default)]
-struct State {
-    values: HashMap<(Kind, ValueId), Value>,
-    index: Index,
+struct ValuesState {
+    values: HashMap<(ValueKind, ValueId), Value>,
+    index: NeedleIndex,
     swept: Option<Timestamp>,
 }
 
@@ -138,10 +138,10 @@ struct Value {
     bytes: Zeroizing<Vec<u8>>,
     until: Timestamp,
     /// Its spellings, for the calls that have it.
-    source: OnceLock<Arc<Source>>,
+    source: OnceLock<Arc<SecretSource>>,
 }
 
-impl Memory {
+impl RememberedValues {
     fn new(most_values: usize) -> Self {
         Self { most_values, state: RwLock::default() }
     }
@@ -150,20 +150,21 @@ impl Memory {
         self.read().index.is_empty()
     }
 
-    /// Adds where pieces of its values stand, but of these. Gives how many characters must be there to recognise one.
+    /// Adds the places of pieces of its values, except of these. Returns how many characters are needed to recognise a
+    /// value.
     pub(super) fn find(&self, view: &[u8], but: &BTreeSet<ValueId>, found: &mut Vec<Range<usize>>) -> usize {
         let state = self.read();
         state.index.find(view, but, found);
         state.index.longest()
     }
 
-    fn source(&self, kind: Kind, bytes: &[u8]) -> Option<Arc<Source>> {
+    fn source(&self, kind: ValueKind, bytes: &[u8]) -> Option<Arc<SecretSource>> {
         let state = self.read();
         let value = state.values.get(&(kind, id(bytes))).filter(|value| value.bytes.as_slice() == bytes)?;
-        Some(Arc::clone(value.source.get_or_init(|| Arc::new(Source::value(bytes)))))
+        Some(Arc::clone(value.source.get_or_init(|| Arc::new(SecretSource::value(bytes)))))
     }
 
-    fn keep(&self, kind: Kind, bytes: &[u8], until: Timestamp, now: Timestamp) {
+    fn keep(&self, kind: ValueKind, bytes: &[u8], until: Timestamp, now: Timestamp) {
         let key = (kind, id(bytes));
         let is_kept = |value: &Value| later(value.until, SLACK) >= until && value.bytes.as_slice() == bytes;
         if self.read().values.get(&key).is_some_and(is_kept) {
@@ -189,21 +190,21 @@ impl Memory {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, ValuesState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, ValuesState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ValuesState {
     /// Forgets what is over, and of the rest what ends first until a quarter is free.
     fn sweep(&mut self, now: Timestamp, most_values: usize) {
         let mut values: Vec<_> = self.values.drain().filter(|(_, value)| value.until > now).collect();
         values.sort_by_key(|(_, value)| std::cmp::Reverse(value.until));
-        self.index = Index::default();
+        self.index = NeedleIndex::default();
         self.swept = Some(now);
         for (key, value) in values.into_iter().take(most_values - most_values / 4) {
             if self.index.characters() >= MOST_CHARACTERS - MOST_CHARACTERS / 4 {

@@ -41,29 +41,29 @@ use zeroize::Zeroizing;
 
 use crate::grants::{Grants, SecretKey};
 
-pub use encode::Encoding;
-pub use scrub::{MASK, SCRUBBED_FROM_BYTES};
-pub use scrubber::Scrubber;
+pub use encode::PlaceholderEncoding;
+pub use scrub::MASK;
+pub(crate) use scrub::SCRUBBED_FROM_BYTES;
+pub(crate) use scrubber::Scrubber;
 
-pub(crate) use known::{Known, KnownTo};
+pub(crate) use known::{KnownTo, KnownValues};
 
-use forms::Kind;
-use index::{Index, ValueId};
+use forms::ValueKind;
+use index::{NeedleIndex, ValueId};
 use scrub::{Needles, masked};
 use search::Search;
 
 /// How many placeholders one call may hold, as the contract says.
-pub const PLACEHOLDERS_PER_CALL: usize = 256;
-/// How many bytes their encodings may have together: each is made by the host, kept, and looked for in each answer and
-/// line of the log. The largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50
-/// KB.
+pub(crate) const PLACEHOLDERS_PER_CALL: usize = 256;
+/// The limit of all encodings together: the host makes each of them, keeps it, and searches each answer and log line
+/// for it. The largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50 KB.
 const ENCODED_BYTES_PER_CALL: usize = 2 << 20;
 /// How many encodings one placeholder may have.
-pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
+pub(crate) const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
-pub const PREFIX_BYTES: usize = 64;
+pub(crate) const PREFIX_BYTES: usize = 64;
 
-/// What every placeholder starts with. Lower case and digits only, so that nothing on the way changes it.
+/// The prefix of every placeholder. Only lower case and digits, so that nothing on the way changes it.
 pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
 /// Digits of base 36 behind the prefix: enough for 128 bits.
 const PLACEHOLDER_DIGITS: usize = 25;
@@ -90,9 +90,9 @@ pub struct SecretId(usize);
 
 /// The secrets of one call. A clone is the same vault. `Debug` shows the keys only.
 #[derive(Clone)]
-pub struct Vault(Arc<Inner>);
+pub struct Vault(Arc<VaultState>);
 
-struct Inner {
+struct VaultState {
     /// Sorted by key, user data last.
     secrets: Vec<Secret>,
     /// User data that the call may not send.
@@ -103,7 +103,7 @@ struct Inner {
     /// Values that the component may see.
     shown: Arc<BTreeSet<ValueId>>,
     /// Pieces of these are looked for in logs.
-    shown_index: OnceLock<Option<Arc<Index>>>,
+    shown_index: OnceLock<Option<Arc<NeedleIndex>>>,
     issued: Mutex<Issued>,
     reveals: AtomicU64,
     refusals: AtomicU64,
@@ -116,9 +116,9 @@ struct Secret {
 
 #[derive(Default)]
 struct Issued {
-    tokens: HashMap<(SecretId, Vec<Encoding>), String>,
+    tokens: HashMap<(SecretId, Vec<PlaceholderEncoding>), String>,
     expansions: HashMap<String, Expansion>,
-    /// Of all encodings that were made.
+    /// The size of all encodings.
     encoded_bytes: usize,
     /// Values that came into the call beside its Secret: keys of a session, its token.
     hidden: Vec<Zeroizing<Vec<u8>>>,
@@ -134,12 +134,11 @@ impl Issued {
     }
 }
 
-/// What a placeholder stands for.
+/// The value behind a placeholder.
 #[derive(Clone)]
 pub(crate) struct Expansion {
-    /// Whose value.
     pub(crate) key: SecretKey,
-    /// What each encoding made; the last is what is sent.
+    /// The result of each encoding; the last one is sent.
     pub(crate) steps: Arc<Vec<Zeroizing<Vec<u8>>>>,
 }
 
@@ -180,7 +179,7 @@ impl Vault {
                 known.credential(value, None);
             }
         }
-        Self(Arc::new(Inner {
+        Self(Arc::new(VaultState {
             secrets,
             hidden_user_data,
             grants,
@@ -207,7 +206,7 @@ impl Vault {
         self.position(|secret| matches!(&secret.key, SecretKey::Key(name) if name == key))
     }
 
-    /// What the machine gets at boot, where the call has it.
+    /// Returns the user data that a VM gets at boot, if the call has it.
     pub fn user_data(&self) -> Option<SecretId> {
         self.position(|secret| secret.key == SecretKey::UserData)
     }
@@ -217,7 +216,7 @@ impl Vault {
         self.secret(id).map_or(0, |secret| secret.value.len() as u64)
     }
 
-    /// True when user data starts with these bytes; the first [`PREFIX_BYTES`] are compared. Always false for a
+    /// Returns whether user data starts with these bytes; the first [`PREFIX_BYTES`] are compared. Always false for a
     /// credential, whose bytes could be guessed one after the other.
     pub fn starts_with(&self, id: SecretId, prefix: &[u8]) -> bool {
         let prefix = prefix.get(..PREFIX_BYTES).unwrap_or(prefix);
@@ -230,12 +229,12 @@ impl Vault {
         }
     }
 
-    /// A token of letters and digits that stands for the encoded value. The same encodings give the same token.
-    pub fn placeholder(&self, id: SecretId, encodings: &[Encoding]) -> Result<String, Refusal> {
+    /// Returns a token of letters and digits for the encoded value. The same encodings give the same token.
+    pub fn placeholder(&self, id: SecretId, encodings: &[PlaceholderEncoding]) -> Result<String, Refusal> {
         self.issue(id, encodings).inspect_err(|_| self.refused())
     }
 
-    fn issue(&self, id: SecretId, encodings: &[Encoding]) -> Result<String, Refusal> {
+    fn issue(&self, id: SecretId, encodings: &[PlaceholderEncoding]) -> Result<String, Refusal> {
         let secret = self.secret(id).ok_or(Refusal::NotGranted)?;
         if self.0.grants.secret(&secret.key).next().is_none() {
             return Err(Refusal::NotGranted);
@@ -300,7 +299,7 @@ impl Vault {
         self.search_for_logs().scrub(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 
-    /// The same for what stands behind `from`. A value that begins before and ends behind is masked as a whole.
+    /// The same for the bytes behind `from`. A value that begins before and ends behind is masked as a whole.
     pub(crate) fn scrub_behind(&self, bytes: &[u8], from: usize) -> Vec<u8> {
         let mut ranges = self.search_for_logs().find(bytes).ranges;
         ranges.retain(|range| range.end > from);
@@ -309,12 +308,12 @@ impl Vault {
         masked(bytes.get(start..).unwrap_or_default(), &shifted)
     }
 
-    /// Scrubs what goes to the component, piece by piece. Values that the component may see anyway stay.
+    /// Returns a scrubber for a stream to the component. Values that the component may see stay.
     pub fn scrubber(&self) -> Scrubber {
         Scrubber::new(self.clone())
     }
 
-    /// True when there is nothing to look for in what goes to the component.
+    /// True if no value has to be hidden from the component.
     pub(crate) fn is_idle(&self) -> bool {
         self.search_for_guest().is_idle()
     }
@@ -329,7 +328,7 @@ impl Vault {
         self.secret(id).map(|secret| secret.key.to_string()).unwrap_or_default()
     }
 
-    /// What stands in the place of a value during a replay, whose vault holds none.
+    /// Returns the replacement of a value during a replay, whose vault has none.
     pub(crate) fn stand_in(&self, id: SecretId) -> Vec<u8> {
         self.secret(id).map(|secret| secret.value.to_vec()).unwrap_or_default()
     }
@@ -370,7 +369,7 @@ impl Vault {
         Some(hasher.finalize().into())
     }
 
-    /// What a placeholder of this call stands for.
+    /// Returns the value behind a placeholder of this call.
     pub(crate) fn expand(&self, token: &str) -> Option<Expansion> {
         self.issued().expansions.get(token).cloned()
     }
@@ -383,7 +382,7 @@ impl Vault {
         self.0.secrets.get(id.0)
     }
 
-    /// A panic elsewhere leaves nothing half-done here, so a poisoned lock is as good as any.
+    /// A panic elsewhere leaves the state consistent, so a poisoned lock is usable.
     fn issued(&self) -> MutexGuard<'_, Issued> {
         self.0.issued.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -407,12 +406,12 @@ impl Vault {
     }
 
     /// Over the values that the component may see, and no log.
-    fn shown_index(&self) -> Option<Arc<Index>> {
-        let mut index = Index::default();
+    fn shown_index(&self) -> Option<Arc<NeedleIndex>> {
+        let mut index = NeedleIndex::default();
         for secret in self.0.secrets.iter().filter(|secret| self.0.grants.reveals(&secret.key)) {
             let kind = match secret.key {
-                SecretKey::UserData => Kind::Text,
-                SecretKey::Key(_) => Kind::Credential,
+                SecretKey::UserData => ValueKind::Text,
+                SecretKey::Key(_) => ValueKind::Credential,
             };
             if secret.value.len() >= SCRUBBED_FROM_BYTES {
                 forms::needles(kind, &secret.value).into_iter().for_each(|needle| index.add(0, needle));

@@ -1,9 +1,10 @@
-//! Takes known secret values out of what leaves the host's hands.
+//! Removes known secret values from outputs of the host.
 //!
 //! A value is searched in the spellings in which clouds echo it: plain, escaped for JSON, XML and URLs, in hexadecimal,
-//! in base64 of both alphabets, also inside of something larger that was encoded as a whole, and in the form in which
-//! a placeholder sent it. These are exact, to the last sign of punctuation; `search` looks for all others. Values below [`SCRUBBED_FROM_BYTES`] are left alone: `true` or a region would blank out half
-//! of every answer, and no credential is that short.
+//! in base64 of both alphabets, also inside of a larger text that was encoded as a whole, and in the form in which a
+//! placeholder sent it. These are exact, including punctuation; `search` finds all others. Values below
+//! [`SCRUBBED_FROM_BYTES`] are ignored: `true` or a region would mask half of every answer, and no credential is that
+//! short.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -18,31 +19,31 @@ use super::beginnings::Beginnings;
 use super::encode::json_inside;
 
 /// Shorter values are not scrubbed.
-pub const SCRUBBED_FROM_BYTES: usize = 8;
+pub(crate) const SCRUBBED_FROM_BYTES: usize = 8;
 /// Longer values are not looked for in exact spellings.
 const EXACT_BYTES: usize = 1024;
-/// What stands where a value was.
+/// The text in the place of a value.
 pub const MASK: &str = "***";
 
-/// The values of a call. Spellings are made when something comes that is long enough to hold one, because user data
-/// has many thousand bytes and most answers have few hundred.
+/// The values of a call. Spellings are created when a text comes that is long enough to contain one, because user data
+/// has many thousand bytes and most answers have a few hundred.
 #[derive(Default)]
 pub(super) struct Needles {
-    sources: Vec<Arc<Source>>,
+    sources: Vec<Arc<SecretSource>>,
     longest_bytes: usize,
     /// Of all sources that are not long.
     beginnings: OnceLock<Beginnings>,
 }
 
 /// A value, and how it is spelled.
-pub(super) struct Source {
+pub(super) struct SecretSource {
     bytes: Zeroizing<Vec<u8>>,
-    kind: Kind,
+    kind: ValueForm,
     spellings: OnceLock<Vec<Zeroizing<Vec<u8>>>>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueForm {
     /// As the Secret has it: found in all spellings.
     Value,
     /// As a placeholder was sent: found as it is and in base64.
@@ -50,23 +51,23 @@ enum Kind {
 }
 
 impl Needles {
-    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims. A long value is found
-    /// by its pieces alone: the whole of each answer would be read for each of its spellings. `kept` gives the source of
-    /// a value that other calls have had, too.
-    pub(super) fn add_value(&mut self, value: &[u8], kept: impl Fn(&[u8]) -> Option<Arc<Source>>) {
+    /// Adds the value as it is, and without the blanks around it, which a text file ends with and a cloud trims. A long
+    /// value is found by its pieces only: otherwise each answer would be read once for each of its spellings. `kept`
+    /// returns the source of a value that other calls have had, too.
+    pub(super) fn add_value(&mut self, value: &[u8], kept: impl Fn(&[u8]) -> Option<Arc<SecretSource>>) {
         if value.len() > EXACT_BYTES {
             return;
         }
         for value in [value, value.trim_ascii()] {
-            self.add(value, || kept(value).unwrap_or_else(|| Arc::new(Source::value(value))));
+            self.add(value, || kept(value).unwrap_or_else(|| Arc::new(SecretSource::value(value))));
         }
     }
 
     pub(super) fn add_encoded(&mut self, bytes: &[u8]) {
-        self.add(bytes, || Arc::new(Source::of(bytes, Kind::Encoded)));
+        self.add(bytes, || Arc::new(SecretSource::of(bytes, ValueForm::Encoded)));
     }
 
-    fn add(&mut self, bytes: &[u8], source: impl FnOnce() -> Arc<Source>) {
+    fn add(&mut self, bytes: &[u8], source: impl FnOnce() -> Arc<SecretSource>) {
         let is_known = self.sources.iter().any(|source| source.bytes.as_slice() == bytes);
         if bytes.len() >= SCRUBBED_FROM_BYTES && !is_known {
             self.longest_bytes = self.longest_bytes.max(longest_spelling_bytes(bytes));
@@ -80,7 +81,7 @@ impl Needles {
         self.longest_bytes
     }
 
-    /// Adds where values stand.
+    /// Adds the places of values.
     pub(super) fn find(&self, bytes: &[u8], found: &mut Vec<Range<usize>>) {
         // No spelling is shorter than what it spells.
         if !self.sources.iter().any(|source| source.bytes.len() <= bytes.len()) {
@@ -88,7 +89,7 @@ impl Needles {
         }
         let short = || self.sources.iter().filter(|source| !source.is_long());
         self.beginnings.get_or_init(|| Beginnings::of(short())).find(bytes, found);
-        let is_possible = |source: &&Arc<Source>| source.is_long() && source.bytes.len() <= bytes.len();
+        let is_possible = |source: &&Arc<SecretSource>| source.is_long() && source.bytes.len() <= bytes.len();
         for spelling in self.sources.iter().filter(is_possible).flat_map(|source| source.spellings()) {
             let places = memmem::find_iter(bytes, spelling.as_slice());
             found.extend(places.map(|start| start..start + spelling.len()));
@@ -101,13 +102,13 @@ fn longest_spelling_bytes(bytes: &[u8]) -> usize {
     bytes.len() * 6 + 16
 }
 
-impl Source {
+impl SecretSource {
     /// Of a value as a Secret has it.
     pub(super) fn value(bytes: &[u8]) -> Self {
-        Self::of(bytes, Kind::Value)
+        Self::of(bytes, ValueForm::Value)
     }
 
-    fn of(bytes: &[u8], kind: Kind) -> Self {
+    fn of(bytes: &[u8], kind: ValueForm) -> Self {
         Self { bytes: Zeroizing::new(bytes.to_vec()), kind, spellings: OnceLock::new() }
     }
 
@@ -119,11 +120,11 @@ impl Source {
         self.spellings.get_or_init(|| {
             let mut spellings = Spellings::default();
             match self.kind {
-                Kind::Value => {
+                ValueForm::Value => {
                     spellings.encoded(&self.bytes);
                     spellings.escaped(&self.bytes);
                 }
-                Kind::Encoded => spellings.encoded(&self.bytes),
+                ValueForm::Encoded => spellings.encoded(&self.bytes),
             }
             spellings.list
         })
@@ -228,8 +229,8 @@ pub(super) fn masked(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
     out
 }
 
-/// The characters that stand for `bytes` alone when they are encoded behind `offset` other bytes of a larger whole.
-/// Characters that also depend on a neighbour are left out.
+/// Returns the characters that encode only `bytes` behind `offset` other bytes of a larger text. Characters that also
+/// depend on a neighbour are left out.
 pub(super) fn base64_core(engine: &impl Engine, bytes: &[u8], offset: usize) -> Zeroizing<String> {
     let mut padded = Zeroizing::new(vec![0; offset]);
     padded.extend_from_slice(bytes);
@@ -252,7 +253,7 @@ fn lower_escapes(text: &str) -> String {
     lowered
 }
 
-/// As RFC 3986 has it: only letters, digits and `-._~` stand for themselves.
+/// Encodes as RFC 3986: only letters, digits and `-._~` stay.
 fn percent_encoded(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len()), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {

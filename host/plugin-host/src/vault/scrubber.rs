@@ -10,28 +10,28 @@ use super::scrub::masked;
 /// A search is not worth less.
 const LEAST_BYTES: usize = 16 * 1024;
 
-/// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each
-/// search: a token that becomes known while an answer comes is taken out of the rest of that answer.
+/// Scrubs a stream. Bytes that may be the beginning of a value are held back until more is known. It asks the vault at
+/// each search: a token that becomes known during an answer is removed from the rest of that answer.
 pub struct Scrubber {
     vault: Vault,
-    held: BytesMut,
-    /// As many bytes were held back when it was searched last.
+    buffer: BytesMut,
+    /// The number of bytes that were held back at the last search.
     kept: usize,
 }
 
 impl Scrubber {
     pub(super) fn new(vault: Vault) -> Self {
-        Self { vault, held: BytesMut::new(), kept: 0 }
+        Self { vault, buffer: BytesMut::new(), kept: 0 }
     }
 
-    /// True when there is nothing to look for: what goes in comes out as it is.
+    /// True if there are no values to search for: bytes pass unchanged.
     pub fn is_idle(&self) -> bool {
-        self.held.is_empty() && self.vault.is_idle()
+        self.buffer.is_empty() && self.vault.is_idle()
     }
 
     /// Returns how much it holds back.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity()
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// True when there is nothing to look for, and will be nothing in this call.
@@ -39,32 +39,32 @@ impl Scrubber {
         self.is_idle() && !self.vault.may_learn()
     }
 
-    /// Takes a piece, gives what is certain. Searches only when as much again has come as is held back, so that a
-    /// server that dribbles bytes costs no more than one that does not.
+    /// Takes a piece, returns the bytes that are certain. Searches only when as many bytes have come as are held back,
+    /// so that a server that sends single bytes costs no more than others.
     pub fn push(&mut self, piece: Bytes) -> Bytes {
         if self.is_idle() {
             return piece;
         }
-        self.held.extend_from_slice(&piece);
-        if self.held.len() <= (2 * self.kept).max(LEAST_BYTES) {
+        self.buffer.extend_from_slice(&piece);
+        if self.buffer.len() <= (2 * self.kept).max(LEAST_BYTES) {
             return Bytes::new();
         }
-        let found = self.vault.search_for_guest().find(&self.held);
+        let found = self.vault.search_for_guest().find(&self.buffer);
         // A value that reaches into the tail stays whole.
         let cut = found
             .ranges
             .iter()
             .find(|range| range.start < found.certain && found.certain <= range.end)
             .map_or(found.certain, |range| range.start);
-        let done = self.held.split_to(cut);
-        self.kept = self.held.len();
+        let done = self.buffer.split_to(cut);
+        self.kept = self.buffer.len();
         let inside: Vec<Range<usize>> = found.ranges.into_iter().filter(|range| range.end <= cut).collect();
         if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
     }
 
-    /// Gives what was held back; the stream is over.
+    /// Returns the bytes that were held back; the stream is over.
     pub fn finish(&mut self) -> Bytes {
-        let rest = self.held.split().freeze();
+        let rest = self.buffer.split().freeze();
         if rest.is_empty() {
             return rest;
         }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::fold::Folded;
-use super::index::{Index, ValueId};
-use super::known::Memory;
+use super::index::{NeedleIndex, ValueId};
+use super::known::RememberedValues;
 use super::scrub::{Needles, masked};
 
 /// An escape that is cut at the end of what has come.
@@ -16,16 +16,15 @@ const CUT_ESCAPE_BYTES: usize = 64;
 /// All that is looked for at one moment.
 pub(super) struct Search {
     pub(super) exact: Arc<Needles>,
-    pub(super) known: [Arc<Memory>; 3],
+    pub(super) known: [Arc<RememberedValues>; 3],
     /// Looked for in addition.
-    pub(super) own: Option<Arc<Index>>,
+    pub(super) own: Option<Arc<NeedleIndex>>,
     /// Values that are shown on purpose.
     pub(super) shown: Arc<BTreeSet<ValueId>>,
 }
 
 /// The result of a search.
-pub(super) struct Found {
-    /// Sorted and apart.
+pub(super) struct SearchResult {
     pub(super) ranges: Vec<Range<usize>>,
     /// A value that begins before this place was recognised; behind it may lie a beginning.
     pub(super) certain: usize,
@@ -44,14 +43,14 @@ impl Search {
         if found.is_empty() { None } else { Some(masked(bytes, &found)) }
     }
 
-    pub(super) fn find(&self, bytes: &[u8]) -> Found {
+    pub(super) fn find(&self, bytes: &[u8]) -> SearchResult {
         let mut found = Vec::new();
         self.exact.find(bytes, &mut found);
         let view = Folded::of(bytes);
         let longest = self.find_pieces(&view, &mut found);
         let exact = bytes.len().saturating_sub(self.exact.longest_bytes().saturating_sub(1));
         let certain = exact.min(beginning_of_last(&view, longest, bytes.len()));
-        Found { ranges: merged(found), certain }
+        SearchResult { ranges: merged(found), certain }
     }
 
     /// Gives how many characters must be there to recognise a piece.

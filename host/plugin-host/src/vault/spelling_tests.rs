@@ -66,7 +66,7 @@ fn hex_with(text: &str, separator: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(separator)
 }
 
-/// Name, and how it looks.
+/// The name and the bytes of each spelling.
 fn spellings(value: &str) -> Vec<(&'static str, Vec<u8>)> {
     let base64 = STANDARD.encode(value);
     let twice = STANDARD.encode(&base64);
@@ -176,7 +176,7 @@ fn attack_user_data_in_any_spelling() {
     let all = user_data(BOOTSTRAP);
     for (name, spelled) in spellings(&all) {
         let clean = vault.scrub_bytes(&spelled).into_owned();
-        // Whatever is left of it is short and ordinary: no token, no key, no long line.
+        // The rest is short and ordinary: no token, no key, no long line.
         for (what, part) in [("token", BOOTSTRAP), ("key", &PEM[30..90]), ("key", &PEM[160..220])] {
             for (_, inner) in spellings(part) {
                 let (inner, clean) = (bare(&inner), bare(&clean));
@@ -298,7 +298,7 @@ fn large(token: &str) -> Vec<u8> {
 
 #[test]
 fn a_mebibyte_is_searched_in_one_pass() {
-    let known = Known::new(Arc::new(|| Timestamp::UNIX_EPOCH)).to(&PluginName::new("p"));
+    let known = KnownValues::new(Arc::new(|| Timestamp::UNIX_EPOCH)).to(&PluginName::new("p"));
     let (template, rendered) = (large("<<BOOTSTRAP_TOKEN>>"), large(BOOTSTRAP));
     let vault = || {
         let values = BTreeMap::from([("secretAccessKey".to_owned(), SECRET_KEY.as_bytes().to_vec())]);

@@ -59,10 +59,10 @@ fn only_so_many_bytes_of_the_beginning_are_compared() {
 fn placeholders_are_granted_stable_and_unguessable() {
     let (vault, other) = (vault(PLACES), vault(PLACES));
     let token = vault.open("token").unwrap();
-    let placeholder = vault.placeholder(token, &[Encoding::Base64]).unwrap();
-    assert_eq!(vault.placeholder(token, &[Encoding::Base64]), Ok(placeholder.clone()));
+    let placeholder = vault.placeholder(token, &[PlaceholderEncoding::Base64]).unwrap();
+    assert_eq!(vault.placeholder(token, &[PlaceholderEncoding::Base64]), Ok(placeholder.clone()));
     assert_ne!(vault.placeholder(token, &[]), Ok(placeholder.clone()));
-    assert_ne!(other.placeholder(token, &[Encoding::Base64]), Ok(placeholder.clone()));
+    assert_ne!(other.placeholder(token, &[PlaceholderEncoding::Base64]), Ok(placeholder.clone()));
     assert_eq!(placeholder.len(), PLACEHOLDER_BYTES);
     assert!(
         placeholder.starts_with(PLACEHOLDER_PREFIX)
@@ -76,13 +76,22 @@ fn placeholders_are_granted_stable_and_unguessable() {
 fn placeholders_and_encodings_are_limited() {
     let vault = vault(PLACES);
     let token = vault.open("token").unwrap();
-    assert_eq!(vault.placeholder(token, &[Encoding::Plain; 5]), Err(Refusal::Encodings));
+    assert_eq!(vault.placeholder(token, &[PlaceholderEncoding::Plain; 5]), Err(Refusal::Encodings));
     assert_eq!(
-        vault.placeholder(vault.open("binary").unwrap(), &[Encoding::JsonEscape]),
+        vault.placeholder(vault.open("binary").unwrap(), &[PlaceholderEncoding::JsonEscape]),
         Err(Refusal::Encodings)
     );
-    assert_eq!(vault.placeholder(token, &[Encoding::Gzip, Encoding::JsonEscape]), Err(Refusal::Encodings));
-    let all = [Encoding::Plain, Encoding::Base64, Encoding::Form, Encoding::JsonEscape, Encoding::Gzip];
+    assert_eq!(
+        vault.placeholder(token, &[PlaceholderEncoding::Gzip, PlaceholderEncoding::JsonEscape]),
+        Err(Refusal::Encodings)
+    );
+    let all = [
+        PlaceholderEncoding::Plain,
+        PlaceholderEncoding::Base64,
+        PlaceholderEncoding::Form,
+        PlaceholderEncoding::JsonEscape,
+        PlaceholderEncoding::Gzip,
+    ];
     let chain = |number: usize| [1, 5, 25, 125].map(|place| all[number / place % 5]).to_vec();
     let chains: Vec<_> = (0..625).map(chain).collect();
     let outcomes: Vec<_> = chains.iter().map(|chain| vault.placeholder(token, chain)).collect();
@@ -96,7 +105,12 @@ fn attack_many_encodings_of_a_large_value() {
     let grants = Grants::parse("secrets: [{ key: userData, places: [{ json: /x }] }]").unwrap();
     let vault = Vault::new(values, Arc::new(grants));
     let user_data = vault.user_data().unwrap();
-    let all = [Encoding::Plain, Encoding::Base64, Encoding::Form, Encoding::JsonEscape];
+    let all = [
+        PlaceholderEncoding::Plain,
+        PlaceholderEncoding::Base64,
+        PlaceholderEncoding::Form,
+        PlaceholderEncoding::JsonEscape,
+    ];
     let chain = |number: usize| [1, 4, 16, 64].map(|place| all[number / place % 4]).to_vec();
     let outcomes: Vec<_> = (0..256).map(|number| vault.placeholder(user_data, &chain(number))).collect();
     let tokens: Vec<&String> = outcomes.iter().flatten().collect();
@@ -114,20 +128,20 @@ fn attack_many_encodings_of_a_large_value() {
 #[test]
 fn encodings_are_applied_in_their_order() {
     let vault = vault(PLACES);
-    let sent = |encodings: &[Encoding]| {
+    let sent = |encodings: &[PlaceholderEncoding]| {
         let token = vault.placeholder(vault.open("token").unwrap(), encodings).unwrap();
         vault.expand(&token).unwrap().steps.last().unwrap().to_vec()
     };
     assert_eq!(sent(&[]), TOKEN.as_bytes());
-    assert_eq!(sent(&[Encoding::Base64]), STANDARD.encode(TOKEN).into_bytes());
-    assert_eq!(sent(&[Encoding::Form]), b"s3cr3t%2FT%2Bken%22%3C%26%3E%27%25%C3%A9");
-    assert_eq!(sent(&[Encoding::JsonEscape]), "s3cr3t/T+ken\\\"<&>'%é".as_bytes());
+    assert_eq!(sent(&[PlaceholderEncoding::Base64]), STANDARD.encode(TOKEN).into_bytes());
+    assert_eq!(sent(&[PlaceholderEncoding::Form]), b"s3cr3t%2FT%2Bken%22%3C%26%3E%27%25%C3%A9");
+    assert_eq!(sent(&[PlaceholderEncoding::JsonEscape]), "s3cr3t/T+ken\\\"<&>'%é".as_bytes());
     assert_eq!(
-        sent(&[Encoding::Base64, Encoding::Form]),
+        sent(&[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]),
         STANDARD.encode(TOKEN).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D").into_bytes()
     );
-    let zipped = sent(&[Encoding::Gzip, Encoding::Base64]);
-    assert_eq!(zipped, sent(&[Encoding::Gzip, Encoding::Base64]));
+    let zipped = sent(&[PlaceholderEncoding::Gzip, PlaceholderEncoding::Base64]);
+    assert_eq!(zipped, sent(&[PlaceholderEncoding::Gzip, PlaceholderEncoding::Base64]));
     let mut unzipped = String::new();
     let zipped = STANDARD.decode(zipped).unwrap();
     std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(zipped.as_slice()), &mut unzipped)
@@ -179,7 +193,7 @@ fn spellings(value: &str) -> Vec<String> {
     all
 }
 
-/// What base64 shows of the value must not be there any more in any alignment.
+/// The base64 text of the value must be absent in every alignment.
 fn shows(scrubbed: &str, value: &str) -> bool {
     let middle = &value.as_bytes()[2..value.len() - 3];
     let in_base64 = (0..3).any(|skip| {
@@ -212,9 +226,11 @@ fn short_values_and_other_text_stay() {
 }
 
 #[test]
-fn what_a_placeholder_sent_disappears_too() {
+fn values_that_a_placeholder_sent_disappear_too() {
     let vault = vault(PLACES);
-    let token = vault.placeholder(vault.user_data().unwrap(), &[Encoding::Gzip, Encoding::Base64]).unwrap();
+    let token = vault
+        .placeholder(vault.user_data().unwrap(), &[PlaceholderEncoding::Gzip, PlaceholderEncoding::Base64])
+        .unwrap();
     let steps = vault.expand(&token).unwrap().steps;
     for step in steps.iter() {
         let echoed = STANDARD.encode(step);
@@ -299,7 +315,7 @@ fn attack_a_token_that_becomes_known_while_an_answer_comes() {
 
 #[test]
 fn attack_what_one_call_knows_another_call_reads_back() {
-    let known = Known::new(Arc::new(|| Timestamp::UNIX_EPOCH));
+    let known = KnownValues::new(Arc::new(|| Timestamp::UNIX_EPOCH));
     let grants = Grants::parse("reveal: [region]").unwrap().shared();
     let vault = |plugin: &str, values: &[(&str, &str)], user_data: Option<&str>| {
         let values =
@@ -333,10 +349,10 @@ const LIVE: &str = "ya29.a0AfH6SMBx7Qk2Zt9Lw";
 const MACHINE: &str = "#cloud-config\n# a line that is long enough\nbootstrap: abcdef.0123456789abcdef\n";
 
 #[test]
-fn what_is_known_has_an_end() {
+fn known_values_expire() {
     let now = Arc::new(Mutex::new(Timestamp::UNIX_EPOCH));
     let clock = Arc::clone(&now);
-    let known = Known::new(Arc::new(move || *clock.lock().unwrap())).to(&PluginName::new("p"));
+    let known = KnownValues::new(Arc::new(move || *clock.lock().unwrap())).to(&PluginName::new("p"));
     let shows = |value: &str| {
         known.memories().iter().all(|memory| {
             let mut found = Vec::new();

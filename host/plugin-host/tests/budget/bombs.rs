@@ -1,4 +1,4 @@
-//! Components that are made to kill their compiler, or to keep it for good.
+//! Components that kill their compiler, or keep it busy for ever.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,7 +31,7 @@ fn section(id: u8, content: &[u8]) -> Vec<u8> {
     [&[id][..], &leb(content.len()), content].concat()
 }
 
-/// An honest component with one more core module, of so many functions that nobody calls.
+/// An honest component with one more core module, of this many functions that are never called.
 fn with_dead_code(functions: usize, code: &[u8]) -> Vec<u8> {
     let body = [&[0][..], code, &[0x0b]].concat();
     let body = [leb(body.len()), body].concat();
@@ -102,7 +102,7 @@ async fn attack_component_that_needs_more_memory_than_there_is() {
     assert!(deaths(&world) >= 1);
     world.host.shutdown().await;
     drop(world);
-    // Another process of the host: it is remembered, and nobody is held up.
+    // Another process of the host remembers it, and delays no other plugin.
     let world = World::with(tight(folder.path()));
     let reason = world.rejected(Map::new("bomb", bomb)).await;
     assert!(reason.contains("died of it") && reason.contains("next attempt in"), "{reason}");
@@ -177,7 +177,7 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
     assert_eq!(log().matches("hung").count(), 1);
 }
 
-/// What the compiler's processes say of themselves, here where these tests run.
+/// The layers that the compiler's processes report on the machine of the tests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_compiler_is_confined_before_it_compiles() {
     let _alone = alone().await;

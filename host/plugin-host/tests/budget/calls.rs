@@ -97,8 +97,8 @@ async fn attack_many_calls_that_fill_memory_and_wait() {
     assert!(most <= budget_bytes + MARGIN, "{} MiB", most / MIB);
     let kind = "machinist_plugin_breakages_total{plugin=\"hostile\",kind=\"memory-budget\"}";
     assert_eq!(world.metric(kind), broke as u64);
-    let told = world.report(&report.source).warnings.join("; ");
-    assert!(told.contains("no memory") && told.contains("--plugin-memory"), "{told}");
+    let warnings = world.report(&report.source).warnings.join("; ");
+    assert!(warnings.contains("no memory") && warnings.contains("--plugin-memory"), "{warnings}");
     assert_eq!(world.metric("machinist_plugin_memory_bytes{plugin=\"hostile\"}"), 0, "all is given back");
     // The next one knows how much it needs, and finds it.
     let plan = json!({ "do": "allocate", "until": 30 * MIB });

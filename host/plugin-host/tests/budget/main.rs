@@ -1,5 +1,5 @@
-//! Attacks on the memory of the process. They are apart from the others, and one after the other, since each looks at
-//! all the memory that the process has.
+//! Attacks on the memory of the process. They are in a binary of their own and run one after the other, since each
+//! measures the whole memory of the process.
 
 #[path = "../sandbox/world.rs"]
 #[expect(dead_code, reason = "the sandbox's tests have more use for it")]

@@ -1,7 +1,7 @@
-//! What may be dialled.
+//! The addresses that may be dialled.
 
-use machinist_plugin_host::egress::Reason;
-use machinist_plugin_host::grants::AddressClass;
+use machinist_plugin_host::AddressClass;
+use machinist_plugin_host::testing::Reason;
 
 use super::server::{Server, ok};
 use super::{Host, Method, Names, WasiError, loopback, named, request};

@@ -9,7 +9,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::{Encoding, Refusal};
+use machinist_plugin_host::testing::{PlaceholderEncoding, Refusal};
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::server::{Server, ok};
@@ -77,12 +77,13 @@ async fn a_marked_request_arrives_with_a_signature_that_a_cloud_would_take() {
 }
 
 #[tokio::test]
-async fn what_is_signed_is_what_placeholders_became() {
+async fn the_signature_covers_the_substituted_values() {
     let server = Server::http(|_| ok("")).await;
     let host = host_at("2026-03-01T12:00:00Z");
     let call = call(&host, &server);
     let data = call.vault.user_data().unwrap();
-    let token = call.vault.placeholder(data, &[Encoding::Base64, Encoding::Form]).unwrap();
+    let token =
+        call.vault.placeholder(data, &[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]).unwrap();
     call.send(marked(&server, &format!("Action=RunInstances&UserData={token}&MinCount=1")), None)
         .await
         .unwrap();
@@ -239,7 +240,7 @@ async fn an_echo_of_the_signature_and_the_keys_is_scrubbed() {
 }
 
 #[tokio::test]
-async fn what_only_the_host_may_say_is_taken_from_servers() {
+async fn headers_of_the_host_are_removed_from_answers_of_servers() {
     let server = Server::http(|_| {
         let mut response = ok("");
         for name in ["machinist-auth", "machinist-throttled", "machinist-clock-skew", "machinist-other"] {

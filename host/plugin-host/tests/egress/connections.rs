@@ -157,7 +157,7 @@ async fn a_fresh_connection_that_breaks_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_says_why() {
+async fn an_unreachable_server_is_reported_with_the_reason() {
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()

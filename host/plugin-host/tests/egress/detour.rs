@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use machinist_plugin_host::egress::Reason;
-use machinist_plugin_host::grants::AddressClass;
+use machinist_plugin_host::AddressClass;
+use machinist_plugin_host::testing::Reason;
 
 use super::server::{Server, ok};
 use super::{Host, Names};

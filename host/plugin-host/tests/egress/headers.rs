@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, Response};
-use machinist_plugin_host::vault::Refusal;
+use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;
@@ -64,7 +64,7 @@ async fn name_and_password_arrive_as_basic() {
 }
 
 #[tokio::test]
-async fn what_is_not_granted_is_refused_by_name() {
+async fn ungranted_requests_are_refused_by_name() {
     let server = Server::http(|_| ok("")).await;
     let names = Names::default().with("a.test", &[&["127.0.0.1"]]);
     let good = [("token", TOKEN), ("username", "u"), ("password", PASSWORD)];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::Encoding;
+use machinist_plugin_host::testing::PlaceholderEncoding;
 
 use super::server::{Server, ok, read_request, write_pieces};
 use super::{Call, Host, Method, Names, WasiError, named, request};
@@ -42,7 +42,7 @@ impl Call {
         self.vault.placeholder(self.vault.open("token").unwrap(), &[]).unwrap()
     }
 
-    fn user_data(&self, encodings: &[Encoding]) -> String {
+    fn user_data(&self, encodings: &[PlaceholderEncoding]) -> String {
         self.vault.placeholder(self.vault.user_data().unwrap(), encodings).unwrap()
     }
 }
@@ -52,7 +52,7 @@ async fn secrets_arrive_in_their_places_with_the_right_length() {
     let server = Server::http(|_| ok("{}")).await;
     let host = Host::new(&names());
     let call = call(&host, &server);
-    let data = call.user_data(&[Encoding::Base64]);
+    let data = call.user_data(&[PlaceholderEncoding::Base64]);
     let mut json = request(
         Method::POST,
         &url(&server, "a.test", "/vms"),
@@ -62,7 +62,7 @@ async fn secrets_arrive_in_their_places_with_the_right_length() {
     json.headers_mut().insert("content-type", "application/json".parse().unwrap());
     json.headers_mut().insert("content-length", "7".parse().unwrap());
     assert_eq!(call.send(json, None).await.unwrap().status, 200);
-    let data = call.user_data(&[Encoding::Base64, Encoding::Form]);
+    let data = call.user_data(&[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]);
     let mut form = request(
         Method::POST,
         &url(&server, "b.test", "/"),
@@ -216,7 +216,7 @@ async fn attack_an_answer_that_is_packed_in_spite_of_identity() {
 }
 
 #[tokio::test]
-async fn what_is_packed_stays_packed_where_there_is_no_secret() {
+async fn packed_answers_stay_packed_without_secrets() {
     let server = packing("gzip").await;
     let host = Host::new(&names());
     let answer = host.call(&named("a.test", server.port)).get(&url(&server, "a.test", "/")).await.unwrap();

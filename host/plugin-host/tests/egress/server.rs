@@ -81,7 +81,7 @@ impl Server {
         .await
     }
 
-    /// Does with each connection whatever a function does; it is told how many came before.
+    /// Serves each connection by a function, which gets the number of earlier connections.
     pub(crate) async fn raw<F: Future<Output = ()> + Send + 'static>(
         serve: impl Fn(TcpStream, usize) -> F + Send + Sync + 'static,
     ) -> Self {

@@ -13,7 +13,7 @@ use super::{Answer, Host, Method, Names, loopback, request};
 
 const AUTH: &str = "auth: [{ scheme: aws-sigv4, services: [ec2] }]\n";
 
-/// Throttles the requests whose body says so.
+/// Throttles the requests whose body asks for it.
 async fn server(throttle: impl Fn(&mut Response<Bytes>) + Send + Sync + 'static) -> Server {
     Server::http(move |seen: &Seen| {
         let mut response = ok("fine");
@@ -36,7 +36,7 @@ fn keys(access: &str) -> SecretValues {
     values(&[("accessKeyID", access), ("secretAccessKey", SECRET)])
 }
 
-/// What one signed request of a call with this much time gets.
+/// Sends one signed request of a call with this much time; returns the answer.
 async fn send(host: &Host, server: &Server, access: &str, body: &str, time: Duration) -> Answer {
     let call = host.call_with(&format!("{}{AUTH}", loopback(server.port)), keys(access), time);
     call.send(marked(server, body), None).await.unwrap()
@@ -133,7 +133,7 @@ async fn every_way_to_say_slower_is_understood() {
         let host = Host::new(&Names::default());
         assert_eq!(send(&host, &server, ACCESS, "Throttle", LONG).await.status, *status);
         assert_eq!(host.egress.slow_accounts(), 1, "{status} {body}");
-        // A free account of which nothing is known goes on with five a second.
+        // A free account without history continues with five requests per second.
         let second = send(&host, &server, ACCESS, "A", SHORT).await.status;
         let third = send(&host, &server, ACCESS, "A", Duration::from_millis(20)).await.status;
         assert!([second.as_u16(), third.as_u16()].contains(&429), "{status} {body}: {second} {third}");

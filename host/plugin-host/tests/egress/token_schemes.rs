@@ -1,4 +1,4 @@
-//! What each scheme asks its token service, and what is its own.
+//! The requests of each scheme to its token service, and the rules of each scheme.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, World, good_service, marked,
 
 const P256_KEY: &str = include_str!("keys/p256.pem");
 
-/// What the service was asked, and what the driver got.
+/// The request to the service, and the answer to the driver.
 async fn asked(
     scheme: Scheme,
     auth: impl Fn(u16) -> String,
@@ -73,7 +73,7 @@ async fn a_client_shows_its_secret_in_the_form_or_as_basic() {
 }
 
 #[tokio::test]
-async fn a_tenant_of_the_secret_stands_in_the_url_and_leads_nowhere_else() {
+async fn a_tenant_of_the_secret_is_in_the_url_and_leads_nowhere_else() {
     let scheme = Scheme::ClientCredentials;
     let auth = |port| format!("token-url: 'http://127.0.0.1:{port}/{{tenantID}}/oauth2/v2.0/token'");
     for (tenant, path) in [
@@ -115,7 +115,7 @@ async fn a_scope_that_is_not_granted_is_refused() {
     }
 }
 
-/// Header and claims of an assertion whose signature is right.
+/// Returns header and claims of an assertion with a valid signature.
 fn verified(seen: &Seen, is_valid: impl Fn(&[u8], &[u8]) -> bool) -> (Value, Value) {
     let form = form(seen);
     assert_eq!(form[0], pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"));

@@ -1,4 +1,4 @@
-//! What holds for every scheme whose token a service gives.
+//! Rules of all schemes with a token service.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::vault::Refusal;
+use machinist_plugin_host::testing::Refusal;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::auth::values;
@@ -377,7 +377,7 @@ async fn another_host_or_missing_keys_get_no_token() {
             if let Some(value) = value.filter(|_| scheme != Scheme::JwtBearer || value == Some(" \n")) {
                 secret.values.insert(scheme.key().to_owned(), value.as_bytes().to_vec());
             }
-            // A password may be any text, and what is no key is told in an answer.
+            // A password may be any text; an invalid key is reported in an answer.
             if value != Some("\u{0}") {
                 refused(&grants, secret, "auth-keys").await;
             }

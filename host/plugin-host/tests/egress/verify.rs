@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::server::Seen;
 
-/// What a signature says about itself.
+/// The parts of a signature.
 #[derive(Debug)]
 pub(crate) struct Signed {
     pub(crate) access_key_id: String,

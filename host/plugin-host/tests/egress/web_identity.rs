@@ -128,7 +128,7 @@ async fn a_token_is_exchanged_and_the_request_is_signed_with_what_came() {
 }
 
 #[tokio::test]
-async fn keys_are_kept_renewed_and_asked_anew_for_another_token() {
+async fn keys_are_kept_renewed_and_requested_again_for_another_token() {
     let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
     for _ in 0..5 {
         world.send(&cloud, &sts).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_credential_service_needs_an_egress_rule() {
 }
 
 #[tokio::test]
-async fn keys_that_the_cloud_does_not_take_are_asked_for_anew() {
+async fn keys_that_the_cloud_refuses_are_requested_again() {
     let cloud = Server::http(|seen| {
         let is_first = seen.headers["authorization"].to_str().unwrap().contains("ASIASESSION00000");
         let code = if is_first { "ExpiredToken" } else { "InvalidParameterValue" };

@@ -1,4 +1,4 @@
-//! Who gets a turn, who waits, who is refused.
+//! Which calls run, wait or are refused.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
 #[tokio::test]
 async fn a_call_does_not_wait_longer_than_the_settings_say() {
     let world = World::cold(|settings| {
-        settings.patience = Duration::from_millis(50);
+        settings.load_timeout = Duration::from_millis(50);
         // A compiler that reads on and never answers.
         settings.compiler = "/bin/sh".into();
         settings.compiler_args = ["-c", "while :; do read -r line; done"].map(Into::into).to_vec();
@@ -123,7 +123,7 @@ async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again()
     for _ in 0..2 {
         assert_eq!(world.version("plain").await, "1.0.0");
     }
-    // Another version goes on with the same minute.
+    // Another version shares the same minute.
     world.ready(map("2.0.0").created(1_900_000_000)).await;
     assert_eq!(world.version("plain").await, "2.0.0");
     for _ in 0..30 {
@@ -171,7 +171,7 @@ async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
 }
 
 #[tokio::test]
-async fn each_step_of_a_load_is_told() {
+async fn each_step_of_a_load_is_reported() {
     use futures::StreamExt as _;
 
     let world = World::cold(|_| {});

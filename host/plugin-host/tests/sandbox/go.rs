@@ -108,7 +108,8 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
 }
 
-/// Go knows many ends. Each is an error of this driver or a breakage, in one line, counted under its name, and the next call is answered.
+/// A Go program can end in many ways. Each is an error of this driver or a breakage, in one line, counted under its
+/// name, and the next call is answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_in_go_may_end_in_any_way() {
     let mut settings = settings();
@@ -132,7 +133,7 @@ async fn a_driver_in_go_may_end_in_any_way() {
         ("recursion", ""),
         ("hoard", "memory"),
     ] {
-        let told = match world.create("panics", way).await {
+        let message = match world.create("panics", way).await {
             Err(CallError::Guest(error)) => {
                 failed += 1;
                 assert_eq!(error.code, Code::Internal, "{way}");
@@ -145,8 +146,8 @@ async fn a_driver_in_go_may_end_in_any_way() {
             other => panic!("{way}: {other:?}"),
         };
         assert!(
-            told.contains(expected) && !told.contains(char::is_control) && told.len() < 4_300,
-            "{way}: {told}"
+            message.contains(expected) && !message.contains(char::is_control) && message.len() < 4_300,
+            "{way}: {message}"
         );
         assert!(world.create("panics", "{}").await.is_ok(), "after {way}");
     }

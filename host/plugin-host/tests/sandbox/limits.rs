@@ -1,4 +1,5 @@
-//! A driver that misbehaves breaks its own call, by the name of the limit, and nothing else. Floods of each kind are among the `attacks`.
+//! A driver that misbehaves breaks its own call, by the name of the limit, and nothing else. Floods of each kind are in
+//! `attacks`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +98,7 @@ async fn a_call_that_broke_may_have_happened_only_once_a_request_has_left() {
 }
 
 #[tokio::test]
-async fn floods_of_output_are_dropped_and_the_call_goes_on() {
+async fn floods_of_output_are_dropped_and_the_call_continues() {
     // Ten thousand calls of the host take their time on a busy machine, and time is not what this is about.
     let (world, _) = granted("limits: { memory_mib: 32, cpu_ms: 2500, deadline_ms: 3000 }").await;
     for spec in [r#"{"do":"log"}"#, r#"{"do":"stderr","lines":10000,"bytes":100}"#] {
@@ -126,7 +127,7 @@ async fn a_run_of_broken_calls_is_a_quarantine_and_others_go_on() {
     assert_eq!(world.version("plain").await, "1.0.0");
 }
 
-/// A defect of the host that a component finds costs this component its load or its call, and nobody else anything.
+/// A defect of the host that a component finds costs this component its load or its call, and affects no other.
 #[tokio::test]
 async fn a_panic_of_the_host_ends_the_call_or_the_load_in_which_it_happens() {
     let mut settings = settings();

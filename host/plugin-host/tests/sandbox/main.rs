@@ -7,6 +7,6 @@ mod limits;
 mod loading;
 mod memory;
 mod policies;
-mod tapes;
+mod recordings;
 mod versions;
 mod world;

@@ -1,4 +1,4 @@
-//! What is in an instance's memory when its call is over.
+//! The memory of an instance at the end of its call.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
-use machinist_plugin_host::{MemoryWitness, WitnessedCall};
+use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
 use crate::world::{Map, World, class, request, settings};
 
@@ -23,8 +23,8 @@ struct Scan {
     seen: Mutex<Vec<(Operation, usize)>>,
 }
 
-impl MemoryWitness for Scan {
-    fn call_ended(&self, call: &WitnessedCall<'_>) {
+impl MemoryInspector for Scan {
+    fn call_ended(&self, call: &InspectedCall<'_>) {
         let bytes = call.memories().map(<[u8]>::len).sum();
         self.seen.lock().unwrap().push((call.operation, bytes));
         for (name, needle) in &self.needles {
@@ -57,7 +57,7 @@ impl Scan {
 
     fn world(self: &Arc<Self>) -> World {
         let mut settings = settings();
-        settings.memory_witness = Some(self.clone());
+        settings.memory_inspector = Some(self.clone());
         World::with(settings)
     }
 }
@@ -91,7 +91,7 @@ async fn a_value_that_a_driver_was_shown_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_in_memory_when_a_call_breaks_is_shown_too() {
+async fn the_memory_of_a_broken_call_is_shown_too() {
     let scan = Scan::for_values(&[("token", TOKEN)]);
     let world = scan.world();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
@@ -192,16 +192,16 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
     let sent = served.join().expect("was asked");
     assert!(sent.contains(&format!("Credential={ACCESS}/")), "{sent}");
     let signature = sent.split("Signature=").nth(1).and_then(|rest| rest.get(..64)).expect("a signature");
-    let told = format!("{answer:?}");
-    assert!(told.contains("Signature=***"), "the echo came back: {told}");
-    assert!(!told.contains(signature) && !told.contains(ACCESS), "{told}");
+    let outputs = format!("{answer:?}");
+    assert!(outputs.contains("Signature=***"), "the echo came back: {outputs}");
+    assert!(!outputs.contains(signature) && !outputs.contains(ACCESS), "{outputs}");
     assert_eq!(scan.found(), []);
 }
 
 const CLIENT_SECRET: &str = "canary~client/secret-0a1b2c3d4e5f";
 const LIVE: &str = "ya29.canary0AfH6SMBx7Qk2Zt9Lw";
 
-/// A cloud that keeps what it gets, gives tokens, and shows all of it to whoever asks, in several spellings.
+/// A cloud that keeps all values, gives tokens, and shows all of them to every client, in several spellings.
 fn gossip() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -263,8 +263,8 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let scan = Scan::for_values(&canaries);
     let folder = tempfile::tempdir().expect("a folder");
     let mut host_settings = settings();
-    host_settings.memory_witness = Some(scan.clone());
-    let record = machinist_plugin_host::recording::RecordSettings {
+    host_settings.memory_inspector = Some(scan.clone());
+    let record = machinist_plugin_host::RecordSettings {
         folder: folder.path().to_owned(),
         plugins: Default::default(),
         limit_bytes: 64 << 20,
@@ -301,19 +301,19 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         ask.machine.provider_id = Some("hostile:///uid-1".into());
         ask
     };
-    let mut told = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
-    told.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
+    let mut outputs = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
+    outputs.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
     for own in [TOKEN, OTHER_TOKEN] {
-        told.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
-        told.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
         let list = ListRequest {
             class: class("hostile", &read_and_fail),
             cluster: "cluster-1".to_owned(),
             token: None,
             secrets: reads(own).secrets,
         };
-        told.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
-        told.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
+        outputs.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
     }
     world.host.shutdown().await;
     assert_eq!(scan.found(), []);
@@ -321,15 +321,14 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let expected =
         [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
     assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
-    assert!(told.iter().all(|told| told.contains("***")), "each was shown the echo: {told:#?}");
-    let recordings =
-        machinist_plugin_host::recording::files::folder::read_all(folder.path()).expect("recordings");
-    assert!(recordings.len() >= told.len(), "{}", recordings.len());
+    assert!(outputs.iter().all(|outputs| outputs.contains("***")), "each was shown the echo: {outputs:#?}");
+    let recordings = machinist_plugin_host::read_recordings(folder.path()).expect("recordings");
+    assert!(recordings.len() >= outputs.len(), "{}", recordings.len());
     for (path, _) in &recordings {
-        told.push(std::fs::read_to_string(path).expect("text"));
+        outputs.push(std::fs::read_to_string(path).expect("text"));
     }
     for (text, (name, value)) in
-        told.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary)))
+        outputs.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary)))
     {
         assert!(!text.contains(value) && !text.contains(&value.to_uppercase()), "{name} in {text}");
         assert!(!text.contains(STANDARD.encode(value).trim_end_matches('=')), "{name} in {text}");

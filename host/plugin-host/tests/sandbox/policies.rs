@@ -12,10 +12,9 @@ use machinist_core::health_policy::{
 use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::id::{ObjectKey, Uid};
 use machinist_core::value::phase::Phase;
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::KIND_LABEL;
-use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
-use machinist_plugin_host::{Digest, PluginState};
+use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, PLACE_KEY};
+use machinist_plugin_host::parts::{Part, split};
+use machinist_plugin_host::{Digest, Encoding, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, settings};
 
@@ -194,7 +193,7 @@ async fn a_huge_answer_is_not_copied() {
 }
 
 #[tokio::test]
-async fn who_sleeps_meets_the_deadline() {
+async fn a_sleeping_driver_meets_the_deadline() {
     check_limit(r#"{"do": "sleep"}"#, Limit::Deadline).await;
 }
 
@@ -210,7 +209,7 @@ async fn a_panic_is_a_trap_with_its_message() {
 }
 
 #[tokio::test]
-async fn an_odd_answer_becomes_one_that_can_be_shown() {
+async fn an_unusual_answer_becomes_one_that_can_be_shown() {
     let world = World::new();
     world.ready(odd(r#"{"do": "odd-answer"}"#)).await;
     let answer = ask(&world, "odd", question()).await.expect("answers");
@@ -222,7 +221,7 @@ async fn an_odd_answer_becomes_one_that_can_be_shown() {
 }
 
 #[tokio::test]
-async fn the_clock_stands_at_now_and_nothing_differs_between_two_calls_or_hosts() {
+async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let world = World::new();
@@ -291,7 +290,7 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn problems_are_named() {
     let world = World::new();
     let check = async |map: Map, expected: &str| {
         let reason = world.rejected(map).await;
@@ -394,7 +393,7 @@ async fn a_driver_and_a_policy_of_one_name_serve_side_by_side() {
     assert!(world.host.policies().is_empty());
 }
 
-/// The standing of the only policy, its mode, and what its source's warnings say.
+/// Returns the state of the only policy, its mode, and the warnings of its source.
 async fn broken(map: Map) -> (Mode, bool, String, String) {
     let world = World::new();
     let id = map.id();

@@ -15,14 +15,15 @@ use machinist_core::driver::{
     ClassSpec, Creation, DriverResult, MachineIdentity, MachineRequest, SecretValues,
 };
 use machinist_core::value::id::{Name, Uid};
-use machinist_plugin_host::sources::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
+use machinist_plugin_host::keys::{KIND_LABEL, NAME_LABEL};
 use machinist_plugin_host::{
-    CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
+    CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, RawConfigMap,
+    SourceId,
 };
 use prometheus_client::registry::Registry;
 
 /// Longer than any step takes on a busy machine: only a defect waits this long.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
@@ -50,7 +51,7 @@ pub(crate) fn settings_in(cache: &Path) -> HostSettings {
     HostSettings { loopback_registries: LoopbackRegistries::Allowed, ..settings }
 }
 
-/// Where the log goes with `--nocapture`.
+/// Sends the log to the test's output with `--nocapture`.
 fn log() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -107,7 +108,7 @@ impl World {
                 changes.next().await.expect("the host lives");
             }
         };
-        tokio::time::timeout(PATIENCE, settled).await.expect("loading comes to an end")
+        tokio::time::timeout(TIMEOUT, settled).await.expect("loading comes to an end")
     }
 
     pub(crate) fn report(&self, id: &SourceId) -> PluginReport {
@@ -146,7 +147,7 @@ impl World {
     }
 }
 
-/// Which version of the plain driver made this machine.
+/// Returns the version of the plain driver that created this machine.
 pub(crate) fn version(answer: &DriverResult<Creation>) -> String {
     match answer {
         Ok(Creation::Created(vm)) => {
@@ -200,7 +201,7 @@ pub(crate) fn marked(component: &[u8], mark: &str) -> Vec<u8> {
     [component, &section].concat()
 }
 
-/// The same component with a name replaced wherever it stands.
+/// Returns the component with a name replaced wherever it occurs.
 pub(crate) fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut renamed = component.to_vec();

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use machinist_core::driver::MachineRequest;
-use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::{PluginHost, RawConfigMap};
 use tokio::task::JoinSet;
 
 use crate::calls::{self, Cloud};

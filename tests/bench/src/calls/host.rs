@@ -7,8 +7,7 @@ use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::value::id::{Name, ProviderId, Uid};
-use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::{PluginHost, RawConfigMap};
 
 /// With the settings that the program has.
 pub(crate) fn start(folder: &Path) -> Result<PluginHost> {

@@ -9,8 +9,8 @@ use machinist_core::health_policy::{
 use machinist_core::machine::node::health::{self, ConditionStatus, NodeConditionFact};
 use machinist_core::value::id::{ObjectKey, PluginName, Uid};
 use machinist_core::value::phase::Phase;
-use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::sources::configmap::{KIND_LABEL, POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::keys::{KIND_LABEL, POLICY_KIND};
+use machinist_plugin_host::{PluginHost, RawConfigMap};
 
 const NAME: &str = "default";
 

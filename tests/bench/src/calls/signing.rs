@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use machinist_plugin_host::auth::sigv4::{self, Keys, Scope};
-use machinist_plugin_host::grants::RequestTarget;
+use machinist_plugin_host::testing::RequestTarget;
+use machinist_plugin_host::testing::sigv4::{self, Keys, Scope};
 
 use super::Cloud;
 use crate::times::Times;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use e2e::sandbox;
 use futures::StreamExt;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::{CodeTier, PluginHost, PluginReport};
+use machinist_plugin_host::{CodeTier, PluginHost, PluginReport, RawConfigMap};
 
 use crate::calls::host::request;
 use crate::times::Times;

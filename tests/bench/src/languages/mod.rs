@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use guests::Script;
-use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::{PluginHost, RawConfigMap};
 
 use crate::calls::Cloud;
 use crate::times::Times;

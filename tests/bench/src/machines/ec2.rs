@@ -7,8 +7,7 @@ use anyhow::{Context, Result, ensure};
 use e2e::{Aws, Cloud, Lab, LabOptions};
 use ec2::Entry;
 use jiff::Timestamp;
-use machinist_plugin_host::auth::sigv4;
-use machinist_plugin_host::grants::RequestTarget;
+use machinist_plugin_host::testing::{RequestTarget, sigv4};
 
 use super::baseline::{self, Baseline};
 use super::follow::{Follow, Goal};

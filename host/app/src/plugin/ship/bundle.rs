@@ -6,9 +6,8 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use machinist_artifacts::{Bundle, SigningKey};
 use machinist_core::value::id::ProviderName;
-use machinist_plugin_host::Inspected;
-use machinist_plugin_host::sources::configmap::{BUNDLE, BUNDLE_SIGNATURE};
-use machinist_plugin_host::sources::{Declared, Encoding, Packed};
+use machinist_plugin_host::keys::{BUNDLE, BUNDLE_SIGNATURE};
+use machinist_plugin_host::{Declared, Encoding, Inspected, Packed};
 
 use crate::args::BundleFlags;
 use crate::plugin::cluster::config_maps;

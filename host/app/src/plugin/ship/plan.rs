@@ -7,17 +7,14 @@ use bytes::Bytes;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::ObjectMeta;
-use machinist_plugin_host::Digest;
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::{
-    BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS,
-    SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
+use machinist_plugin_host::keys::{
+    BUNDLE, BUNDLE_SIGNATURE, BYTES_KEY, GRANTS_JSON, GRANTS_YAML, INDEX_KEY, INDEX_LABEL, KIND_LABEL,
+    NAME_LABEL, PART_KIND, PLACE_KEY, ROLLOUT_YAML, SETTINGS, SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
 };
-use machinist_plugin_host::sources::parts::{
-    BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
-};
+use machinist_plugin_host::parts::{MOST_PARTS, split};
+use machinist_plugin_host::{Digest, Encoding};
 
-use machinist_plugin_host::sources::remote::{OCI_KEY, PULL_SECRET_KEY};
+use machinist_plugin_host::keys::{OCI_KEY, PULL_SECRET_KEY};
 
 use crate::plugin::file::Texts;
 use crate::plugin::ship::ownership::{owned, written_by_us};
@@ -143,7 +140,7 @@ fn in_parts(
     );
     let (index, parts) = split(&request.packed, request.encoding, request.part_bytes, &prefix(request));
     data.insert(INDEX_KEY.to_owned(), index.to_json());
-    let part = |(name, part): &(String, machinist_plugin_host::sources::parts::Part)| ConfigMap {
+    let part = |(name, part): &(String, machinist_plugin_host::parts::Part)| ConfigMap {
         metadata: meta(
             request,
             name,
@@ -210,7 +207,7 @@ pub(crate) fn in_the_way(plan: &Plan, result: &ConfigMap) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use machinist_plugin_host::sources::configmap::{DRIVER_KIND, POLICY_KIND};
+    use machinist_plugin_host::keys::{DRIVER_KIND, POLICY_KIND};
 
     use super::*;
     use crate::plugin::ship::ownership::MANAGER;

@@ -8,15 +8,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Bundle, Reference, SigningKey};
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::loading::verify::{self, Contract};
-use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
-use machinist_plugin_host::sources::configmap::{
-    BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::keys::{
+    BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, INDEX_KEY, INDEX_LABEL, KIND_LABEL, PART_KIND,
+    POLICY_KIND, VERSION_ANNOTATION,
 };
-use machinist_plugin_host::sources::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
-use machinist_plugin_host::sources::{Encoding, Packed};
-use machinist_plugin_host::{About, Inspected};
+use machinist_plugin_host::parts::Index;
+use machinist_plugin_host::{About, Encoding, Grants, Inspected, Packed, component};
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
@@ -49,7 +47,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let unpacked = Packed::whole(Encoding::None, component.bytes.clone());
     declared(name, unpacked.clone(), &texts).context("the host would refuse it")?;
     let contract = Contract::of(&component.bytes);
-    verify::inspect(&component.bytes, contract)
+    component::inspect(&component.bytes, contract)
         .context("the host would refuse it: failed to verify the component")?;
     let placed = match &artifact {
         Some(artifact) if flags.dry_run => Some(artifact.reference.clone()),
@@ -125,7 +123,7 @@ async fn bring(
     contract: Contract,
     (key, bundle): (Option<&SigningKey>, Option<Bundle>),
 ) -> anyhow::Result<Reference> {
-    let outside = verify::outside(&component.bytes, contract)?;
+    let outside = component::outside(&component.bytes, contract)?;
     let mut imports = [outside.granted, outside.inert].concat();
     imports.sort();
     let digest = artifact.push(&component.bytes, &imports, &outside.exports).await?;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use machinist_api::MachineClass;
-use machinist_plugin_host::grants::{Grants, REGION, is_region_name, regions_of};
+use machinist_plugin_host::{Grants, REGION, is_region_name, regions_of};
 use serde_yaml_ng::{Mapping, Value};
 
 use crate::args::ClusterFlags;

@@ -9,10 +9,8 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::{Pulled, Reference};
 use machinist_core::value::error_chain::chain;
-use machinist_plugin_host::registry::status::STATUS_ANNOTATION;
-use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
-use machinist_plugin_host::sources::remote::RESOLVE_ANNOTATION;
-use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
+use machinist_plugin_host::keys::{RESOLVE_ANNOTATION, STATUS_ANNOTATION, VERSION_ANNOTATION};
+use machinist_plugin_host::{Content, Declared, Encoding, Packed};
 use serde_json::{Value, json};
 
 use crate::args::ResolveFlags;

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::SigningKey;
-use machinist_plugin_host::loading::verify::{Contract, outside};
+use machinist_plugin_host::component::{Contract, outside};
 use serde_json::json;
 
 use crate::args::{KeygenFlags, SignFlags};

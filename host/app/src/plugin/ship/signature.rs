@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use machinist_artifacts::Bundle;
 use machinist_artifacts::bundle::Parts;
-use machinist_plugin_host::Digest;
-use machinist_plugin_host::sources::configmap::{BUNDLE, BUNDLE_SIGNATURE, NAME_LABEL, RawConfigMap};
-use machinist_plugin_host::sources::{Declared, Encoding};
+use machinist_plugin_host::keys::{BUNDLE, BUNDLE_SIGNATURE, NAME_LABEL};
+use machinist_plugin_host::{Declared, Digest, Encoding, RawConfigMap};
 use serde::Serialize;
 
 use crate::plugin::cluster::readable_status;
@@ -100,11 +99,11 @@ impl SignatureView {
 
 #[cfg(test)]
 mod tests {
-    use machinist_plugin_host::sources::configmap::KIND_LABEL;
+    use machinist_plugin_host::keys::KIND_LABEL;
 
     use super::*;
 
-    fn declared_with(data: &[(&str, &str)]) -> Declared<machinist_plugin_host::sources::Content> {
+    fn declared_with(data: &[(&str, &str)]) -> Declared<machinist_plugin_host::Content> {
         let mut raw = RawConfigMap { name: "aws".to_owned(), ..RawConfigMap::default() };
         raw.labels.insert(KIND_LABEL.to_owned(), "driver".to_owned());
         raw.binary_data.insert("plugin.wasm".to_owned(), bytes::Bytes::new());

@@ -6,11 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::registry::status::STATUS_ANNOTATION;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::sources::parts::{Assembly, Found, Index, Part, assemble};
-use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
-use machinist_plugin_host::{SourceId, shown_json};
+use machinist_plugin_host::keys::STATUS_ANNOTATION;
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, assemble};
+use machinist_plugin_host::{Content, Declared, Encoding, Packed, RawConfigMap, SourceId, shown_json};
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, raw};
@@ -136,14 +134,17 @@ async fn parts(
     api: &Api<ConfigMap>,
     source: &SourceId,
     index: &Index,
-) -> anyhow::Result<BTreeMap<String, Found>> {
+) -> anyhow::Result<BTreeMap<String, FoundPart>> {
     let mut found = BTreeMap::new();
     for part in &index.parts {
         let task = format!("read ConfigMap {}, a part of {source}", part.config_map);
         let map = api.get_opt(&part.config_map).await.map_err(|error| explained(error, &task))?;
         // As for the host, whose watch sees parts by their label.
         if let Some(map) = map.map(raw).filter(RawConfigMap::is_part) {
-            found.insert(part.config_map.clone(), Part::read(&map).map_or_else(Found::Wrong, Found::Part));
+            found.insert(
+                part.config_map.clone(),
+                Part::read(&map).map_or_else(FoundPart::Wrong, FoundPart::Part),
+            );
         }
     }
     Ok(found)

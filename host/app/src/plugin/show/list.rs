@@ -5,9 +5,9 @@ use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::registry::status::{BundleStatus, HeldStatus, PluginStatus, STATUS_ANNOTATION};
+use machinist_plugin_host::keys::{PART_KIND, STATUS_ANNOTATION};
 use machinist_plugin_host::shown;
-use machinist_plugin_host::sources::parts::PART_KIND;
+use machinist_plugin_host::status::{BundleStatus, HeldStatus, PluginStatus};
 use serde::Serialize;
 
 use crate::args::{ListFlags, Output};

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use machinist_plugin_host::calls::limits::Limits;
-use machinist_plugin_host::grants::{
-    AddressClass, EgressRule, GrantedPlace, Grants, PathPattern, Place, SecretGrant,
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::{
+    AddressClass, EgressRule, GrantedPlace, Grants, Inspected, Limits, PathPattern, PolicyAbout, PolicyLimits,
+    PolicyTerms, RequestPlace, SecretGrant, shown,
 };
-use machinist_plugin_host::loading::verify::Contract;
-use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -78,7 +77,7 @@ impl View {
     pub(crate) fn of(
         inspected: &Inspected,
         grants: &Grants,
-        terms: Option<&Terms>,
+        terms: Option<&PolicyTerms>,
         warnings: Vec<String>,
     ) -> Self {
         let contract = if terms.is_some() { Contract::HealthPolicy } else { Contract::Driver };
@@ -230,7 +229,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
     }
 }
 
-fn policy(about: &PolicyAbout, terms: &Terms) -> Policy {
+fn policy(about: &PolicyAbout, terms: &PolicyTerms) -> Policy {
     let scope = &terms.scope;
     let names =
         |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
@@ -302,9 +301,9 @@ fn egress(rule: &EgressRule) -> String {
 fn secret(grant: &SecretGrant) -> String {
     let place = |granted: &GrantedPlace| {
         let place = match granted.place() {
-            Place::Header(name) => format!("header {name}"),
-            Place::Json(pointer) => format!("json {pointer}"),
-            Place::Form(field) => format!("form {field}"),
+            RequestPlace::Header(name) => format!("header {name}"),
+            RequestPlace::Json(pointer) => format!("json {pointer}"),
+            RequestPlace::Form(field) => format!("form {field}"),
         };
         if granted.prefix().is_empty() { place } else { format!("{place} behind {:?}", granted.prefix()) }
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
 use anyhow::{Context as _, bail};
-use machinist_plugin_host::grants::{AddressClass, Grants, Host, HostPattern};
+use machinist_plugin_host::{AddressClass, Grants, Host, HostPattern};
 use serde_yaml_ng::{Mapping, Value};
 
 /// On the ConfigMap: the hosts that the version wishes which was pushed last, so that the next one is asked about only

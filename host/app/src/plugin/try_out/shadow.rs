@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use machinist_plugin_host::registry::canary::ShadowReport;
-use machinist_plugin_host::registry::canary::shadow::ShadowCounts;
-use machinist_plugin_host::registry::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
+use machinist_plugin_host::status::{CallCounts, DifferenceExample, ShadowStatus, cut};
+use machinist_plugin_host::{ShadowCounts, ShadowReport};
 
 /// Of one example in a sentence.
 const MOST_CHARS_IN_SENTENCE: usize = 200;

@@ -8,11 +8,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::registry::canary::decided::ROLLOUT_ANNOTATION;
-use machinist_plugin_host::registry::status::{
-    HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, STATUS_ANNOTATION, WITHDRAWN,
-};
-use machinist_plugin_host::sources::configmap::DRIVER_KIND;
+use machinist_plugin_host::keys::{DRIVER_KIND, ROLLOUT_ANNOTATION, STATUS_ANNOTATION};
+use machinist_plugin_host::status::{HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, RolloutStatus, WITHDRAWN};
 use serde_json::json;
 
 use crate::args::TrialFlags;

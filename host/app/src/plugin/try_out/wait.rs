@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::registry::status::{HeldStatus, STATUS_ANNOTATION};
-use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
+use machinist_plugin_host::keys::{STATUS_ANNOTATION, VERSION_ANNOTATION};
+use machinist_plugin_host::status::HeldStatus;
 
 use crate::cluster::leader::current_leader;
 use crate::plugin::cluster::{explained, readable_status};

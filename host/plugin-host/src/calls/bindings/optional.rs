@@ -1,4 +1,4 @@
-//! What a driver may export beside `driver`, as Rust types.
+//! The exports that a driver may have beside `driver`, as Rust types.
 
 #![allow(unreachable_pub, clippy::all, reason = "generated code")]
 

@@ -12,7 +12,7 @@ use crate::calls::bindings::driver::machinist::provider::types;
 impl GuestState {
     /// Whether anybody reads lines of this level.
     fn keeps(&self, level: wit::Level) -> bool {
-        self.log_listener.is_some() || self.tape.is_enabled(level)
+        self.log_listener.is_some() || self.recording.is_enabled(level)
     }
 }
 
@@ -23,7 +23,7 @@ impl wit::Host for GuestState {
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let is_real = self.tape.logged(level, &message, &fields);
+        let is_real = self.recording.logged(level, &message, &fields);
         let is_kept = is_real || self.log_listener.is_some();
         if is_kept && self.log.take(message.len() + field_bytes) {
             let fields = log::fields_text(&fields);
@@ -54,7 +54,7 @@ impl settings::Host for GuestState {
 impl deadline::Host for GuestState {
     fn remaining_ms(&mut self) -> Result<u64> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        Ok(self.tape.remaining_ms(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
+        Ok(self.recording.remaining_ms(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
     }
 }
 

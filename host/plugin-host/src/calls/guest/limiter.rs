@@ -5,7 +5,7 @@ use wasmtime::{ResourceLimiter, Result};
 use crate::budget::{Full, Taken};
 use crate::calls::limits::Limits;
 
-/// What a component asked for beyond its limit. Found by type in the error of the call.
+/// The limit that a component exceeded. Found by type in the error of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exceeded {
     #[error("more than {limit_bytes} bytes of memory")]
@@ -52,7 +52,7 @@ impl Limiter {
         used_bytes(self.memory_bytes, self.table_elements)
     }
 
-    /// The most that the call has held, since memories only grow.
+    /// The highest memory of the call, since memories only grow.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -122,17 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_takes_of_the_budget_and_breaks_where_that_ends() {
+    fn growth_takes_from_the_budget_and_breaks_at_its_end() {
         let total_bytes = 4 << 20;
         let budget = Budget::new(Some(total_bytes), &Metrics::new());
         let account = budget.of_plugin(&PluginName::new("one"), Gauge::default());
         let mut limiter = Limiter::new(&Limits::default(), account.nothing());
         assert!(limiter.memory_growing(0, 2 << 20, None).is_ok());
         assert!(limiter.table_growing(0, 10_000, None).is_ok());
-        let held_bytes = (2 << 20) + 160_000 + CALL_BYTES;
-        assert_eq!(limiter.used_bytes(), held_bytes);
+        let taken_bytes = (2 << 20) + 160_000 + CALL_BYTES;
+        assert_eq!(limiter.used_bytes(), taken_bytes);
         let error = limiter.memory_growing(2 << 20, 4 << 20, None).expect_err("no room");
-        assert_eq!(error.downcast_ref(), Some(&Exceeded::Budget(Full { total_bytes, held_bytes })));
+        assert_eq!(error.downcast_ref(), Some(&Exceeded::Budget(Full { total_bytes, taken_bytes })));
         drop(limiter);
         assert!(account.take(total_bytes).is_ok(), "all is given back");
     }

@@ -1,4 +1,4 @@
-//! What a driver is linked with: the interfaces that it is granted, and inert ones that runtimes always import.
+//! The imports of a driver: the interfaces that it is granted, and inert ones that runtimes always import.
 
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Engine, Result};

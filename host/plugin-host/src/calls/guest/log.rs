@@ -17,18 +17,16 @@ const MOST_BYTES: usize = 64 * 1024;
 /// A line of a driver as the host keeps it, without known secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Whose.
     pub plugin: PluginName,
     /// As the contract names it.
     pub level: &'static str,
-    /// The static text.
     pub message: String,
-    /// What varies, as `key=value` pairs.
+    /// The variable part, as `key=value` pairs.
     pub fields: String,
 }
 
-/// Is told of each line that is kept. Must not block.
-pub type LogListener = Arc<dyn Fn(&LogLine) + Send + Sync>;
+/// Receives each line that is kept. Must not block.
+pub(crate) type LogListener = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// Counts what one call logs.
 #[derive(Debug, Default)]
@@ -56,7 +54,7 @@ impl LogBudget {
     }
 }
 
-/// Whether the host keeps lines of this level: those of `info` and above always, for who asks for them later.
+/// Returns whether the host keeps lines of this level. Lines of `info` and above are always kept, for later queries.
 pub(crate) fn is_enabled(level: GuestLevel) -> bool {
     match level {
         GuestLevel::Trace => tracing::enabled!(target: TARGET, Level::TRACE),
@@ -78,7 +76,7 @@ pub(crate) fn name(level: GuestLevel) -> &'static str {
 
 /// Writes the line; plugin, call and machine are in the span around it.
 pub(crate) fn emit(level: GuestLevel, message: &str, fields: &str) {
-    // A line of the host's log is one line, whoever writes it.
+    // A line of the host's log stays one line, whatever the driver writes.
     let message = visible(message);
     match level {
         GuestLevel::Trace => tracing::trace!(target: TARGET, fields, "{message}"),

@@ -15,7 +15,7 @@ pub(crate) mod limiter;
 pub(crate) mod link;
 pub(crate) mod log;
 #[expect(unreachable_pub, reason = "the generated bindings re-export the handle")]
-pub mod secrets;
+pub(crate) mod secrets;
 pub(crate) mod state;
 pub(crate) mod stdio;
 

@@ -5,9 +5,9 @@ use wasmtime::component::Resource;
 
 use super::GuestState;
 use crate::calls::bindings::driver::machinist::host::secrets as wit;
-use crate::vault::{self, Encoding, SecretId};
+use crate::vault::{self, PlaceholderEncoding, SecretId};
 
-/// What stands behind the resource `secret`.
+/// The value of the resource `secret`.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretHandle(SecretId);
 
@@ -36,7 +36,7 @@ impl wit::HostSecret for GuestState {
     fn starts_with(&mut self, secret: Resource<SecretHandle>, prefix: Vec<u8>) -> Result<bool> {
         let SecretHandle(id) = *self.table.get(&secret)?;
         let name = self.vault.name(id);
-        Ok(self.tape.starts_with(&name, &prefix, || self.vault.starts_with(id, &prefix)))
+        Ok(self.recording.starts_with(&name, &prefix, || self.vault.starts_with(id, &prefix)))
     }
 
     fn placeholder(
@@ -45,15 +45,15 @@ impl wit::HostSecret for GuestState {
         encodings: Vec<wit::Encoding>,
     ) -> Result<Result<String, wit::Refusal>> {
         let SecretHandle(id) = *self.table.get(&secret)?;
-        let encodings: Vec<Encoding> = encodings.into_iter().map(encoding).collect();
+        let encodings: Vec<PlaceholderEncoding> = encodings.into_iter().map(encoding).collect();
         let real = || self.vault.placeholder(id, &encodings);
-        Ok(self.tape.placeholder(&self.vault.name(id), &encodings, real).map_err(refusal))
+        Ok(self.recording.placeholder(&self.vault.name(id), &encodings, real).map_err(refusal))
     }
 
     fn reveal(&mut self, secret: Resource<SecretHandle>) -> Result<Result<Vec<u8>, wit::Refusal>> {
         let SecretHandle(id) = *self.table.get(&secret)?;
         let (real, stand_in) = (|| self.vault.reveal(id), || self.vault.stand_in(id));
-        Ok(self.tape.reveal(&self.vault.name(id), real, stand_in).map_err(refusal))
+        Ok(self.recording.reveal(&self.vault.name(id), real, stand_in).map_err(refusal))
     }
 
     fn drop(&mut self, secret: Resource<SecretHandle>) -> Result<()> {
@@ -71,13 +71,13 @@ impl GuestState {
     }
 }
 
-fn encoding(encoding: wit::Encoding) -> Encoding {
+fn encoding(encoding: wit::Encoding) -> PlaceholderEncoding {
     match encoding {
-        wit::Encoding::Plain => Encoding::Plain,
-        wit::Encoding::Base64 => Encoding::Base64,
-        wit::Encoding::Form => Encoding::Form,
-        wit::Encoding::JsonEscape => Encoding::JsonEscape,
-        wit::Encoding::Gzip => Encoding::Gzip,
+        wit::Encoding::Plain => PlaceholderEncoding::Plain,
+        wit::Encoding::Base64 => PlaceholderEncoding::Base64,
+        wit::Encoding::Form => PlaceholderEncoding::Form,
+        wit::Encoding::JsonEscape => PlaceholderEncoding::JsonEscape,
+        wit::Encoding::Gzip => PlaceholderEncoding::Gzip,
     }
 }
 

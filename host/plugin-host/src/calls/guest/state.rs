@@ -13,21 +13,21 @@ use super::log::{LogBudget, LogListener};
 use super::stdio::Tail;
 use crate::budget::Taken;
 use crate::calls::limits::Limits;
-use crate::calls::log_ring::Source;
+use crate::calls::log_ring::LogSource;
 use crate::egress::{Session, WallClock};
-use crate::recording::{Tape, Wire};
+use crate::recording::{CallRecording, Wire};
 use crate::vault::Vault;
 
-/// What a call brings with it.
+/// The values with which a call begins.
 pub(crate) struct GuestSeed {
     pub(crate) settings: Arc<str>,
     pub(crate) vault: Vault,
     pub(crate) session: Session,
     pub(crate) deadline: Instant,
-    pub(crate) tape: Tape,
+    pub(crate) recording: CallRecording,
     pub(crate) clock: WallClock,
     pub(crate) log_listener: Option<LogListener>,
-    pub(crate) log_source: Source,
+    pub(crate) log_source: LogSource,
     pub(crate) memory: Taken,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct GuestState {
     pub(super) settings: Arc<str>,
     pub(super) vault: Vault,
     pub(super) deadline: Instant,
-    pub(super) tape: Tape,
+    pub(super) recording: CallRecording,
     pub(super) log: LogBudget,
     pub(super) log_listener: Option<LogListener>,
-    pub(super) log_source: Source,
+    pub(super) log_source: LogSource,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
 }
@@ -55,13 +55,13 @@ impl GuestState {
         table.set_max_capacity(limits.handles);
         Self {
             table,
-            wasi: inert_wasi(&output, seed.clock, &seed.tape),
+            wasi: inert_wasi(&output, seed.clock, &seed.recording),
             http: WasiHttpCtx::new(),
-            wire: Wire::new(seed.session, seed.tape.clone()),
+            wire: Wire::new(seed.session, seed.recording.clone()),
             settings: seed.settings,
             vault: seed.vault,
             deadline: seed.deadline,
-            tape: seed.tape,
+            recording: seed.recording,
             log: LogBudget::default(),
             log_listener: seed.log_listener,
             log_source: seed.log_source,
@@ -82,7 +82,7 @@ const RANDOM_BYTES: u64 = 64 << 10;
 
 /// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
 /// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
-fn inert_wasi(output: &Tail, clock: WallClock, tape: &Tape) -> WasiCtx {
+fn inert_wasi(output: &Tail, clock: WallClock, recording: &CallRecording) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder
         .stdout(output.clone())
@@ -93,11 +93,11 @@ fn inert_wasi(output: &Tail, clock: WallClock, tape: &Tape) -> WasiCtx {
         .max_random_size(RANDOM_BYTES)
         .socket_addr_check(|_, _| Box::pin(async { false }))
         .wall_clock(Following(clock));
-    tape.prepare(&mut builder);
+    recording.prepare(&mut builder);
     builder.build()
 }
 
-/// The host's clock: a driver and whoever signs for it agree about the time.
+/// The host's clock, so that a driver and the host, which signs for it, agree about the time.
 struct Following(WallClock);
 
 impl HostWallClock for Following {
@@ -107,7 +107,7 @@ impl HostWallClock for Following {
 
     fn now(&self) -> Duration {
         let since = (self.0)().duration_since(Timestamp::UNIX_EPOCH);
-        // Before 1970 no clock of a guest can stand.
+        // The clock of a guest cannot show a time before 1970.
         Duration::try_from(since).unwrap_or_default()
     }
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn attack_random_bytes_without_end() {
-        let mut wasi = inert_wasi(&Tail::default(), Arc::new(Timestamp::now), &Tape::off());
+        let mut wasi = inert_wasi(&Tail::default(), Arc::new(Timestamp::now), &CallRecording::off());
         assert_eq!(wasi.random().get_random_bytes(RANDOM_BYTES).unwrap().len(), 64 << 10);
         for much in [RANDOM_BYTES + 1, 32 << 20, u64::MAX] {
             assert!(wasi.random().get_random_bytes(much).is_err(), "{much}");

@@ -1,4 +1,4 @@
-//! What a component writes to stdout and stderr: the last bytes are kept, the rest is dropped.
+//! The output of a component to stdout and stderr: the last bytes are kept, the rest is dropped.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,4 +1,4 @@
-//! What calls compute, and who pays for it.
+//! Accounts processor time to calls and drivers.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,23 +11,24 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::Notify;
 
-use crate::calls::scheduling::cpu_share::Account;
+use crate::calls::scheduling::cpu_share::CpuAccount;
 
-/// What the calls of drivers in Rust and Go never need, those in Python seldom.
+/// A longer call continues at low priority. Calls of drivers in Rust and Go never take so long, calls of drivers in
+/// Python rarely.
 pub(crate) const LONG: Duration = Duration::from_millis(20);
 
 thread_local! {
-    /// Who pays for what is being polled.
+    /// The call that pays for the task that is polled.
     static PAYER: RefCell<Option<Payer>> = const { RefCell::new(None) };
 }
 
 struct Payer {
-    effort: Effort,
+    cpu_time: CpuTime,
     /// The processor time of this thread when it began to pay.
     since: Duration,
 }
 
-/// Puts the payer of before back, also when what was polled unwinds.
+/// Puts the payer of before back, also when the polled task unwinds.
 struct Restored(Option<Payer>);
 
 impl Drop for Restored {
@@ -39,19 +40,19 @@ impl Drop for Restored {
 /// Processor time of one call, wherever it ran: in the guest's code, in functions of the host that it called, and in
 /// tasks of the host that work for it.
 #[derive(Clone, Default)]
-pub(crate) struct Effort {
+pub(crate) struct CpuTime {
     spent: Arc<Spent>,
-    /// Of the driver with all of its calls.
-    account: Arc<Account>,
+    /// The account of the driver, common to all of its calls.
+    account: Arc<CpuAccount>,
 }
 
 struct Spent {
     nanos: AtomicU64,
-    /// What the call may use.
+    /// The limit of the call.
     most_nanos: AtomicU64,
     /// A task beside the call has seen that it used more.
     over: Notify,
-    /// It ran into a limit that lets it go on.
+    /// The call ran into a limit that lets it go on.
     has_exceeded: AtomicBool,
 }
 
@@ -66,39 +67,39 @@ impl Default for Spent {
     }
 }
 
-impl Effort {
-    /// Of a call that this account pays for, too.
-    pub(crate) fn of(account: Arc<Account>) -> Self {
+impl CpuTime {
+    /// Creates the time of a call that also counts in this account.
+    pub(crate) fn of(account: Arc<CpuAccount>) -> Self {
         Self { account, ..Self::default() }
     }
 
-    /// Of the call that is being polled on this thread; a new one where none is.
+    /// Returns the time of the call that is polled on this thread; a new one if there is none.
     pub(crate) fn current() -> Self {
-        PAYER.with_borrow(|payer| payer.as_ref().map(|payer| payer.effort.clone())).unwrap_or_default()
+        PAYER.with_borrow(|payer| payer.as_ref().map(|payer| payer.cpu_time.clone())).unwrap_or_default()
     }
 
-    /// From here on the call may use so much in all.
+    /// Sets the limit for the whole call.
     pub(crate) fn limit(&self, most: Duration) {
         self.spent.most_nanos.store(nanos(most), Ordering::Relaxed);
     }
 
-    /// True when others go first.
+    /// True when the call continues at low priority.
     pub(crate) fn is_long(&self) -> bool {
         Duration::from_nanos(self.spent.nanos.load(Ordering::Relaxed)) >= LONG
     }
 
-    /// What it has used up to this moment.
+    /// Returns the time that was used so far.
     pub(crate) fn spent(&self) -> Duration {
         let before = Duration::from_nanos(self.spent.nanos.load(Ordering::Relaxed));
         before + self.since().map_or(Duration::ZERO, |since| own_cpu().saturating_sub(since))
     }
 
-    /// True when it has used more than it may.
+    /// True when the limit is exceeded.
     pub(crate) fn is_over(&self) -> bool {
         nanos(self.spent()) > self.spent.most_nanos.load(Ordering::Relaxed)
     }
 
-    /// Ends when a task beside the call has seen that it used more than it may.
+    /// Waits until a task beside the call has seen that the limit is exceeded.
     pub(crate) async fn over(&self) {
         self.spent.over.notified().await;
     }
@@ -113,14 +114,14 @@ impl Effort {
         self.spent.has_exceeded.load(Ordering::Relaxed)
     }
 
-    /// Polls the call, or a part of it, once, and counts what that took.
+    /// Polls the call, or a part of it, once, and counts the time.
     pub(crate) fn poll<T>(&self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         // A part that the call itself polls is counted there.
         if self.since().is_some() {
             return poll();
         }
         let since = own_cpu();
-        let restored = Restored(PAYER.replace(Some(Payer { effort: self.clone(), since })));
+        let restored = Restored(PAYER.replace(Some(Payer { cpu_time: self.clone(), since })));
         let polled = poll();
         drop(restored);
         let spent = own_cpu().saturating_sub(since);
@@ -134,7 +135,7 @@ impl Effort {
         PAYER.with_borrow(|payer| {
             payer
                 .as_ref()
-                .filter(|payer| Arc::ptr_eq(&payer.effort.spent, &self.spent))
+                .filter(|payer| Arc::ptr_eq(&payer.cpu_time.spent, &self.spent))
                 .map(|payer| payer.since)
         })
     }
@@ -149,24 +150,27 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Counted as the work of the call that is being polled. Once that has used more than it may, the task does nothing
+/// Counts the task as work of the call that is polled. Once that call has exceeded its limit, the task does nothing
 /// more.
 pub(crate) fn paid<T: Future + Unpin>(mut task: T) -> impl Future<Output = T::Output> {
-    let effort = Effort::current();
+    let cpu_time = CpuTime::current();
     poll_fn(move |context| {
-        let polled =
-            if effort.is_over() { Poll::Pending } else { effort.poll(|| Pin::new(&mut task).poll(context)) };
-        if polled.is_pending() && effort.is_over() {
-            effort.spent.over.notify_one();
+        let polled = if cpu_time.is_over() {
+            Poll::Pending
+        } else {
+            cpu_time.poll(|| Pin::new(&mut task).poll(context))
+        };
+        if polled.is_pending() && cpu_time.is_over() {
+            cpu_time.spent.over.notify_one();
         }
         polled
     })
 }
 
-/// Counted as the work of the driver whose call is being polled, and of no call: for what outlives calls.
+/// Counts the task as work of the driver whose call is polled, and of no call: for tasks that outlive calls.
 pub(crate) fn paid_by_driver<T: Future + Unpin>(mut task: T) -> impl Future<Output = T::Output> {
-    let effort = Effort::of(Effort::current().account);
-    poll_fn(move |context| effort.poll(|| Pin::new(&mut task).poll(context)))
+    let cpu_time = CpuTime::of(CpuTime::current().account);
+    poll_fn(move |context| cpu_time.poll(|| Pin::new(&mut task).poll(context)))
 }
 
 #[cfg(test)]
@@ -174,17 +178,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_is_no_effort() {
-        let effort = Effort::default();
+    fn waiting_is_no_cpu_time() {
+        let cpu_time = CpuTime::default();
         let since = Instant::now();
-        let _waited = effort.poll(|| {
+        let _waited = cpu_time.poll(|| {
             std::thread::sleep(2 * LONG);
             Poll::Ready(())
         });
-        assert!(since.elapsed() >= 2 * LONG && !effort.is_long());
+        assert!(since.elapsed() >= 2 * LONG && !cpu_time.is_long());
     }
 
-    /// Computes for so long by this thread's clock.
+    /// Computes for this time by this thread's clock.
     fn compute(time: Duration) {
         let since = own_cpu();
         while own_cpu().saturating_sub(since) < time {
@@ -194,24 +198,24 @@ mod tests {
 
     #[test]
     fn a_part_is_counted_once_and_while_it_computes() {
-        let effort = Effort::default();
-        effort.limit(LONG);
-        let inner = effort.clone();
-        let _polled = effort.poll(|| {
+        let cpu_time = CpuTime::default();
+        cpu_time.limit(LONG);
+        let inner = cpu_time.clone();
+        let _polled = cpu_time.poll(|| {
             inner.poll(|| {
                 compute(LONG * 2);
                 assert!(inner.spent() >= LONG * 2 && inner.is_over(), "it is not over yet, and counts");
                 Poll::Ready(())
             })
         });
-        let spent = effort.spent();
+        let spent = cpu_time.spent();
         assert!(spent >= LONG * 2 && spent < LONG * 4, "{spent:?}");
     }
 
     #[tokio::test]
     async fn attack_a_task_of_the_host_computes_beyond_what_its_call_may() {
-        let effort = Effort::default();
-        effort.limit(LONG);
+        let cpu_time = CpuTime::default();
+        cpu_time.limit(LONG);
         let mut turns = 0;
         let endless = poll_fn(move |context| {
             compute(LONG / 4);
@@ -220,20 +224,22 @@ mod tests {
             context.waker().wake_by_ref();
             Poll::<()>::Pending
         });
-        let Poll::Ready(task) = effort.poll(|| Poll::Ready(paid(Box::pin(endless)))) else { panic!("ready") };
+        let Poll::Ready(task) = cpu_time.poll(|| Poll::Ready(paid(Box::pin(endless)))) else {
+            panic!("ready")
+        };
         let task = tokio::spawn(task);
-        effort.over().await;
-        let spent = effort.spent();
+        cpu_time.over().await;
+        let spent = cpu_time.spent();
         assert!(spent > LONG && spent < LONG * 3, "{spent:?}");
         task.abort();
     }
 
     #[test]
-    fn whoever_unwinds_pays_for_nobody_else() {
-        let effort = Effort::default();
+    fn a_task_that_unwinds_pays_for_no_other() {
+        let cpu_time = CpuTime::default();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            effort.poll(|| -> Poll<()> { panic!("by order") })
+            cpu_time.poll(|| -> Poll<()> { panic!("by order") })
         }));
-        assert!(caught.is_err() && effort.since().is_none());
+        assert!(caught.is_err() && cpu_time.since().is_none());
     }
 }

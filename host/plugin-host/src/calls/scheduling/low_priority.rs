@@ -1,22 +1,22 @@
-//! Threads that let others go first.
+//! Threads with low priority.
 
 use std::io;
 use std::time::Duration;
 
 use rustix::process::nice;
 
-/// Far enough back for others to go first, not so far that a call never ends on a processor that is always busy.
-pub(crate) const PATIENCE: i32 = 10;
+/// Low enough to yield to others, high enough that a call ends on a processor that is always busy.
+pub(crate) const NICE_INCREMENT: i32 = 10;
 /// The longest that the kernel takes.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// From now on the calling thread lets others go first, and so do those that it starts. There is no way back.
+/// Lowers the priority of the calling thread and of those that it starts. It cannot be raised again.
 ///
 /// # Errors
 ///
 /// If the kernel refuses.
-pub(crate) fn stand_back() -> io::Result<()> {
-    let nice = nice(PATIENCE)?;
+pub(crate) fn lower_own_priority() -> io::Result<()> {
+    let nice = nice(NICE_INCREMENT)?;
     // Kernels before 6.12 do not know this, and a container may forbid it. The priority alone helps, too.
     if let Err(error) = ask_for_slice(nice, SLICE) {
         tracing::debug!(%error, "patient threads go on until their turn is over");
@@ -24,9 +24,9 @@ pub(crate) fn stand_back() -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the calling thread, and those that it starts, into the kernel's idle class: a thread of any other class that wakes
-/// takes the processor from it at once, whatever each of them has used before, and a processor that runs only such threads
-/// counts as free. On processors that are always busy it gets next to nothing.
+/// Puts the calling thread, and those that it starts, into the kernel's idle class. A thread of any other class that wakes
+/// takes the processor from it at once, regardless of their earlier use, and a processor that runs only such threads counts
+/// as free. On processors that are always busy such a thread gets next to nothing.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn run_when_idle() -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel's `sched_setattr` takes in its first version.
+/// The argument of the kernel's `sched_setattr` in its first version.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -61,14 +61,14 @@ const KEEP_POLICY: u64 = 0x08;
 /// The idle class.
 const IDLE: u32 = 5;
 
-/// Asks for turns of this length. Whoever has asked for shorter ones, and that is everybody who has not asked, does not wait
-/// for the end of such a turn, as it would for another of even the lowest priority.
+/// Asks for time slices of this length. Threads with shorter slices, the default, do not wait for the end of such a slice,
+/// as they would for another thread of even the lowest priority.
 fn ask_for_slice(nice: i32, slice: Duration) -> io::Result<()> {
     let runtime_nanos = u64::try_from(slice.as_nanos()).map_err(io::Error::other)?;
     set(&Attributes { flags: KEEP_POLICY, nice, runtime_nanos, ..Attributes::default() })
 }
 
-/// Sets this for the calling thread.
+/// Sets these attributes for the calling thread.
 #[expect(unsafe_code, reason = "no library has this system call")]
 fn set(attributes: &Attributes) -> io::Result<()> {
     let size = u32::try_from(size_of::<Attributes>()).map_err(io::Error::other)?;
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((own, its_childs, policy()), (IDLE, IDLE, 0));
     }
 
-    /// What the kernel has noted: its priority, and its time slice, which kernels before 6.12 do not say.
+    /// Reads the priority and the time slice from the kernel. Kernels before 6.12 do not tell the time slice.
     fn noted() -> (i32, u64) {
         let noted = noted_in_full();
         (noted.nice, noted.runtime_nanos)
@@ -104,24 +104,24 @@ mod tests {
     fn noted_in_full() -> Attributes {
         let mut attributes = Attributes::default();
         let size = u32::try_from(size_of::<Attributes>()).unwrap();
-        // SAFETY: the kernel writes as many bytes as it is told, which the structure has.
+        // SAFETY: the kernel writes as many bytes as `size` says, which the structure has.
         let refused = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
         assert_eq!(refused, 0, "{}", io::Error::last_os_error());
         attributes
     }
 
     #[test]
-    fn a_thread_that_stands_back_is_never_waited_for() {
+    fn a_thread_with_low_priority_is_never_waited_for() {
         let (nice, slice) = noted();
-        let (patient, its_slice, its_childs) = std::thread::spawn(|| {
-            stand_back().unwrap();
+        let (lowered, its_slice, its_childs) = std::thread::spawn(|| {
+            lower_own_priority().unwrap();
             let (nice, slice) = noted();
             (nice, slice, std::thread::spawn(noted).join().unwrap())
         })
         .join()
         .unwrap();
-        assert_eq!((patient, its_slice), its_childs);
-        assert_eq!(patient, (nice + PATIENCE).min(19));
+        assert_eq!((lowered, its_slice), its_childs);
+        assert_eq!(lowered, (nice + NICE_INCREMENT).min(19));
         if slice > 0 {
             assert_eq!(Duration::from_nanos(its_slice), SLICE);
             assert!(Duration::from_nanos(slice) < SLICE);

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `rate` | limits calls per minute for each plugin |
-//! | `turnstile`, `urgency` | places for calls, and the order of the queue |
+//! | `priority_semaphore`, `urgency` | places for calls, and the order of the queue |
 //! | `seat` | the place of a call; a call that waits for its cloud account gives it up |
 //! | `threads` | the threads of drivers |
 //! | `cpu_time` | counts the processor time of each call |
@@ -15,8 +15,8 @@ pub(crate) mod cpu_share;
 pub(crate) mod cpu_time;
 pub(crate) mod low_priority;
 pub(crate) mod penalty;
+pub(crate) mod priority_semaphore;
 pub(crate) mod rate;
 pub(crate) mod seat;
 pub(crate) mod threads;
-pub(crate) mod turnstile;
 pub(crate) mod urgency;

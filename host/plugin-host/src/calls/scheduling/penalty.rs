@@ -1,43 +1,43 @@
-//! How a driver behaved lately.
+//! The penalty of a driver whose call broke or computed for long: its calls begin at low priority for a second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is known of a driver's calls.
+/// The penalty of one driver.
 #[derive(Default)]
-pub(crate) struct Manners {
-    /// When one of them last broke or computed for long: for a while its calls let others go first.
-    rude: Mutex<Option<Instant>>,
-    /// One of them has ended well.
+pub(crate) struct Penalty {
+    /// The last time that a call broke or computed for long.
+    imposed: Mutex<Option<Instant>>,
+    /// A call has ended well.
     is_known: AtomicBool,
 }
 
-/// For so long. Others of its calls, that end well meanwhile, change nothing.
-const RUDE_FOR: Duration = Duration::from_secs(1);
+/// How long a penalty lasts. Calls that end well meanwhile do not shorten it.
+const PENALTY_WINDOW: Duration = Duration::from_secs(1);
 
-impl Manners {
-    pub(crate) fn is_rude(&self, now: Instant) -> bool {
-        self.last().is_some_and(|last| now.saturating_duration_since(last) < RUDE_FOR)
+impl Penalty {
+    pub(crate) fn is_active(&self, now: Instant) -> bool {
+        self.last().is_some_and(|last| now.saturating_duration_since(last) < PENALTY_WINDOW)
     }
 
-    /// True when a call may begin on its caller's thread: one that nobody has seen at work might keep it.
+    /// True when a call may begin on its caller's thread. A driver without a good call might block it.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
     }
 
-    /// A call of it was short and did not break.
+    /// Records a call that was short and did not break.
     pub(crate) fn note_good(&self) {
         self.is_known.store(true, Ordering::Relaxed);
     }
 
-    /// A call of it was rude.
-    pub(crate) fn note(&self, now: Instant) {
+    /// Records a call that broke or computed for long.
+    pub(crate) fn impose(&self, now: Instant) {
         *self.last() = Some(now);
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.rude.lock().unwrap_or_else(PoisonError::into_inner)
+        self.imposed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -47,20 +47,20 @@ mod tests {
 
     #[test]
     fn a_driver_is_known_once_a_call_of_it_has_ended_well() {
-        let manners = Manners::default();
-        assert!(!manners.is_known());
-        manners.note(Instant::now());
-        assert!(!manners.is_known());
-        manners.note_good();
-        assert!(manners.is_known());
+        let penalty = Penalty::default();
+        assert!(!penalty.is_known());
+        penalty.impose(Instant::now());
+        assert!(!penalty.is_known());
+        penalty.note_good();
+        assert!(penalty.is_known());
     }
 
     #[test]
-    fn rude_is_who_was_lately() {
-        let (manners, now) = (Manners::default(), Instant::now());
-        assert!(!manners.is_rude(now));
-        manners.note(now);
-        assert!(manners.is_rude(now) && manners.is_rude(now + RUDE_FOR / 2));
-        assert!(!manners.is_rude(now + RUDE_FOR));
+    fn a_penalty_lasts_for_its_window() {
+        let (penalty, now) = (Penalty::default(), Instant::now());
+        assert!(!penalty.is_active(now));
+        penalty.impose(now);
+        assert!(penalty.is_active(now) && penalty.is_active(now + PENALTY_WINDOW / 2));
+        assert!(!penalty.is_active(now + PENALTY_WINDOW));
     }
 }

@@ -1,4 +1,4 @@
-//! How often a plugin may be called: a bucket for each, over all its versions, so that a swap is no way to more.
+//! The call rate limit of each plugin. All versions of a plugin share a bucket, so that a swap gives no more calls.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +10,13 @@ use machinist_core::value::id::PluginName;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The buckets of the plugins whose grants say how often.
+/// The buckets of the plugins whose grants limit the rate.
 #[derive(Default)]
-pub(crate) struct Frequency {
-    buckets: Mutex<HashMap<PluginName, Bucket>>,
+pub(crate) struct CallRates {
+    buckets: Mutex<HashMap<PluginName, TokenBucket>>,
 }
 
-impl Frequency {
+impl CallRates {
     /// Takes a call of this plugin's minute; `None` is no limit.
     pub(crate) fn take(
         &self,
@@ -27,7 +27,7 @@ impl Frequency {
         let Some(per_minute) = per_minute else { return Ok(()) };
         // A panic elsewhere leaves nothing half-done here.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let bucket = buckets.entry(plugin.clone()).or_insert(Bucket { full_at: now });
+        let bucket = buckets.entry(plugin.clone()).or_insert(TokenBucket { full_at: now });
         bucket.take(per_minute, now).map_err(|wait| Refusal::TooOften {
             plugin: plugin.to_string(),
             per_minute,
@@ -36,13 +36,13 @@ impl Frequency {
     }
 }
 
-/// Holds the calls of a minute, and fills evenly.
-struct Bucket {
+/// Holds the calls of one minute and fills evenly.
+struct TokenBucket {
     full_at: Instant,
 }
 
-impl Bucket {
-    /// `Err` is when there will be another call.
+impl TokenBucket {
+    /// Takes a call. `Err`: the wait until there is one.
     fn take(&mut self, per_minute: u32, now: Instant) -> Result<(), Duration> {
         let full_at = self.full_at.max(now) + MINUTE / per_minute.max(1);
         let missing = full_at.duration_since(now).saturating_sub(MINUTE);
@@ -55,7 +55,7 @@ impl Bucket {
     }
 }
 
-/// To whole seconds: who comes a moment too early is refused again.
+/// Rounds up to whole seconds: a caller that retries too early is refused again.
 fn rounded_up(wait: Duration) -> SignedDuration {
     let seconds = wait.as_millis().div_ceil(1000);
     SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_minutes_calls_may_come_at_once_and_then_evenly() {
         let start = Instant::now();
-        let mut bucket = Bucket { full_at: start };
+        let mut bucket = TokenBucket { full_at: start };
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         assert!((0..6).all(|_| bucket.take(6, at(0)).is_ok()));
         assert_eq!(bucket.take(6, at(0)), Err(Duration::from_secs(10)));
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn a_limit_that_changes_counts_at_once() {
         let start = Instant::now();
-        let frequency = Frequency::default();
-        let take = |plugin: &str, limit| frequency.take(&plugin.into(), limit, start);
+        let call_rates = CallRates::default();
+        let take = |plugin: &str, limit| call_rates.take(&plugin.into(), limit, start);
         assert!(take("a", Some(1)).is_ok());
         let refused = take("a", Some(1)).unwrap_err();
         assert_eq!(

@@ -1,12 +1,12 @@
-//! The place of a call among the calls in flight. A call that waits for the turn of its cloud account gives it away: one
-//! throttled account would otherwise hold all places of its driver. Its instance stays alive meanwhile, so there is room
-//! for a few such calls only, and the others of the account wait at its door, before they have an instance.
+//! The place of a call among the calls in flight. A call that waits for its throttled cloud account gives the place
+//! away: otherwise one account could hold all places of its driver. Its instance stays alive meanwhile, so only a few
+//! such calls are parked. The other calls of the account wait at its door, before they have an instance.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::calls::scheduling::turnstile::{Pass, Rank, Turnstile};
+use crate::calls::scheduling::priority_semaphore::{Permit, PrioritySemaphore, Rank};
 use crate::calls::scheduling::urgency::Urgency;
 
 /// Instances that wait for an account without a place, over all plugins. The pool of instances has room for them beside
@@ -16,19 +16,19 @@ pub(crate) const MOST_PARKED: usize = 64;
 /// The place that a call in flight holds.
 pub(crate) struct Seat {
     pub(crate) urgency: Urgency,
-    /// The class on behalf of which it is made.
+    /// The class for which the call is made.
     pub(crate) class: Option<String>,
-    own: Turnstile,
-    shared: Turnstile,
-    held: Mutex<Held>,
+    own: PrioritySemaphore,
+    shared: PrioritySemaphore,
+    state: Mutex<SeatState>,
     parking: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct Held {
-    places: Option<(Pass, Pass)>,
-    /// Of the door of its account, until its first request has had its turn.
-    door: Option<Pass>,
+struct SeatState {
+    places: Option<(Permit, Permit)>,
+    /// The permit of the account's door, until the first request of the call is sent.
+    door: Option<Permit>,
     /// Requests of the call that wait. A driver may send several at a time.
     waiting: usize,
     parked: Option<OwnedSemaphorePermit>,
@@ -37,30 +37,30 @@ struct Held {
 impl Seat {
     pub(crate) fn new(
         (urgency, class): (Urgency, Option<String>),
-        (own, shared): (Turnstile, Turnstile),
-        places: (Pass, Pass),
-        door: Option<Pass>,
+        (own, shared): (PrioritySemaphore, PrioritySemaphore),
+        places: (Permit, Permit),
+        door: Option<Permit>,
         parking: Arc<Semaphore>,
     ) -> Self {
-        let held = Mutex::new(Held { places: Some(places), door, ..Held::default() });
-        Self { urgency, class, own, shared, held, parking }
+        let state = Mutex::new(SeatState { places: Some(places), door, ..SeatState::default() });
+        Self { urgency, class, own, shared, state, parking }
     }
 
     /// A request of the call waits for its account: while it does, one call fewer comes through this door.
-    pub(crate) fn waits_behind(&self, door: &Turnstile) {
-        let mut held = self.held();
-        if held.door.is_none() {
-            held.door = Some(door.force());
+    pub(crate) fn waits_behind(&self, door: &PrioritySemaphore) {
+        let mut state = self.state();
+        if state.door.is_none() {
+            state.door = Some(door.force());
         }
     }
 
-    /// A request of the call has its turn: the next call may come in.
+    /// A request of the call is sent: the next call may come in.
     pub(crate) fn has_turn(&self) {
-        let door = self.held().door.take();
+        let door = self.state().door.take();
         drop(door);
     }
 
-    /// Waits without a place, and comes back to one before all calls that have not begun.
+    /// Waits without a place. Afterwards the call gets a place before all calls that have not begun.
     pub(crate) async fn away<T>(&self, wait: impl Future<Output = T>) -> T {
         let away = self.leave();
         let answer = wait.await;
@@ -70,41 +70,41 @@ impl Seat {
     }
 
     fn leave(&self) -> Away<'_> {
-        let mut held = self.held();
-        held.waiting += 1;
-        if held.parked.is_none() {
-            held.parked = Arc::clone(&self.parking).try_acquire_owned().ok();
+        let mut state = self.state();
+        state.waiting += 1;
+        if state.parked.is_none() {
+            state.parked = Arc::clone(&self.parking).try_acquire_owned().ok();
         }
-        let places = if held.parked.is_some() { held.places.take() } else { None };
-        drop(held);
+        let places = if state.parked.is_some() { state.places.take() } else { None };
+        drop(state);
         drop(places);
         Away(self)
     }
 
     async fn come_back(&self) {
         {
-            let mut held = self.held();
-            if held.places.is_some() {
-                held.end_parking();
+            let mut state = self.state();
+            if state.places.is_some() {
+                state.end_parking();
                 return;
             }
         }
         let own = self.own.acquire(Rank::Returning).await;
         let shared = self.shared.acquire(Rank::Returning).await;
-        let mut held = self.held();
+        let mut state = self.state();
         // Another request of the call may have come back meanwhile.
-        let spare = held.places.replace((own, shared));
-        held.end_parking();
-        drop(held);
+        let spare = state.places.replace((own, shared));
+        state.end_parking();
+        drop(state);
         drop(spare);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, SeatState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl SeatState {
     fn end_parking(&mut self) {
         if self.waiting == 0 {
             self.parked = None;
@@ -112,12 +112,11 @@ impl Held {
     }
 }
 
-/// A request waits.
 struct Away<'a>(&'a Seat);
 
 impl Drop for Away<'_> {
     fn drop(&mut self) {
-        self.0.held().waiting -= 1;
+        self.0.state().waiting -= 1;
     }
 }
 
@@ -128,16 +127,16 @@ mod tests {
 
     use super::*;
 
-    fn seat(places: &Turnstile, parking: &Arc<Semaphore>) -> Seat {
+    fn seat(places: &PrioritySemaphore, parking: &Arc<Semaphore>) -> Seat {
         let pass = || places.try_acquire().expect("a place");
-        let shared = Turnstile::new(100);
+        let shared = PrioritySemaphore::new(100);
         let taken = (pass(), shared.force());
-        Seat::new((Urgency::Patient, None), (places.clone(), shared), taken, None, Arc::clone(parking))
+        Seat::new((Urgency::Normal, None), (places.clone(), shared), taken, None, Arc::clone(parking))
     }
 
     #[tokio::test]
     async fn a_call_that_waits_for_its_account_gives_its_place_away_and_takes_it_again() {
-        let (places, parking) = (Turnstile::new(1), Arc::new(Semaphore::new(1)));
+        let (places, parking) = (PrioritySemaphore::new(1), Arc::new(Semaphore::new(1)));
         let seat = seat(&places, &parking);
         let (open, opens) = oneshot::channel::<()>();
         let mut away = Box::pin(seat.away(opens));
@@ -158,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_room_for_its_instance_a_call_keeps_its_place() {
-        let (places, parking) = (Turnstile::new(1), Arc::new(Semaphore::new(0)));
+        let (places, parking) = (PrioritySemaphore::new(1), Arc::new(Semaphore::new(0)));
         let seat = seat(&places, &parking);
         let (_open, opens) = oneshot::channel::<()>();
         let mut away = Box::pin(seat.away(opens));

@@ -1,6 +1,6 @@
-//! The threads that drivers run on. Most calls compute for a moment and wait for their cloud. One that computes for long goes on on patient threads,
-//! which the kernel lets stand back where others want the processor: they do not wait behind it. So do the calls of a driver that computes
-//! for more than its share in many short ones, while others are called.
+//! The threads that drivers run on. Most calls compute for a moment and wait for their cloud. A call that computes for
+//! long continues on threads with low priority, so that others do not wait for it. So do the calls of a driver that
+//! exceeds its share by many short calls while others are called.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -18,98 +18,98 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-use crate::calls::scheduling::cpu_time::{Effort, paid, paid_by_driver};
+use crate::calls::scheduling::cpu_share::Priority;
+use crate::calls::scheduling::cpu_time::{CpuTime, paid, paid_by_driver};
 use crate::calls::scheduling::low_priority::run_when_idle;
-use crate::calls::scheduling::penalty::Manners;
+use crate::calls::scheduling::penalty::Penalty;
 
-/// Owns the threads.
 pub(crate) struct Threads {
-    usual: Runtime,
-    patient: Runtime,
+    normal: Runtime,
+    low_priority: Runtime,
 }
 
-/// Where calls run.
+/// Handles to the threads on which calls run.
 #[derive(Clone)]
 pub(crate) struct Guests {
-    pub(crate) usual: Handle,
-    patient: Handle,
+    pub(crate) normal: Handle,
+    low_priority: Handle,
 }
 
 impl Threads {
-    /// So many of each kind, but patient ones on all processors but one: a thread that wakes waits for the kernel's next tick
-    /// to drive them from the last.
+    /// Starts `count` threads of each kind, but at most one thread of low priority less than there are processors: a thread
+    /// that wakes would otherwise wait for the kernel's next tick.
     pub(crate) fn start(count: usize) -> io::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let usual = Builder::new_multi_thread()
+        let normal = Builder::new_multi_thread()
             .worker_threads(count)
             .thread_name("plugin-guest")
             .enable_all()
             .build()?;
-        let patient = Builder::new_multi_thread()
+        let low_priority = Builder::new_multi_thread()
             .worker_threads(count.min(processors - 1).max(1))
             .thread_name("plugin-patient")
-            // A guest that computes gives way after milliseconds. What has come meanwhile is looked at then, and not after many turns.
+            // A guest that computes yields after milliseconds. The runtime polls for events then, not after many polls.
             .event_interval(1)
             .enable_all()
             .on_thread_start(|| {
                 if let Err(error) = run_when_idle() {
                     warn!(%error, "drivers that compute for long compete with others");
                 }
-                PATIENT.set(true);
+                LOW_PRIORITY.set(true);
             })
             .build()?;
-        Ok(Self { usual, patient })
+        Ok(Self { normal, low_priority })
     }
 
     pub(crate) fn guests(&self) -> Guests {
-        Guests { usual: self.usual.handle().clone(), patient: self.patient.handle().clone() }
+        Guests { normal: self.normal.handle().clone(), low_priority: self.low_priority.handle().clone() }
     }
 
     /// Ends them without waiting: this may happen on a thread of another runtime, where waiting is forbidden.
     pub(crate) fn end(self) {
-        self.patient.shutdown_background();
-        self.usual.shutdown_background();
+        self.low_priority.shutdown_background();
+        self.normal.shutdown_background();
     }
 }
 
 impl Guests {
-    /// Runs the call to its end: on the usual threads until it has computed for long, then on the patient ones. Dropping the
-    /// future ends it.
+    /// Runs the call to its end: on the normal threads until it has computed for long, then at low priority. Dropping the
+    /// future ends the call.
     pub(crate) async fn run<C>(
         &self,
         call: C,
-        effort: &Effort,
-        (manners, gives_way): (&Manners, bool),
+        cpu_time: &CpuTime,
+        (penalty, priority): (&Penalty, Priority),
     ) -> Result<C::Output, JoinError>
     where
         C: Future<Output: Send> + Send + Unpin + 'static,
     {
         let mut call = call;
-        if !gives_way {
-            let usual = AbortOnDropHandle::new(self.usual.spawn(until_long(call, effort.clone())));
-            match usual.await? {
+        if priority == Priority::Normal {
+            let normal = AbortOnDropHandle::new(self.normal.spawn(until_long(call, cpu_time.clone())));
+            match normal.await? {
                 Ok(output) => return Ok(output),
                 Err(rest) => call = rest,
             }
-            manners.note(Instant::now());
+            penalty.impose(Instant::now());
         }
-        let effort = effort.clone();
-        let counted = poll_fn(move |context| effort.poll(|| Pin::new(&mut call).poll(context)));
-        AbortOnDropHandle::new(self.patient.spawn(counted)).await
+        let cpu_time = cpu_time.clone();
+        let counted = poll_fn(move |context| cpu_time.poll(|| Pin::new(&mut call).poll(context)));
+        AbortOnDropHandle::new(self.low_priority.spawn(counted)).await
     }
 }
 
 thread_local! {
-    static PATIENT: Cell<bool> = const { Cell::new(false) };
+    static LOW_PRIORITY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True on a thread that lets others go first.
-pub(crate) fn is_patient() -> bool {
-    PATIENT.get()
+/// True on a thread with low priority.
+pub(crate) fn is_low_priority() -> bool {
+    LOW_PRIORITY.get()
 }
 
-/// A task that the call which is being polled has begun, and that may outlive it, such as a connection: its driver pays
-/// for it, and it lets others go first if the call does, being on the same threads.
+/// Spawns a task of the call that is polled. The task may outlive the call, such as a connection: its driver pays for
+/// it, and it has the priority of the call, since it runs on the same threads.
 pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
 where
     T: Future<Output: Send> + Send + 'static,
@@ -117,13 +117,13 @@ where
     tokio::spawn(paid_by_driver(Box::pin(task)))
 }
 
-/// Goes on as a part of the call that is being polled, also where a task of its own polls it: the call pays, and it
-/// lets others go first if the call does.
+/// Runs `task` as a part of the call that is polled, also where a task of its own polls it: the call pays, and the task
+/// has the priority of the call.
 pub(crate) fn beside<T>(task: T) -> impl Future<Output = T::Output> + Send
 where
     T: Future<Output: Send> + Send + Unpin + 'static,
 {
-    let task = if is_patient() {
+    let task = if is_low_priority() {
         Either::Left(AbortOnDropHandle::new(tokio::spawn(paid(task))))
     } else {
         Either::Right(paid(task))
@@ -143,11 +143,11 @@ where
     }
 }
 
-/// The end of the call, or the call itself once it has computed for long.
-async fn until_long<C: Future + Unpin>(mut call: C, effort: Effort) -> Result<C::Output, C> {
-    let ended = poll_fn(|context| match effort.poll(|| Pin::new(&mut call).poll(context)) {
+/// Returns the output of the call, or the call itself once it has computed for long.
+async fn until_long<C: Future + Unpin>(mut call: C, cpu_time: CpuTime) -> Result<C::Output, C> {
+    let ended = poll_fn(|context| match cpu_time.poll(|| Pin::new(&mut call).poll(context)) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending if effort.is_long() => Poll::Ready(None),
+        Poll::Pending if cpu_time.is_long() => Poll::Ready(None),
         Poll::Pending => Poll::Pending,
     });
     match ended.await {
@@ -165,11 +165,12 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::calls::scheduling::cpu_share::Account;
+    use crate::calls::scheduling::cpu_share::CpuAccount;
     use crate::calls::scheduling::cpu_time::{LONG, own_cpu};
-    use crate::calls::scheduling::low_priority::PATIENCE;
+    use crate::calls::scheduling::low_priority::NICE_INCREMENT;
 
-    /// Computes for so long in steps of a millisecond, as a guest does that gives way at each tick. Says on which thread it ended.
+    /// Computes for this time in steps of a millisecond, as a guest that yields at each tick. Returns the name of the thread
+    /// on which it ended.
     async fn computes(time: Duration) -> String {
         let mut spent = Duration::ZERO;
         while spent < time {
@@ -183,65 +184,69 @@ mod tests {
         thread::current().name().unwrap_or_default().to_owned()
     }
 
-    fn ran(threads: &Threads, time: Duration, gives_way: bool) -> String {
+    fn ran(threads: &Threads, time: Duration, priority: Priority) -> String {
         let runtime = Builder::new_current_thread().build().unwrap();
-        let (guests, effort) = (threads.guests(), Effort::default());
+        let (guests, cpu_time) = (threads.guests(), CpuTime::default());
         runtime
-            .block_on(guests.run(computes(time).boxed(), &effort, (&Manners::default(), gives_way)))
+            .block_on(guests.run(computes(time).boxed(), &cpu_time, (&Penalty::default(), priority)))
             .unwrap()
     }
 
     #[test]
-    fn who_computes_for_long_ends_behind_the_others_and_who_gives_way_begins_there() {
+    fn a_call_that_computes_for_long_ends_at_low_priority() {
         let threads = Threads::start(1).unwrap();
-        assert_eq!(ran(&threads, Duration::from_millis(1), false), "plugin-guest");
-        assert_eq!(ran(&threads, 3 * LONG, false), "plugin-patient");
-        assert_eq!(ran(&threads, Duration::from_millis(1), true), "plugin-patient");
+        assert_eq!(ran(&threads, Duration::from_millis(1), Priority::Normal), "plugin-guest");
+        assert_eq!(ran(&threads, 3 * LONG, Priority::Normal), "plugin-patient");
+        assert_eq!(ran(&threads, Duration::from_millis(1), Priority::Low), "plugin-patient");
         threads.end();
     }
 
     #[test]
-    fn patient_threads_stand_back_and_usual_ones_do_not() {
+    fn only_low_priority_threads_have_a_lower_priority() {
         let threads = Threads::start(1).unwrap();
         let priority = || rustix::process::getpriority_process(None).unwrap();
         let own = priority();
         let runtime = Builder::new_current_thread().build().unwrap();
         let guests = threads.guests();
-        let (usual, patient) = runtime.block_on(async {
-            let usual = guests.usual.spawn(async move { priority() }).await.unwrap();
-            (usual, guests.patient.spawn(async move { priority() }).await.unwrap())
+        let (normal, lowered) = runtime.block_on(async {
+            let normal = guests.normal.spawn(async move { priority() }).await.unwrap();
+            (normal, guests.low_priority.spawn(async move { priority() }).await.unwrap())
         });
-        assert_eq!((usual, patient), (own, (own + PATIENCE).min(19)));
+        assert_eq!((normal, lowered), (own, (own + NICE_INCREMENT).min(19)));
         threads.end();
     }
 
     #[test]
-    fn tasks_of_a_call_let_others_go_first_as_it_does() {
+    fn tasks_of_a_call_have_its_priority() {
         let threads = Threads::start(1).unwrap();
         let guests = threads.guests();
         let runtime = Builder::new_current_thread().build().unwrap();
-        let ran = |gives_way| {
+        let ran = |priority| {
             let call = async {
-                let (own, of_a_task) = (is_patient(), spawn(async { is_patient() }).await.unwrap());
+                let (own, of_a_task) = (is_low_priority(), spawn(async { is_low_priority() }).await.unwrap());
                 let waited = spawn(tokio::time::sleep(Duration::from_millis(1)));
                 waited.await.unwrap();
-                (own, of_a_task, spawn(async { spawn(async { is_patient() }).await.unwrap() }).await.unwrap())
+                (
+                    own,
+                    of_a_task,
+                    spawn(async { spawn(async { is_low_priority() }).await.unwrap() }).await.unwrap(),
+                )
             };
-            let manners = Manners::default();
-            runtime.block_on(guests.run(call.boxed(), &Effort::default(), (&manners, gives_way))).unwrap()
+            let penalty = Penalty::default();
+            runtime.block_on(guests.run(call.boxed(), &CpuTime::default(), (&penalty, priority))).unwrap()
         };
-        assert_eq!(ran(false), (false, false, false));
-        assert_eq!(ran(true), (true, true, true));
+        assert_eq!(ran(Priority::Normal), (false, false, false));
+        assert_eq!(ran(Priority::Low), (true, true, true));
         threads.end();
     }
 
     #[test]
-    fn who_waits_on_patient_threads_does_not_wait_for_many_turns_of_others() {
+    fn a_task_at_low_priority_does_not_wait_for_many_turns_of_others() {
         const SLEEPS: u32 = 10;
         let threads = Threads::start(1).unwrap();
         let (turns, counted) = (Arc::new(AtomicU32::new(0)), |turns: &AtomicU32| turns.load(Relaxed));
         let greedy = Arc::clone(&turns);
-        let greedy = threads.patient.spawn(poll_fn(move |context| {
+        let greedy = threads.low_priority.spawn(poll_fn(move |context| {
             let since = own_cpu();
             while own_cpu() - since < Duration::from_millis(1) {
                 std::hint::black_box(since);
@@ -251,7 +256,7 @@ mod tests {
             Poll::<()>::Pending
         }));
         let others = Arc::clone(&turns);
-        let waits = threads.patient.spawn(async move {
+        let waits = threads.low_priority.spawn(async move {
             let before = counted(&others);
             for _ in 0..SLEEPS {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -266,19 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_beside_a_call_does_so_whoever_waits_for_it() {
+    fn tasks_beside_a_call_have_its_priority_whatever_thread_polls_them() {
         let threads = Threads::start(1).unwrap();
         let guests = threads.guests();
         let runtime = Builder::new_current_thread().build().unwrap();
-        let ran = |gives_way| {
-            let call = poll_fn(|_| Poll::Ready(beside(async { is_patient() }.boxed())));
-            let (manners, effort) = (Manners::default(), Effort::default());
+        let ran = |priority| {
+            let call = poll_fn(|_| Poll::Ready(beside(async { is_low_priority() }.boxed())));
+            let (penalty, cpu_time) = (Penalty::default(), CpuTime::default());
             runtime.block_on(async {
-                let call = guests.run(call.boxed(), &effort, (&manners, gives_way));
-                guests.usual.spawn(call.await.unwrap()).await.unwrap()
+                let call = guests.run(call.boxed(), &cpu_time, (&penalty, priority));
+                guests.normal.spawn(call.await.unwrap()).await.unwrap()
             })
         };
-        assert!(!ran(false) && ran(true));
+        assert!(!ran(Priority::Normal) && ran(Priority::Low));
         threads.end();
     }
 
@@ -287,20 +292,20 @@ mod tests {
         let threads = Threads::start(1).unwrap();
         let guests = threads.guests();
         let runtime = Builder::new_current_thread().build().unwrap();
-        for gives_way in [false, true] {
-            let (account, begin) = (Arc::new(Account::default()), Instant::now());
+        for priority in [Priority::Normal, Priority::Low] {
+            let (account, begin) = (Arc::new(CpuAccount::default()), Instant::now());
             let call = async {
                 let inner = spawn(async { spawn(computes(2 * LONG)).await });
                 beside(async { spawn(computes(LONG)).await }.boxed()).await.unwrap();
                 inner.await.unwrap().unwrap();
             };
-            let (manners, effort) = (Manners::default(), Effort::of(Arc::clone(&account)));
-            runtime.block_on(guests.run(call.boxed(), &effort, (&manners, gives_way))).unwrap();
+            let (penalty, cpu_time) = (Penalty::default(), CpuTime::of(Arc::clone(&account)));
+            runtime.block_on(guests.run(call.boxed(), &cpu_time, (&penalty, priority))).unwrap();
             let now = Instant::now();
-            // On a processor that has much else to do the tasks take long, and what they did first has faded.
-            let (spent, least) = (account.spent(now), Account::left_of(3 * LONG, now - begin));
+            // On a processor that has much else to do the tasks take long, and their first part has decayed.
+            let (spent, least) = (account.spent(now), CpuAccount::left_of(3 * LONG, now - begin));
             assert!(spent >= least, "{spent:?}, not {least:?}");
-            assert!(!effort.is_long() && !manners.is_rude(Instant::now()), "the call itself was short");
+            assert!(!cpu_time.is_long() && !penalty.is_active(Instant::now()), "the call itself was short");
         }
         threads.end();
     }

@@ -39,9 +39,9 @@ pub(crate) enum ConnectError {
 
 /// Dials for one plugin under one set of address classes.
 #[derive(Clone)]
-pub(crate) struct Connector(Arc<Inner>);
+pub(crate) struct Connector(Arc<ConnectorState>);
 
-struct Inner {
+struct ConnectorState {
     resolver: Arc<dyn Resolve>,
     classes: AddressClasses,
     denied: DeniedNetworks,
@@ -65,7 +65,7 @@ impl Connector {
     pub(crate) fn new(manner: Manner, classes: AddressClasses, tls: Arc<ClientConfig>, open: Gauge) -> Self {
         let Manner { resolver, denied, timeout, detour } = manner;
         let tls = TlsConnector::from(tls);
-        Self(Arc::new(Inner { resolver, classes, denied, tls, timeout, detour, open }))
+        Self(Arc::new(ConnectorState { resolver, classes, denied, tls, timeout, detour, open }))
     }
 }
 
@@ -89,7 +89,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-impl Inner {
+impl ConnectorState {
     async fn connect(&self, uri: &Uri) -> Result<Stream, ConnectError> {
         let host = uri.host().ok_or(ConnectError::NoHost)?;
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -110,7 +110,8 @@ impl Inner {
         Ok(Stream::tls(stream, self.open.clone()))
     }
 
-    /// All addresses of the host. One that is not granted spoils the others: whoever answers so is not to be trusted.
+    /// Returns all addresses of the host. One address that is not granted makes all of them invalid: the name server is
+    /// not trusted then.
     async fn checked_addresses(&self, host: &str) -> Result<Vec<IpAddr>, ConnectError> {
         let addresses = match host.parse::<IpAddr>() {
             Ok(literal) => vec![literal],

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use wasmtime_wasi_http::RequestOptions;
 
 use super::connect::ConnectError;
-use super::pool::Client;
+use super::pool::HttpClient;
 use super::stream::Carried;
 use crate::egress::EgressSettings;
 use crate::egress::failure::{Failure, Reason, copied};
@@ -43,7 +43,7 @@ impl Times {
 /// The answer to `outgoing`. A pooled connection that turns out to be dead is replaced: by the pool when nothing was
 /// sent on it, and here, once, when the method can be repeated without harm.
 pub(crate) async fn deliver(
-    client: &Client,
+    client: &HttpClient,
     outgoing: &Outgoing,
     times: Times,
 ) -> Result<Response<Incoming>, Failure> {
@@ -68,7 +68,11 @@ impl From<Failure> for Missed {
     }
 }
 
-async fn attempt(client: &Client, outgoing: &Outgoing, times: Times) -> Result<Response<Incoming>, Missed> {
+async fn attempt(
+    client: &HttpClient,
+    outgoing: &Outgoing,
+    times: Times,
+) -> Result<Response<Incoming>, Missed> {
     let mut request = outgoing.request()?;
     let mut connection = capture_connection(&mut request);
     let answer = client.request(request);
@@ -105,7 +109,7 @@ fn is_idempotent(method: &Method) -> bool {
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE].contains(method)
 }
 
-/// What an error of the client means; its causes know.
+/// Returns the failure that an error of the client means, by its causes.
 fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -131,7 +135,7 @@ fn connect_failure(error: &ConnectError) -> Failure {
     }
 }
 
-/// What an error of an exchange that had begun means.
+/// Returns the failure that an error of a running exchange means.
 pub(crate) fn body_failure(error: &hyper::Error) -> Failure {
     let is_io = StdError::source(error).is_some_and(<dyn StdError>::is::<std::io::Error>);
     if error.is_parse_too_large() {

@@ -13,8 +13,8 @@ use crate::grants::{AddressClass, embedded};
 pub struct DeniedNetworks(Arc<[IpNet]>);
 
 impl DeniedNetworks {
-    /// Of a list such as `203.0.113.0/24,2001:db8::7`; empty for none. Fails with the first part that is neither a network
-    /// nor an address.
+    /// Parses a list such as `203.0.113.0/24,2001:db8::7`; an empty text is an empty list. Fails with the first part
+    /// that is neither a network nor an address.
     pub fn parse(list: &str) -> Result<Self, String> {
         let parts = list.split(',').map(str::trim).filter(|part| !part.is_empty());
         let network = |part: &str| {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_named() {
+    fn an_invalid_network_is_named() {
         assert_eq!(DeniedNetworks::parse(" , "), Ok(DeniedNetworks::default()));
         for (list, wrong) in
             [("10.0.0.0/33", "10.0.0.0/33"), ("::/0,example.com", "example.com"), ("1.2.3", "1.2.3")]

@@ -18,41 +18,41 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::connect::{Connector, Manner};
-use crate::calls::scheduling::threads::{self, is_patient};
+use crate::calls::scheduling::threads::{self, is_low_priority};
 use crate::egress::EgressSettings;
 use crate::egress::failure::Failure;
-use crate::egress::metrics::Metrics;
+use crate::egress::metrics::EgressMetrics;
 use crate::grants::{AddressClasses, Grants};
 
 /// More headers than that are no answer of a cloud.
 const RESPONSE_HEADERS_BYTES: usize = 64 * 1024;
 
-pub(crate) type Client = HyperClient<Connector, Full<Bytes>>;
+pub(crate) type HttpClient = HyperClient<Connector, Full<Bytes>>;
 
 pub(crate) struct Pool {
-    clients: Mutex<HashMap<Key, Slot>>,
+    clients: Mutex<HashMap<ClientKey, ClientSlot>>,
     system_roots: RootCertStore,
     manner: Manner,
     idle_timeout: Duration,
     idle_connections_per_host: usize,
-    metrics: Metrics,
+    metrics: EgressMetrics,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct ClientKey {
     plugin: PluginName,
     grants: [u8; 32],
     classes: AddressClasses,
-    is_patient: bool,
+    is_low_priority: bool,
 }
 
-struct Slot {
-    client: Client,
+struct ClientSlot {
+    client: HttpClient,
     used: Instant,
 }
 
 impl Pool {
-    pub(crate) fn new(settings: &EgressSettings, metrics: &Metrics) -> Self {
+    pub(crate) fn new(settings: &EgressSettings, metrics: &EgressMetrics) -> Self {
         Self {
             clients: Mutex::default(),
             system_roots: system_roots(),
@@ -75,8 +75,13 @@ impl Pool {
         plugin: &PluginName,
         grants: &Grants,
         classes: AddressClasses,
-    ) -> Result<Client, Failure> {
-        let key = Key { plugin: plugin.clone(), grants: grants.digest(), classes, is_patient: is_patient() };
+    ) -> Result<HttpClient, Failure> {
+        let key = ClientKey {
+            plugin: plugin.clone(),
+            grants: grants.digest(),
+            classes,
+            is_low_priority: is_low_priority(),
+        };
         let now = Instant::now();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = clients.get_mut(&key) {
@@ -85,7 +90,7 @@ impl Pool {
         }
         clients.retain(|_, slot| now.duration_since(slot.used) < self.idle_timeout);
         let client = self.build(plugin, grants, classes)?;
-        clients.insert(key, Slot { client: client.clone(), used: now });
+        clients.insert(key, ClientSlot { client: client.clone(), used: now });
         Ok(client)
     }
 
@@ -94,7 +99,7 @@ impl Pool {
         plugin: &PluginName,
         grants: &Grants,
         classes: AddressClasses,
-    ) -> Result<Client, Failure> {
+    ) -> Result<HttpClient, Failure> {
         let tls = self.tls(grants).map_err(|error| Failure::Tls(io::Error::other(error)))?;
         let open = self.metrics.connections(plugin);
         let connector = Connector::new(self.manner.clone(), classes, Arc::new(tls), open);

@@ -11,10 +11,10 @@ pub trait Resolve: Send + Sync {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The operating system's resolver, with `/etc/hosts` and search domains as the pod has them. A full name is first asked
-/// for as it is: in a pod the search domains would come before it, and who owns a Namespace called `com` would answer.
+/// The operating system's resolver, with `/etc/hosts` and search domains as the pod has them. It first asks for a full
+/// name as it is: in a pod the search domains would come first, and the owner of a Namespace called `com` could answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemResolver;
+pub(crate) struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
@@ -36,7 +36,7 @@ async fn addresses(name: &str) -> io::Result<Vec<IpAddr>> {
     Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
 }
 
-/// The names to ask for, until one has an answer. What `/etc/hosts` has is not found with a dot behind it.
+/// Returns the names to ask for, in order. Names of `/etc/hosts` are not found with a dot behind them.
 fn questions(host: &str, hosts_file: &str) -> Vec<String> {
     let is_full = host.contains('.') && !host.ends_with('.');
     let names = |line: &'_ str| {

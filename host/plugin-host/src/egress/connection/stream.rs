@@ -13,14 +13,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// What the pool keeps.
+/// A connection in the pool.
 pub(crate) struct Stream {
-    io: Io,
+    io: Transport,
     carried: Carried,
     open: Gauge,
 }
 
-enum Io {
+enum Transport {
     Plain(TokioIo<TcpStream>),
     Tls(Box<TokioIo<TlsStream<TcpStream>>>),
 }
@@ -38,14 +38,14 @@ impl Carried {
 
 impl Stream {
     pub(crate) fn plain(stream: TcpStream, open: Gauge) -> Self {
-        Self::new(Io::Plain(TokioIo::new(stream)), open)
+        Self::new(Transport::Plain(TokioIo::new(stream)), open)
     }
 
     pub(crate) fn tls(stream: TlsStream<TcpStream>, open: Gauge) -> Self {
-        Self::new(Io::Tls(Box::new(TokioIo::new(stream))), open)
+        Self::new(Transport::Tls(Box::new(TokioIo::new(stream))), open)
     }
 
-    fn new(io: Io, open: Gauge) -> Self {
+    fn new(io: Transport, open: Gauge) -> Self {
         open.inc();
         Self { io, carried: Carried::default(), open }
     }
@@ -61,10 +61,10 @@ impl Connection for Stream {
     fn connected(&self) -> Connected {
         let connected = Connected::new().extra(self.carried.clone());
         match &self.io {
-            Io::Tls(tls) if tls.inner().get_ref().1.alpn_protocol() == Some(b"h2") => {
+            Transport::Tls(tls) if tls.inner().get_ref().1.alpn_protocol() == Some(b"h2") => {
                 connected.negotiated_h2()
             }
-            Io::Tls(_) | Io::Plain(_) => connected,
+            Transport::Tls(_) | Transport::Plain(_) => connected,
         }
     }
 }
@@ -76,8 +76,8 @@ impl Read for Stream {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
-            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
+            Transport::Plain(io) => Pin::new(io).poll_read(cx, buffer),
+            Transport::Tls(io) => Pin::new(io).poll_read(cx, buffer),
         }
     }
 }
@@ -85,8 +85,8 @@ impl Read for Stream {
 impl Write for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
-            Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
+            Transport::Plain(io) => Pin::new(io).poll_write(cx, bytes),
+            Transport::Tls(io) => Pin::new(io).poll_write(cx, bytes),
         }
     }
 
@@ -96,29 +96,29 @@ impl Write for Stream {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, bytes),
-            Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, bytes),
+            Transport::Plain(io) => Pin::new(io).poll_write_vectored(cx, bytes),
+            Transport::Tls(io) => Pin::new(io).poll_write_vectored(cx, bytes),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.io {
-            Io::Plain(io) => io.is_write_vectored(),
-            Io::Tls(io) => io.is_write_vectored(),
+            Transport::Plain(io) => io.is_write_vectored(),
+            Transport::Tls(io) => io.is_write_vectored(),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_flush(cx),
-            Io::Tls(io) => Pin::new(io).poll_flush(cx),
+            Transport::Plain(io) => Pin::new(io).poll_flush(cx),
+            Transport::Tls(io) => Pin::new(io).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
-            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
+            Transport::Plain(io) => Pin::new(io).poll_shutdown(cx),
+            Transport::Tls(io) => Pin::new(io).poll_shutdown(cx),
         }
     }
 }

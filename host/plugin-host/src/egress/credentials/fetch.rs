@@ -19,8 +19,8 @@ use crate::egress::message::outgoing::Outgoing;
 use crate::egress::message::synthetic::Synthetic;
 use crate::egress::metrics::KeysFrom;
 use crate::egress::session::Call;
-use crate::egress::throttle::{Account, Who};
-use crate::grants::Verdict;
+use crate::egress::throttle::{CloudAccount, Who};
+use crate::grants::EgressDecision;
 
 /// An answer with keys or a token has a few KiB.
 const ANSWER_LIMIT_BYTES: usize = 64 * 1024;
@@ -56,14 +56,14 @@ impl Call {
         holder: Holder,
     ) -> Result<Lease<Credential>, CredentialError> {
         let outgoing = self.outgoing(service)?;
-        let Verdict::Allowed(rule) =
+        let EgressDecision::Allowed(rule) =
             self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body)
         else {
             return Err(service.not_granted().into());
         };
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
         let host = outgoing.target.host().clone();
-        let account = Account::new(Who::Holder(holder), &outgoing.target);
+        let account = CloudAccount::new(Who::Holder(holder), &outgoing.target);
         self.turn(&account, &host).await.map_err(CredentialError::Throttled)?;
         let sent_at = Instant::now();
         self.metrics.sent(outgoing.body.len());

@@ -1,4 +1,4 @@
-//! Where the strings of a JSON text stand, so that one can be changed and every other byte stays.
+//! Finds the strings of a JSON text, so that one can be changed while every other byte stays.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_no_strings() {
+    fn a_text_that_is_no_json_has_no_strings() {
         for text in ["", "{", "{\"a\":\"b\"", "{\"a\":\"b\"} x", "a=b", "{'a':'b'}"] {
             assert_eq!(strings(text), None, "{text}");
         }

@@ -17,7 +17,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The request as it goes on the wire, with its length set anew.
+    /// The request for the wire, with its new length.
     pub(crate) fn request(&self) -> Result<Request<Full<Bytes>>, Failure> {
         let uri = self.target.uri().map_err(|_| Failure::Refused(Reason::Target))?;
         let mut request = Request::new(Full::new(self.body.clone()));

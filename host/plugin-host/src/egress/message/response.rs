@@ -1,4 +1,4 @@
-//! What comes back: limited, scrubbed, and never waited for beyond its time.
+//! Answers: limited in size and time, and scrubbed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::budget::Taken;
-use crate::calls::scheduling::cpu_time::Effort;
+use crate::calls::scheduling::cpu_time::CpuTime;
 use crate::egress::connection::deliver::body_failure;
 use crate::egress::failure::Failure;
 use crate::egress::listen::Listener;
@@ -25,14 +25,14 @@ use crate::vault::Scrubber;
 /// Later than any timer of the call, which is as exact as a millisecond.
 const BEHIND_THE_CALL: Duration = Duration::from_millis(20);
 
-/// What holds for one answer.
-pub(crate) struct Terms {
+/// The limits of one answer.
+pub(crate) struct ResponseLimits {
     pub(crate) scrubber: Scrubber,
     pub(crate) limit_bytes: u64,
     pub(crate) between_bytes: Duration,
     pub(crate) deadline: Instant,
     pub(crate) metrics: PluginMetrics,
-    /// Pays for what is held of the answer.
+    /// The memory for the bytes of the answer.
     pub(crate) memory: Taken,
     /// Hears the body as the server sent it.
     pub(crate) listener: Option<Listener>,
@@ -44,29 +44,29 @@ pub(crate) struct Terms {
 pub(crate) fn hand_back(
     response: Response<Incoming>,
     method: &Method,
-    terms: Terms,
+    limits: ResponseLimits,
 ) -> Result<Response<WasiBody>, Failure> {
     let (parts, body) = response.into_parts();
     let has_body = *method != Method::HEAD
         && ![StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&parts.status);
-    if has_body && body.size_hint().lower() > terms.limit_bytes {
-        return Err(Failure::ResponseSize { limit_bytes: terms.limit_bytes });
+    if has_body && body.size_hint().lower() > limits.limit_bytes {
+        return Err(Failure::ResponseSize { limit_bytes: limits.limit_bytes });
     }
-    if has_body && !body.is_end_stream() && is_coded(&parts.headers) && !terms.scrubber.stays_idle() {
+    if has_body && !body.is_end_stream() && is_coded(&parts.headers) && !limits.scrubber.stays_idle() {
         return Err(Failure::ResponseCoding);
     }
     let length = parts.headers.get(CONTENT_LENGTH).cloned();
     let headers = without_own_headers(without_connection_headers(parts.headers));
-    let mut headers = scrubbed(headers, &terms.scrubber);
-    if let Some(seconds) = terms.clock_skew_seconds {
+    let mut headers = scrubbed(headers, &limits.scrubber);
+    if let Some(seconds) = limits.clock_skew_seconds {
         headers.insert(CLOCK_SKEW, HeaderValue::from(seconds));
     }
     // A body that may be scrubbed has another length than the one that was sent.
-    if let Some(length) = length.filter(|_| !has_body || terms.scrubber.stays_idle()) {
+    if let Some(length) = length.filter(|_| !has_body || limits.scrubber.stays_idle()) {
         headers.insert(CONTENT_LENGTH, length);
     }
-    let base_bytes = terms.memory.bytes();
-    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, base_bytes, terms };
+    let base_bytes = limits.memory.bytes();
+    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, base_bytes, limits };
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers;
@@ -108,45 +108,45 @@ struct GuestBody {
     /// `None` when it is over, one way or the other.
     incoming: Option<Incoming>,
     received_bytes: u64,
-    /// Of the budget, beside what is held of the body.
+    /// Bytes of the budget beside the body.
     base_bytes: u64,
     /// Armed while waiting for the next piece.
     pause: Option<Pin<Box<Sleep>>>,
-    terms: Terms,
+    limits: ResponseLimits,
 }
 
 impl GuestBody {
     fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
         self.incoming = None;
-        self.terms.memory.shrink_to(0);
-        self.terms.metrics.body_failed(&failure);
+        self.limits.memory.shrink_to(0);
+        self.limits.metrics.body_failed(&failure);
         if matches!(failure, Failure::ResponseSize { .. }) {
-            Effort::current().note_excess();
+            CpuTime::current().note_excess();
         }
         tracing::debug!(error = %failure, "the body of an answer ended early");
         Poll::Ready(Some(Err(failure.into_wasi())))
     }
 
-    /// Takes memory for what is held back of the body and this much beside it.
+    /// Takes memory for the bytes of the body that are held back, and for these beside it.
     fn pay_for(&mut self, bytes: usize) -> Result<(), Failure> {
-        let bytes = self.held_bytes(bytes);
-        self.terms.memory.grow_to(bytes).map_err(|_full| Failure::ResponseMemory)
+        let bytes = self.buffered_bytes(bytes);
+        self.limits.memory.grow_to(bytes).map_err(|_full| Failure::ResponseMemory)
     }
 
     fn keep_paying_for(&mut self, bytes: usize) {
-        let bytes = self.held_bytes(bytes);
-        self.terms.memory.shrink_to(bytes);
+        let bytes = self.buffered_bytes(bytes);
+        self.limits.memory.shrink_to(bytes);
     }
 
-    fn held_bytes(&self, beside: usize) -> u64 {
-        let held = self.terms.scrubber.held_bytes().saturating_add(beside);
-        self.base_bytes.saturating_add(u64::try_from(held).unwrap_or(u64::MAX))
+    fn buffered_bytes(&self, beside: usize) -> u64 {
+        let buffered = self.limits.scrubber.buffered_bytes().saturating_add(beside);
+        self.base_bytes.saturating_add(u64::try_from(buffered).unwrap_or(u64::MAX))
     }
 
     fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
-        let (between, deadline) = (self.terms.between_bytes, self.terms.deadline);
+        let (between, deadline) = (self.limits.between_bytes, self.limits.deadline);
         let pause = self.pause.get_or_insert_with(|| {
-            // The end of the call is told before an answer that has no more time.
+            // The call's own deadline is reported before that of an answer.
             let last = deadline + BEHIND_THE_CALL;
             let until = Instant::now().checked_add(between).map_or(last, |until| until.min(last));
             Box::pin(tokio::time::sleep_until(until))
@@ -176,18 +176,18 @@ impl Body for GuestBody {
                     self.pause = None;
                     let Ok(piece) = frame.into_data() else { continue };
                     self.received_bytes += piece.len() as u64;
-                    self.terms.metrics.received(piece.len());
-                    if let Some(listener) = &mut self.terms.listener {
+                    self.limits.metrics.received(piece.len());
+                    if let Some(listener) = &mut self.limits.listener {
                         listener.hear(&piece);
                     }
-                    if self.received_bytes > self.terms.limit_bytes {
-                        let limit_bytes = self.terms.limit_bytes;
+                    if self.received_bytes > self.limits.limit_bytes {
+                        let limit_bytes = self.limits.limit_bytes;
                         return self.fail(Failure::ResponseSize { limit_bytes });
                     }
                     if let Err(failure) = self.pay_for(2 * piece.len()) {
                         return self.fail(failure);
                     }
-                    let certain = self.terms.scrubber.push(piece);
+                    let certain = self.limits.scrubber.push(piece);
                     self.keep_paying_for(certain.len());
                     if !certain.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(certain))));
@@ -198,9 +198,9 @@ impl Body for GuestBody {
                 }
                 Poll::Ready(None) => {
                     self.incoming = None;
-                    self.terms.listener = None;
-                    self.terms.memory.shrink_to(0);
-                    let rest = self.terms.scrubber.finish();
+                    self.limits.listener = None;
+                    self.limits.memory.shrink_to(0);
+                    let rest = self.limits.scrubber.finish();
                     return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
                 }
             }

@@ -1,7 +1,7 @@
-//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder is the whole
-//! value of its place, or all behind the prefix that the grants name. Anywhere else, or with anything else around it,
-//! it refuses the whole request: it was lost by mistake, smuggled on purpose, or wrapped into a script that would send
-//! the secret away. All other bytes stay as they are.
+//! Replaces placeholders by secrets, only in granted places and for granted hosts. A placeholder is the whole value of
+//! its place, or the rest behind the prefix that the grants name. Anywhere else, or with other text around it, it
+//! refuses the whole request: it is a mistake, smuggled, or wrapped into a script that would send the secret away. All
+//! other bytes stay as they are.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,14 +16,14 @@ use super::json::visit_strings;
 use super::outgoing::Outgoing;
 use crate::egress::failure::Reason;
 use crate::grants::form::{self, are_alike, content_type};
-use crate::grants::{Grants, Host, Place, SecretKey};
+use crate::grants::{Grants, Host, RequestPlace, SecretKey};
 use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX, Vault};
 
 /// A request with its secrets.
 #[derive(Debug)]
 pub(crate) struct Substituted {
     pub(crate) outgoing: Outgoing,
-    /// Whose values it carries.
+    /// The secrets whose values it carries.
     pub(crate) used: BTreeSet<SecretKey>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn substitute(outgoing: Outgoing, grants: &Grants, vault: &Vault) -> 
     Ok(Substituted { outgoing: Outgoing { headers, body, ..outgoing }, used })
 }
 
-/// Where something stands in this request.
+/// A place in this request.
 enum Here<'a> {
     Header(&'a http::HeaderName),
     Json(&'a [String]),
@@ -49,19 +49,19 @@ enum Here<'a> {
 }
 
 impl Here<'_> {
-    fn is(&self, place: &Place) -> bool {
+    fn is(&self, place: &RequestPlace) -> bool {
         match (self, place) {
-            (Self::Header(here), Place::Header(granted)) => *here == granted,
-            (Self::Json(here), Place::Json(granted)) => granted.is(here),
-            (Self::Form(here), Place::Form(granted)) => here == granted,
+            (Self::Header(here), RequestPlace::Header(granted)) => *here == granted,
+            (Self::Json(here), RequestPlace::Json(granted)) => granted.is(here),
+            (Self::Form(here), RequestPlace::Form(granted)) => here == granted,
             (
                 Self::Header(_) | Self::Json(_) | Self::Form(_),
-                Place::Header(_) | Place::Json(_) | Place::Form(_),
+                RequestPlace::Header(_) | RequestPlace::Json(_) | RequestPlace::Form(_),
             ) => false,
         }
     }
 
-    /// What a reader of this place makes of these bytes. `None`: nothing that could be compared.
+    /// Returns the value that a reader of this place sees. `None`: there is no value to compare.
     fn read(&self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Header(_) => String::from_utf8(bytes.to_vec()).ok(),
@@ -133,7 +133,7 @@ impl Filler<'_> {
         } else {
             return Err(Reason::PlaceholderPlace);
         };
-        // One that is left stands in a key, behind no field, or in something that is not what it says.
+        // A remaining placeholder is in a key, outside of fields, or in an invalid body.
         if filled.placeholders == placeholders {
             Ok(Some(filled.bytes))
         } else {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grants::RequestTarget;
-use crate::vault::Encoding;
+use crate::vault::PlaceholderEncoding;
 
 const GRANTS: &str = "
 egress: [{ host: a.com }, { host: b.com }]
@@ -36,7 +36,7 @@ fn case() -> Case {
 }
 
 impl Case {
-    fn placeholder(&self, key: &str, encodings: &[Encoding]) -> String {
+    fn placeholder(&self, key: &str, encodings: &[PlaceholderEncoding]) -> String {
         let id = if key == "userData" { self.vault.user_data() } else { self.vault.open(key) };
         self.vault.placeholder(id.unwrap(), encodings).unwrap()
     }
@@ -74,7 +74,7 @@ fn a_header_gets_its_value_and_is_hidden_from_logs() {
 fn a_json_string_gets_its_value_and_the_rest_stays() {
     let case = case();
     let (token, data) =
-        (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
+        (case.placeholder("token", &[]), case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]));
     let text = |token: &str, data: &str| {
         format!(
             " {{\"a\" : [1,2 , {{}}],\"auth\":{{\"token\":\"x{token}\"}},\"list\":[0,{{\"data\":\"{data}\"}}],\"userData\":\"{data}\"}}\n"
@@ -91,7 +91,7 @@ fn a_json_string_gets_its_value_and_the_rest_stays() {
 #[test]
 fn a_form_field_gets_its_value_through_all_encodings() {
     let case = case();
-    let data = case.placeholder("userData", &[Encoding::Base64, Encoding::Form]);
+    let data = case.placeholder("userData", &[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]);
     let body = |data: &str| format!("Action=Run&User%20Data={data}&x=%20&empty&=");
     let sent = case.body(FORM, &body(&data)).unwrap();
     assert_eq!(sent, body("IyEvYmluL3NoCmVjaG8gImhpIiAmIGV4aXQrMQo%3D"));
@@ -101,8 +101,8 @@ fn a_form_field_gets_its_value_through_all_encodings() {
 fn a_placeholder_anywhere_else_refuses_the_request() {
     let case = case();
     let (token, data) =
-        (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
-    let form = case.placeholder("userData", &[Encoding::Form]);
+        (case.placeholder("token", &[]), case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]));
+    let form = case.placeholder("userData", &[PlaceholderEncoding::Form]);
     let refused = |outcome: Result<Outgoing, Reason>| outcome.map(|_| ()).unwrap_err();
     let place = Reason::PlaceholderPlace;
     assert_eq!(refused(case.send(&format!("https://a.com/{token}"), &[], "")), place);
@@ -140,7 +140,7 @@ fn a_placeholder_anywhere_else_refuses_the_request() {
 fn a_foreign_or_broken_placeholder_refuses_the_request() {
     let (case, other) = (case(), case());
     let foreign = other.placeholder("userData", &[]);
-    let own = case.placeholder("userData", &[Encoding::JsonEscape]);
+    let own = case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]);
     for token in
         [foreign.as_str(), PLACEHOLDER_PREFIX, &own[..own.len() - 1], &format!("{PLACEHOLDER_PREFIX}{own}")]
     {
@@ -157,12 +157,12 @@ fn a_value_cannot_break_out_of_its_place() {
     assert_eq!(header.map(|_| ()), Err(Reason::PlaceholderValue));
     assert_eq!(case.body(JSON, &format!("{{\"odd\":\"{plain}\"}}")), Err(Reason::PlaceholderValue));
     assert_eq!(case.body(FORM, &format!("odd={plain}")), Err(Reason::PlaceholderValue));
-    let escaped = case.placeholder("odd", &[Encoding::JsonEscape]);
+    let escaped = case.placeholder("odd", &[PlaceholderEncoding::JsonEscape]);
     assert_eq!(
         case.body(JSON, &format!("{{\"odd\":\"{escaped}\"}}")),
         Ok(r#"{"odd":"a\"b&c=d\r\ne"}"#.to_owned())
     );
-    let form = case.placeholder("odd", &[Encoding::Form]);
+    let form = case.placeholder("odd", &[PlaceholderEncoding::Form]);
     assert_eq!(case.body(FORM, &format!("odd={form}")), Ok("odd=a%22b%26c%3Dd%0D%0Ae".to_owned()));
 }
 
@@ -175,8 +175,8 @@ fn attack_user_data_wrapped_into_a_script_is_refused() {
     let before = STANDARD.encode(script);
     assert!(!before.ends_with('='), "the cloud decodes one text");
     let (coded, escaped) = (
-        case.placeholder("userData", &[Encoding::Base64, Encoding::Form]),
-        case.placeholder("userData", &[Encoding::JsonEscape]),
+        case.placeholder("userData", &[PlaceholderEncoding::Base64, PlaceholderEncoding::Form]),
+        case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]),
     );
     let part = Err(Reason::PlaceholderPart);
     for body in [
@@ -240,7 +240,7 @@ fn attack_a_prefix_that_is_not_the_granted_one_is_refused() {
 #[test]
 fn attack_two_content_types_leave_no_place() {
     let case = case();
-    let data = case.placeholder("userData", &[Encoding::JsonEscape]);
+    let data = case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]);
     let types = [("content-type", JSON), ("content-type", "text/x-shellscript")];
     let sent = case.send("https://a.com/", &types, &format!("{{\"userData\":\"{data}\"}}"));
     assert_eq!(sent.map(|_| ()), Err(Reason::PlaceholderPlace));
@@ -270,7 +270,7 @@ proptest! {
         before in json_value(), after in json_value(), pretty in any::<bool>(),
     ) {
         let case = case();
-        let token = case.placeholder("userData", &[Encoding::JsonEscape]);
+        let token = case.placeholder("userData", &[PlaceholderEncoding::JsonEscape]);
         let value = serde_json::json!({ "a": before, "userData": token, "z": after });
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
         let expected = text.replace(&token, "#!/bin/sh\\necho \\\"hi\\\" & exit+1\\n");

@@ -14,11 +14,11 @@ use crate::auth::MARK;
 use crate::grants::Host;
 use crate::vault::Scrubber;
 
-/// `true` on an answer that says: the host held this request back.
+/// `true` on an answer of the host that says: this request was not sent, since its account is throttled.
 const THROTTLED: HeaderName = HeaderName::from_static("machinist-throttled");
 /// By how many seconds the host's clock is ahead of the server's.
 pub(crate) const CLOCK_SKEW: HeaderName = HeaderName::from_static("machinist-clock-skew");
-/// What the host's own headers start with. From servers they are removed.
+/// The prefix of the host's own headers. They are removed from answers of servers.
 const OWN_PREFIX: &str = "machinist-";
 
 /// An answer without a server behind it, or with another one than was asked.
@@ -47,8 +47,8 @@ impl Synthetic {
     }
 
     /// The request was not sent, since its account gets no turn in time.
-    pub(crate) fn held_back(host: &Host, retry_after: Duration) -> Self {
-        // Rounded up: a second too early would be held back again.
+    pub(crate) fn throttled(host: &Host, retry_after: Duration) -> Self {
+        // Rounded up: a retry one second too early would wait again.
         let seconds = retry_after.as_millis().div_ceil(1000).max(1);
         let body = format!(
             "the host holds this request back: {host} asked for fewer requests, and the next turn is in {seconds} s"

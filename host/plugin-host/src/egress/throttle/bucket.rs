@@ -1,19 +1,19 @@
-//! The line of one cloud account: which request goes next, and when. A pure structure: what happened and the time go
-//! in, a decision comes out. [`Pace`] says how fast it moves.
+//! The queue of one cloud account: which request goes next, and when. A pure structure: events and the time go in, a
+//! decision comes out. [`Pace`] decides the rate.
 //!
-//! Deletions and looks go before creates, and of four turns one goes to the longest waiting create.
+//! Deletions and queries go before creates, and one of four turns goes to the create that waits longest.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pace::{Answer, Pace};
+use super::pace::{Pace, RateSignal};
 use crate::calls::scheduling::urgency::{Alternation, Urgency};
 
 /// Requests that may wait for one account; beyond that a host has other worries than their order.
 pub(super) const MOST_WAITING: usize = 1000;
-/// A waiting request looks again at least that often, since the pace may have changed for the better.
+/// A waiting request checks at least this often, since the pace may have increased.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// For a request that is not first although its time has come: the first one is about to go.
 const AFTER_YOU: Duration = Duration::from_millis(1);
@@ -25,14 +25,20 @@ pub(super) struct Ticket(u64);
 /// The answer to a request that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Send it.
     Go,
     /// Ask again with the ticket, not before `until`.
-    Wait { ticket: Ticket, until: Instant },
+    Wait {
+        ticket: Ticket,
+        until: Instant,
+    },
     /// Its turn would come after its deadline.
-    Late { retry_after: Duration },
+    Late {
+        retry_after: Duration,
+    },
     /// Too many wait already.
-    Crowded { retry_after: Duration },
+    Crowded {
+        retry_after: Duration,
+    },
 }
 
 /// The answer to a request that waits.
@@ -51,7 +57,7 @@ pub(super) enum Turn {
 pub(super) struct Bucket {
     pace: Pace,
     urgent: VecDeque<Ticket>,
-    patient: VecDeque<Ticket>,
+    normal: VecDeque<Ticket>,
     alternation: Alternation,
     next_ticket: u64,
 }
@@ -61,13 +67,12 @@ impl Bucket {
         Self {
             pace: Pace::new(now),
             urgent: VecDeque::new(),
-            patient: VecDeque::new(),
+            normal: VecDeque::new(),
             alternation: Alternation::default(),
             next_ticket: 0,
         }
     }
 
-    /// A request comes.
     pub(super) fn enter(&mut self, urgency: Urgency, now: Instant, deadline: Instant) -> Entry {
         if self.waiting() >= MOST_WAITING {
             let until = self.pace.opening(self.waiting() as f64 + 1.0, now);
@@ -77,7 +82,7 @@ impl Bucket {
         self.next_ticket += 1;
         match urgency {
             Urgency::Urgent => self.urgent.push_back(ticket),
-            Urgency::Patient => self.patient.push_back(ticket),
+            Urgency::Normal => self.normal.push_back(ticket),
         }
         match self.poll(ticket, now, deadline) {
             Turn::Go => Entry::Go,
@@ -103,7 +108,7 @@ impl Bucket {
         }
         let is_urgent = self.urgent.contains(&ticket);
         self.leave(ticket);
-        self.alternation.went(if is_urgent { Urgency::Urgent } else { Urgency::Patient });
+        self.alternation.went(if is_urgent { Urgency::Urgent } else { Urgency::Normal });
         self.pace.sent(now);
         Turn::Go
     }
@@ -111,11 +116,11 @@ impl Bucket {
     /// A request gives up its place.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.urgent.retain(|waiting| *waiting != ticket);
-        self.patient.retain(|waiting| *waiting != ticket);
+        self.normal.retain(|waiting| *waiting != ticket);
     }
 
     /// The cloud has answered a request that was sent at `sent_at`.
-    pub(super) fn answered(&mut self, sent_at: Instant, now: Instant, answer: Answer) {
+    pub(super) fn answered(&mut self, sent_at: Instant, now: Instant, answer: RateSignal) {
         self.pace.answered(sent_at, now, answer);
     }
 
@@ -139,18 +144,17 @@ impl Bucket {
         self.pace.per_second(now)
     }
 
-    /// Requests that wait.
     pub(super) fn waiting(&self) -> usize {
-        self.urgent.len() + self.patient.len()
+        self.urgent.len() + self.normal.len()
     }
 
     /// How many go before this one, were no other to come; `None` for one that does not wait.
     fn before(&self, ticket: Ticket) -> Option<usize> {
         let place = |line: &VecDeque<Ticket>| line.iter().position(|waiting| *waiting == ticket);
         if let Some(place) = place(&self.urgent) {
-            return Some(place + self.alternation.patient_before(place).min(self.patient.len()));
+            return Some(place + self.alternation.normal_before(place).min(self.normal.len()));
         }
-        let place = place(&self.patient)?;
+        let place = place(&self.normal)?;
         Some(place + self.alternation.urgent_before(place).min(self.urgent.len()))
     }
 }

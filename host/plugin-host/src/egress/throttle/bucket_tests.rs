@@ -23,14 +23,14 @@ impl World {
     }
 
     fn enter(&mut self) -> Entry {
-        self.bucket.enter(Urgency::Patient, self.now, self.now + FAR)
+        self.bucket.enter(Urgency::Normal, self.now, self.now + FAR)
     }
 
     fn slow_down(&mut self, retry_after: Option<Duration>) {
-        self.bucket.answered(self.now, self.now, Answer::TooFast { retry_after });
+        self.bucket.answered(self.now, self.now, RateSignal::TooFast { retry_after });
     }
 
-    /// A request that waits until it goes; how long that took.
+    /// Lets a request wait until it may go; returns the wait.
     fn goes_after(&mut self) -> Duration {
         let came = self.now;
         let mut entry = self.enter();
@@ -49,7 +49,7 @@ impl World {
 }
 
 #[test]
-fn an_account_is_free_until_it_is_told() {
+fn an_account_is_free_until_the_cloud_complains() {
     let mut world = World::new();
     for _ in 0..10_000 {
         assert_eq!(world.enter(), Entry::Go);
@@ -57,7 +57,7 @@ fn an_account_is_free_until_it_is_told() {
 }
 
 #[test]
-fn what_the_cloud_asks_for_is_waited_for_and_then_one_goes() {
+fn after_the_pause_that_the_cloud_asks_for_one_request_goes() {
     let mut world = World::new();
     world.enter();
     world.slow_down(Some(7 * SECOND));
@@ -75,7 +75,7 @@ fn a_pause_without_end_ends_after_an_hour() {
 }
 
 #[test]
-fn who_comes_first_goes_first() {
+fn requests_go_in_the_order_of_arrival() {
     let mut world = World::new();
     world.slow_down(Some(SECOND));
     let mut tickets = Vec::new();
@@ -89,7 +89,7 @@ fn who_comes_first_goes_first() {
         assert!(matches!(world.bucket.poll(*ticket, world.now, far), Turn::Wait { .. }));
     }
     assert_eq!(world.bucket.poll(tickets[0], world.now, far), Turn::Go);
-    // Who gives up makes room.
+    // A request that gives up makes room.
     world.bucket.leave(tickets[1]);
     world.pass(3 * SECOND);
     assert!(matches!(world.bucket.poll(tickets[3], world.now, far), Turn::Wait { .. }));
@@ -100,11 +100,11 @@ fn who_comes_first_goes_first() {
 fn a_turn_behind_the_deadline_is_no_turn() {
     let mut world = World::new();
     world.slow_down(Some(30 * SECOND));
-    let entry = world.bucket.enter(Urgency::Patient, world.now, world.now + 20 * SECOND);
+    let entry = world.bucket.enter(Urgency::Normal, world.now, world.now + 20 * SECOND);
     let Entry::Late { retry_after } = entry else { panic!("{entry:?}") };
     assert!((30.0..30.1).contains(&retry_after.as_secs_f64()), "{retry_after:?}");
     assert_eq!(world.bucket.waiting(), 0, "it took no place");
-    let Entry::Wait { ticket, .. } = world.bucket.enter(Urgency::Patient, world.now, world.now + 40 * SECOND)
+    let Entry::Wait { ticket, .. } = world.bucket.enter(Urgency::Normal, world.now, world.now + 40 * SECOND)
     else {
         panic!("waits")
     };
@@ -115,12 +115,12 @@ fn a_turn_behind_the_deadline_is_no_turn() {
 }
 
 #[test]
-fn deletions_and_looks_pass_creates_and_creates_are_not_forgotten() {
+fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
     let mut world = World::new();
     world.slow_down(Some(SECOND));
     let far = world.now + FAR;
     let mut waiting: Vec<Ticket> = Vec::new();
-    for urgency in [Urgency::Patient; 3].into_iter().chain([Urgency::Urgent; 5]) {
+    for urgency in [Urgency::Normal; 3].into_iter().chain([Urgency::Urgent; 5]) {
         let Entry::Wait { ticket, .. } = world.bucket.enter(urgency, world.now, far) else { panic!("waits") };
         waiting.push(ticket);
     }
@@ -153,7 +153,7 @@ fn the_queue_has_an_end() {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Enter { patience_ms: u64 },
+    Enter { deadline_ms: u64 },
     Poll { nth: usize },
     Leave { nth: usize },
     SlowDown { sent_ago_ms: u64, retry_after_ms: Option<u64> },
@@ -162,7 +162,7 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        3 => (0..100_000_u64).prop_map(|patience_ms| Event::Enter { patience_ms }),
+        3 => (0..100_000_u64).prop_map(|deadline_ms| Event::Enter { deadline_ms }),
         3 => (0..50_usize).prop_map(|nth| Event::Poll { nth }),
         1 => (0..50_usize).prop_map(|nth| Event::Leave { nth }),
         1 => (0..5_000_u64, prop::option::of(0..10_000_000_u64))
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: tier::cases(500), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_turns_are_in_order_paced_and_come(events in prop::collection::vec(event(), 1..120)) {
+    fn turns_are_in_order_and_paced_and_always_come(events in prop::collection::vec(event(), 1..120)) {
         let mut world = World::new();
         world.pass(10 * SECOND);
         // Ticket, deadline; in the order in which they came.
@@ -187,14 +187,14 @@ proptest! {
                 Event::Pass { ms } => world.pass(Duration::from_millis(ms)),
                 Event::SlowDown { sent_ago_ms, retry_after_ms } => {
                     let pause = retry_after_ms.map(Duration::from_millis);
-                    let answer = Answer::TooFast { retry_after: pause };
+                    let answer = RateSignal::TooFast { retry_after: pause };
                     world.bucket.answered(now - Duration::from_millis(sent_ago_ms), now, answer);
                     let until = now + pause.unwrap_or_default().min(LONGEST_PAUSE);
                     closed_until = closed_until.max(until);
                 }
-                Event::Enter { patience_ms } => {
-                    let deadline = now + Duration::from_millis(patience_ms);
-                    match world.bucket.enter(Urgency::Patient, now, deadline) {
+                Event::Enter { deadline_ms } => {
+                    let deadline = now + Duration::from_millis(deadline_ms);
+                    match world.bucket.enter(Urgency::Normal, now, deadline) {
                         Entry::Go => prop_assert!(now >= closed_until, "went while closed"),
                         Entry::Wait { ticket, until } => {
                             prop_assert!(until > now && until <= deadline);
@@ -224,7 +224,7 @@ proptest! {
             let rate = world.bucket.per_second(world.now);
             prop_assert!(rate.is_none_or(|rate| rate == 0.0 || (0.5..=1000.0).contains(&rate)), "{:?}", rate);
         }
-        // Without further complaints everyone goes, in order, and the account is free.
+        // Without further complaints all requests go, in order, and the account is free.
         for (ticket, _) in waiting {
             let end = world.now + LONGEST_PAUSE + 1000 * SECOND;
             loop {

@@ -1,5 +1,5 @@
-//! What an answer says about the pace and about the credentials. Pure functions over status, headers and the beginning
-//! of the body.
+//! The meaning of an answer for the pace and the credentials. Pure functions over status, headers and the beginning of
+//! the body.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use http::header::{DATE, HeaderMap, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 
-/// Of an error's body only the beginning is read: codes stand in front.
+/// The part of an error's body that is read: codes are at its beginning.
 pub(in crate::egress) const HEAD_BYTES: usize = 4 * 1024;
 
-/// Codes by which clouds say "slower". What starts with `Throttl` counts as well.
+/// Codes by which clouds say "slower". A code that starts with `Throttl` counts as well.
 const SLOWER: [&str; 10] = [
     "RequestLimitExceeded",
     "EC2ThrottledException",
@@ -33,7 +33,7 @@ const STALE_KEYS: [&str; 5] = [
     "AuthFailure",
 ];
 
-/// What the beginning of an error's body says.
+/// The codes at the beginning of an error's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::egress) struct Codes {
     /// The cloud is asked too fast.
@@ -48,8 +48,8 @@ pub(in crate::egress) fn is_slower(status: StatusCode, retry_after: Option<Durat
         || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
 }
 
-/// Looks for codes: words that stand between the marks that XML and JSON put around a code, so that a sentence that
-/// only mentions one does not count.
+/// Searches for codes: words between the marks that XML and JSON put around a code, so that a sentence that only
+/// mentions a code does not count.
 pub(in crate::egress) fn codes(head: &[u8]) -> Codes {
     let mut found = Codes::default();
     let mut before = None;

@@ -20,28 +20,27 @@ use machinist_core::value::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
 use crate::auth::Holder;
+use crate::calls::scheduling::priority_semaphore::{Permit, PrioritySemaphore, Rank};
 use crate::calls::scheduling::seat::Seat;
-use crate::calls::scheduling::turnstile::{Pass, Rank, Turnstile};
 use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::{Host, RequestTarget};
 
 pub(super) use lesson::{HEAD_BYTES, clock_skew_seconds, codes, is_slower, retry_after};
-pub(super) use pace::Answer;
+pub(super) use pace::RateSignal;
 
 use bucket::{Bucket, Entry, Ticket, Turn};
 
 /// Accounts that are remembered. One takes a few hundred bytes; a host has a handful.
 const MOST_ACCOUNTS: usize = 1024;
 
-/// Whose requests the cloud counts together, as far as the host can know.
+/// The requests that a cloud counts together, as far as the host can know.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Account {
+pub(super) struct CloudAccount {
     who: Who,
     host: Host,
     port: u16,
 }
 
-/// Who asks.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Who {
     Holder(Holder),
@@ -49,14 +48,14 @@ pub(super) enum Who {
     Plugin(PluginName),
 }
 
-impl Account {
+impl CloudAccount {
     pub(super) fn new(who: Who, target: &RequestTarget) -> Self {
         Self { who, host: target.host().clone(), port: target.port() }
     }
 }
 
-/// Calls of one slow account that have an instance and wait for a turn. The others wait at its door, without an
-/// instance. Enough that one stands ready whenever a turn comes.
+/// Calls of one throttled account that have an instance and wait for their turn. The others wait at its door, without
+/// an instance. The number is high enough that a call is ready for each turn.
 const MOST_INSIDE: usize = 8;
 
 /// Classes whose accounts are remembered, and accounts of each.
@@ -66,45 +65,41 @@ const ACCOUNTS_PER_CLASS: usize = 4;
 /// A class of a plugin. Its calls use its Secret, and hence the same accounts.
 type ClassKey = (PluginName, String);
 
-/// The accounts.
 #[derive(Default)]
 pub(super) struct Throttle {
-    buckets: Mutex<HashMap<Account, Line>>,
+    buckets: Mutex<HashMap<CloudAccount, AccountState>>,
     /// Which accounts the calls of a class have used.
-    classes: Mutex<HashMap<ClassKey, Vec<Account>>>,
+    classes: Mutex<HashMap<ClassKey, Vec<CloudAccount>>>,
 }
 
-/// One account.
-struct Line {
+struct AccountState {
     bucket: Bucket,
-    door: Turnstile,
+    door: PrioritySemaphore,
 }
 
 /// How a request came to its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passage {
-    /// At once.
     Straight,
-    /// After a wait.
     Waited(Duration),
 }
 
 /// A request that gets no turn in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct TurnTimeout {
     pub(super) retry_after: Duration,
     pub(super) is_crowded: bool,
 }
 
-impl Line {
+impl AccountState {
     fn new(now: Instant) -> Self {
-        Self { bucket: Bucket::new(now), door: Turnstile::new(MOST_INSIDE) }
+        Self { bucket: Bucket::new(now), door: PrioritySemaphore::new(MOST_INSIDE) }
     }
 }
 
 impl Throttle {
     /// Waits at the door of the slow account that calls of this class use; a free account has no door.
-    pub(super) async fn door(&self, class: &ClassKey, urgency: Urgency) -> Option<Pass> {
+    pub(super) async fn door(&self, class: &ClassKey, urgency: Urgency) -> Option<Permit> {
         let accounts = self.classes().get(class).cloned()?;
         let now = Instant::now();
         let door = accounts.iter().find_map(|account| {
@@ -116,7 +111,7 @@ impl Throttle {
     }
 
     /// A call of this class uses this account.
-    pub(super) fn learn(&self, class: &ClassKey, account: &Account) {
+    pub(super) fn learn(&self, class: &ClassKey, account: &CloudAccount) {
         let mut classes = self.classes();
         match classes.get_mut(class) {
             Some(accounts) if accounts.contains(account) => {}
@@ -134,13 +129,14 @@ impl Throttle {
         }
     }
 
-    /// Waits for a turn. Ends before `deadline`, at once when there is none before it. Dropping the future gives up the place.
+    /// Waits for a turn. Ends before `deadline`, and at once if there is no turn before it. Dropping the future gives
+    /// up the place.
     pub(super) async fn turn(
         &self,
-        account: &Account,
+        account: &CloudAccount,
         seat: Option<&Seat>,
         deadline: Instant,
-    ) -> Result<Passage, Held> {
+    ) -> Result<Passage, TurnTimeout> {
         let urgency = seat.map_or(Urgency::Urgent, |seat| seat.urgency);
         let turn = self.wait(account, (urgency, seat), deadline);
         let mut turn = std::pin::pin!(turn);
@@ -159,10 +155,10 @@ impl Throttle {
 
     async fn wait(
         &self,
-        account: &Account,
+        account: &CloudAccount,
         (urgency, seat): (Urgency, Option<&Seat>),
         deadline: Instant,
-    ) -> Result<Passage, Held> {
+    ) -> Result<Passage, TurnTimeout> {
         let came = Instant::now();
         let entry = self.with(account, came, |line| {
             let entry = line.bucket.enter(urgency, came, deadline);
@@ -173,56 +169,65 @@ impl Throttle {
         });
         let (ticket, mut until) = match entry {
             None | Some(Entry::Go) => return Ok(Passage::Straight),
-            Some(Entry::Late { retry_after }) => return Err(Held { retry_after, is_crowded: false }),
-            Some(Entry::Crowded { retry_after }) => return Err(Held { retry_after, is_crowded: true }),
+            Some(Entry::Late { retry_after }) => return Err(TurnTimeout { retry_after, is_crowded: false }),
+            Some(Entry::Crowded { retry_after }) => {
+                return Err(TurnTimeout { retry_after, is_crowded: true });
+            }
             Some(Entry::Wait { ticket, until }) => (ticket, until),
         };
-        let _place = Place { throttle: self, account, ticket };
+        let _place = QueuePlace { throttle: self, account, ticket };
         loop {
             sleep_until(until).await;
             let now = Instant::now();
             match self.with(account, now, |line| line.bucket.poll(ticket, now, deadline)) {
                 None | Some(Turn::Go) => return Ok(Passage::Waited(now.duration_since(came))),
-                Some(Turn::Late { retry_after }) => return Err(Held { retry_after, is_crowded: false }),
+                Some(Turn::Late { retry_after }) => {
+                    return Err(TurnTimeout { retry_after, is_crowded: false });
+                }
                 Some(Turn::Wait { until: later }) => until = later,
             }
         }
     }
 
     /// The account's cloud has answered a request that was sent at `sent_at`.
-    pub(super) fn answered(&self, account: &Account, sent_at: Instant, answer: Answer) {
+    pub(super) fn answered(&self, account: &CloudAccount, sent_at: Instant, answer: RateSignal) {
         let now = Instant::now();
         self.with(account, now, |line| line.bucket.answered(sent_at, now, answer));
     }
 
-    /// Accounts whose requests have to wait for turns.
+    /// Returns the number of accounts whose requests have to wait.
     pub(super) fn slow_accounts(&self) -> usize {
         let now = Instant::now();
         let mut buckets = self.buckets();
         buckets.values_mut().filter_map(|line| line.bucket.is_slow(now).then_some(())).count()
     }
 
-    /// `None` when all places are taken by accounts that are in use: then the request goes unpaced.
-    fn with<T>(&self, account: &Account, now: Instant, ask: impl FnOnce(&mut Line) -> T) -> Option<T> {
+    /// `None` if accounts in use take all places: then the request is not paced.
+    fn with<T>(
+        &self,
+        account: &CloudAccount,
+        now: Instant,
+        ask: impl FnOnce(&mut AccountState) -> T,
+    ) -> Option<T> {
         let mut buckets = self.buckets();
         if !buckets.contains_key(account) {
             make_room(&mut buckets, now)?;
         }
-        Some(ask(buckets.entry(account.clone()).or_insert_with(|| Line::new(now))))
+        Some(ask(buckets.entry(account.clone()).or_insert_with(|| AccountState::new(now))))
     }
 
     /// A panic elsewhere leaves nothing half-done here.
-    fn buckets(&self) -> MutexGuard<'_, HashMap<Account, Line>> {
+    fn buckets(&self) -> MutexGuard<'_, HashMap<CloudAccount, AccountState>> {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn classes(&self) -> MutexGuard<'_, HashMap<ClassKey, Vec<Account>>> {
+    fn classes(&self) -> MutexGuard<'_, HashMap<ClassKey, Vec<CloudAccount>>> {
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets what is idle; else the account that was asked least recently and that nobody waits for.
-fn make_room(buckets: &mut HashMap<Account, Line>, now: Instant) -> Option<()> {
+/// Forgets idle accounts; else the account without waiting requests that was used least recently.
+fn make_room(buckets: &mut HashMap<CloudAccount, AccountState>, now: Instant) -> Option<()> {
     if buckets.len() < MOST_ACCOUNTS {
         return Some(());
     }
@@ -237,14 +242,14 @@ fn make_room(buckets: &mut HashMap<Account, Line>, now: Instant) -> Option<()> {
     Some(())
 }
 
-/// Gives the place back when the request goes away.
-struct Place<'a> {
+/// Gives the place back when the request is dropped.
+struct QueuePlace<'a> {
     throttle: &'a Throttle,
-    account: &'a Account,
+    account: &'a CloudAccount,
     ticket: Ticket,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(line) = self.throttle.buckets().get_mut(self.account) {
             line.bucket.leave(self.ticket);
@@ -258,13 +263,13 @@ mod tests {
 
     use super::*;
 
-    fn too_fast(seconds: u64) -> Answer {
-        Answer::TooFast { retry_after: Some(Duration::from_secs(seconds)) }
+    fn too_fast(seconds: u64) -> RateSignal {
+        RateSignal::TooFast { retry_after: Some(Duration::from_secs(seconds)) }
     }
 
-    fn account(name: &str) -> Account {
+    fn account(name: &str) -> CloudAccount {
         let target = RequestTarget::parse(&Method::GET, "https://ec2.example.com/").unwrap();
-        Account::new(Who::Plugin(name.into()), &target)
+        CloudAccount::new(Who::Plugin(name.into()), &target)
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,10 +1,10 @@
-//! How fast one cloud account is asked. A pure structure: answers and the time go in, the pace comes out.
+//! The rate of requests to one cloud account. A pure structure: answers and the time go in, the pace comes out.
 //!
-//! An account is free until the share of complaints among its answers is more than chance. Then the pace is cut, at most
-//! once a second, to a little below what the cloud granted, and the cut is a trial: if the share of complaints stays as
-//! it was, then it does not depend on the pace (others use the account, or the cloud refuses for reasons of its own), and
-//! the pace comes back. Otherwise the limit is real: the pace stays below it and grows by granted requests, quickly while
-//! it is far from the last limit, slowly near it.
+//! An account is free until the share of complaints among its answers is more than chance. Then the pace is cut, at
+//! most once a second, to a little below the rate that the cloud granted, and the cut is a trial. If the share of
+//! complaints stays the same, it does not depend on the pace (others use the account, or the cloud refuses for reasons
+//! of its own), and the pace comes back. Otherwise the limit is real: the pace stays below it and grows by granted
+//! requests, quickly while it is far from the last limit, slowly near it.
 
 use std::time::Duration;
 
@@ -29,14 +29,14 @@ const BETWEEN_CUTS: Duration = Duration::from_secs(1);
 const FREE_AFTER: Duration = Duration::from_secs(60);
 /// Such a share of complaints is no reason to be slower.
 const TOLERATED: f64 = 0.02;
-/// A share above this is always a reason: half of all requests in vain are harm, whatever the cause.
+/// A share above this always cuts the pace: half of all requests without success are harm, whatever the cause.
 const MOST_TOLERATED: f64 = 0.5;
 /// Standard deviations above the expected number of complaints that are no chance any more.
 const DEVIATIONS: f64 = 3.0;
 /// Answers fade in this time, or in that of so many answers where these are few.
 const MEMORY_SECONDS: f64 = 3.0;
 const MEMORY_ANSWERS: f64 = 20.0;
-/// A cut goes this far below what the cloud granted.
+/// A cut goes this far below the granted rate.
 const BELOW: f64 = 0.9;
 /// And never below this part of the pace.
 const DEEPEST_CUT: f64 = 0.125;
@@ -54,14 +54,11 @@ const NEAR: (f64, f64) = (0.85, 1.05);
 
 /// An answer of the cloud, as far as the pace is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::egress) enum Answer {
+pub(in crate::egress) enum RateSignal {
     /// The request was taken, whatever came of it.
     Granted,
     /// The cloud is asked too fast, it says, and perhaps how long to wait.
-    TooFast {
-        /// The cloud's `Retry-After`.
-        retry_after: Option<Duration>,
-    },
+    TooFast { retry_after: Option<Duration> },
 }
 
 /// The pace of one account.
@@ -93,21 +90,19 @@ struct Sample {
 
 #[derive(Clone, Debug)]
 struct Slow {
-    /// Requests a second.
     rate: f64,
-    /// Nothing goes before.
     opens: Instant,
     /// Turns that are ready at `counted`.
     ready: f64,
     counted: Instant,
     /// The pace at which complaints were last more than chance.
     limit: Option<f64>,
-    trial: Option<Trial>,
+    trial: Option<CutTrial>,
 }
 
-/// A cut whose effect is being watched.
+/// A cut whose effect is observed.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+struct CutTrial {
     rate_before: f64,
     before: Sample,
 }
@@ -141,7 +136,7 @@ impl Pace {
 
     /// When so many turns are ready; a free account is always ready.
     pub(super) fn opening(&mut self, turns: f64, now: Instant) -> Instant {
-        self.settle(now);
+        self.advance(now);
         let Some(slow) = &self.slow else { return now };
         let from = now.max(slow.counted);
         let missing = turns - slow.ready - 1e-9;
@@ -153,7 +148,6 @@ impl Pace {
         from + wait.min(LONGEST_PAUSE) + Duration::from_micros(1)
     }
 
-    /// A request goes.
     pub(super) fn sent(&mut self, now: Instant) {
         self.recent = self.recent_at(now) + 1.0;
         self.last_sent = now;
@@ -168,11 +162,11 @@ impl Pace {
     }
 
     /// The cloud has answered a request that was sent at `sent_at`.
-    pub(super) fn answered(&mut self, sent_at: Instant, now: Instant, answer: Answer) {
-        self.settle(now);
+    pub(super) fn answered(&mut self, sent_at: Instant, now: Instant, answer: RateSignal) {
+        self.advance(now);
         let retry_after = match answer {
-            Answer::Granted => None,
-            Answer::TooFast { retry_after } => retry_after,
+            RateSignal::Granted => None,
+            RateSignal::TooFast { retry_after } => retry_after,
         };
         if self.cut_at.is_some_and(|cut_at| sent_at < cut_at) {
             self.close(now, retry_after);
@@ -182,21 +176,21 @@ impl Pace {
         let is_excess = self.seen.exceeds(self.base.max(TOLERATED));
         let is_on_trial = self.slow.as_ref().is_some_and(|slow| slow.trial.is_some());
         match answer {
-            Answer::TooFast { .. } => {
+            RateSignal::TooFast { .. } => {
                 self.mattered = now;
                 let may_cut = self.cut_at.is_none_or(|cut_at| now.duration_since(cut_at) >= BETWEEN_CUTS);
                 if is_excess && may_cut && !is_on_trial {
                     self.cut(now);
                 }
-                // A trial wants answers: it is held up for half of its time at most.
+                // A trial needs answers: this pauses it for half of its time at most.
                 let pause = retry_after.unwrap_or_default();
                 let has_just_paused = self.closed_at.is_some_and(|at| now.duration_since(at) < 2 * pause);
                 if (is_excess && !(is_on_trial && has_just_paused)) || pause > SHORT_PAUSE {
                     self.close(now, retry_after);
                 }
             }
-            Answer::Granted if !is_excess && !is_on_trial => self.grow(now),
-            Answer::Granted => {}
+            RateSignal::Granted if !is_excess && !is_on_trial => self.grow(now),
+            RateSignal::Granted => {}
         }
         if is_on_trial {
             self.judge(now);
@@ -205,13 +199,13 @@ impl Pace {
 
     /// Requests a second, while they are limited.
     pub(super) fn per_second(&mut self, now: Instant) -> Option<f64> {
-        self.settle(now);
+        self.advance(now);
         self.slow.as_ref().map(|slow| if slow.opens > now { 0.0 } else { slow.rate })
     }
 
     /// True when nothing would be lost by forgetting it.
     pub(super) fn is_idle(&mut self, now: Instant) -> bool {
-        self.settle(now);
+        self.advance(now);
         self.slow.is_none() && self.recent_at(now) < 0.01
     }
 
@@ -225,7 +219,7 @@ impl Pace {
     }
 
     /// Counts the turns that became ready, and sets the account free when its time has come.
-    fn settle(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         let Some(slow) = &mut self.slow else { return };
         if now > slow.counted {
             // One turn is kept at most: a burst is what the cloud complained about.
@@ -238,7 +232,7 @@ impl Pace {
         }
     }
 
-    fn note(&mut self, now: Instant, answer: Answer) {
+    fn note(&mut self, now: Instant, answer: RateSignal) {
         let time = now.saturating_duration_since(self.seen_at).as_secs_f64();
         let rate = self.slow.as_ref().map_or(FIRST_LEAST, |slow| slow.rate);
         // During a trial each answer counts alike.
@@ -249,7 +243,7 @@ impl Pace {
         }
         self.seen_at = now;
         self.seen.answers += 1.0;
-        self.seen.complaints += if answer == Answer::Granted { 0.0 } else { 1.0 };
+        self.seen.complaints += if answer == RateSignal::Granted { 0.0 } else { 1.0 };
     }
 
     /// The cloud asked for a pause.
@@ -280,7 +274,7 @@ impl Pace {
         let slow = self.slow.get_or_insert_with(|| Slow::at(rate, now));
         slow.rate = rate;
         slow.limit = Some(rate_before);
-        slow.trial = (rate < rate_before).then_some(Trial { rate_before, before });
+        slow.trial = (rate < rate_before).then_some(CutTrial { rate_before, before });
         self.seen = Sample::default();
         (self.seen_at, self.cut_at) = (now, Some(now));
     }
@@ -288,7 +282,7 @@ impl Pace {
     /// Ends a trial when enough was seen: does the share of complaints depend on the pace?
     fn judge(&mut self, now: Instant) {
         let Some(slow) = &mut self.slow else { return };
-        let Some(Trial { rate_before, before }) = slow.trial else { return };
+        let Some(CutTrial { rate_before, before }) = slow.trial else { return };
         let (fewest, most) = TRIAL_ANSWERS;
         let needed = (TRIAL_COMPLAINTS / before.share().max(0.01)).clamp(fewest, most);
         let is_over = self.cut_at.is_some_and(|cut_at| now.duration_since(cut_at) > TRIAL_TIME);
@@ -324,7 +318,7 @@ impl Pace {
         self.seen = Sample::default();
     }
 
-    /// A request was granted. A pace that nobody uses does not grow.
+    /// Records a granted request. A pace that is not used does not grow.
     fn grow(&mut self, now: Instant) {
         let recent = self.recent_at(now);
         let Some(slow) = &mut self.slow else { return };

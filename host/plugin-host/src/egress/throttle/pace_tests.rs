@@ -50,7 +50,7 @@ fn play(habits: Habits, wanted: f64, seconds: u64, seed: u64) -> Outcome {
     let end = start + Duration::from_secs(seconds);
     let (mut pace, mut dice) = (Pace::new(start), Dice(seed));
     let (mut now, mut line, mut next) = (start, 0_usize, start);
-    let mut answers: BTreeMap<(Instant, u64), (Instant, Answer)> = BTreeMap::new();
+    let mut answers: BTreeMap<(Instant, u64), (Instant, RateSignal)> = BTreeMap::new();
     let (mut tokens, mut filled) = (habits.limit.unwrap_or_default(), start);
     let (mut granted, mut refused, mut number) = (0_u32, 0_u32, 0);
     let mut by_second: BTreeMap<u64, usize> = BTreeMap::new();
@@ -65,7 +65,7 @@ fn play(habits: Habits, wanted: f64, seconds: u64, seed: u64) -> Outcome {
                 break;
             }
             pace.answered(sent_at, at, answer);
-            line += usize::from(answer != Answer::Granted);
+            line += usize::from(answer != RateSignal::Granted);
         }
         let mut wakes = next;
         while line > 0 && answers.len() < ON_THEIR_WAY {
@@ -93,10 +93,10 @@ fn play(habits: Habits, wanted: f64, seconds: u64, seed: u64) -> Outcome {
                 });
             let answer = if is_refused {
                 refused += 1;
-                Answer::TooFast { retry_after: habits.retry_after }
+                RateSignal::TooFast { retry_after: habits.retry_after }
             } else {
                 granted += 1;
-                Answer::Granted
+                RateSignal::Granted
             };
             let takes = Duration::from_secs_f64(0.05 + 0.1 * dice.roll());
             answers.insert((now + takes, number), (now, answer));
@@ -179,8 +179,8 @@ fn a_cloud_that_refuses_everything_is_hardly_asked() {
     assert!(most_in_a_second <= 20, "{most_in_a_second} in the first second");
 }
 
-fn too_fast(seconds: Option<u64>) -> Answer {
-    Answer::TooFast { retry_after: seconds.map(Duration::from_secs) }
+fn too_fast(seconds: Option<u64>) -> RateSignal {
+    RateSignal::TooFast { retry_after: seconds.map(Duration::from_secs) }
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn one_complaint_among_many_that_were_granted_is_no_reason_to_be_slower() {
     let mut pace = Pace::new(now);
     for _ in 0..100 {
         pace.sent(now);
-        pace.answered(now, now, Answer::Granted);
+        pace.answered(now, now, RateSignal::Granted);
     }
     pace.answered(now, now, too_fast(Some(1)));
     assert_eq!(pace.per_second(now), None);
@@ -221,7 +221,7 @@ fn an_account_that_nobody_waits_for_and_that_nobody_complains_about_is_free_agai
 }
 
 #[test]
-fn a_pace_that_nobody_uses_does_not_grow() {
+fn an_unused_pace_does_not_grow() {
     let start = Instant::now();
     let mut pace = Pace::new(start);
     (0..100).for_each(|_| pace.sent(start));
@@ -231,7 +231,7 @@ fn a_pace_that_nobody_uses_does_not_grow() {
         now += SECOND / 2;
         pace.has_made_wait(now);
         pace.sent(now);
-        pace.answered(now, now, Answer::Granted);
+        pace.answered(now, now, RateSignal::Granted);
     }
     assert!(pace.per_second(now).is_some_and(|rate| rate <= 50.0));
 }

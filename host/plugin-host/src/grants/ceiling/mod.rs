@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 
 use machinist_core::value::id::ProviderName;
 
-use super::{EgressRule, GrantedPlace, Grants, HostPattern, Place, SecretGrant};
+use super::{EgressRule, GrantedPlace, Grants, HostPattern, RequestPlace, SecretGrant};
 use crate::auth::AuthGrant;
 
-/// So many are named: who wrote the grants looks at all of them anyway.
+/// The number of parts that are named: the author of the grants checks all of them anyway.
 const MOST_NAMED: usize = 8;
 
 impl Grants {
@@ -103,9 +103,9 @@ fn are_within(hosts: &[&HostPattern], wide: &[HostPattern]) -> bool {
 
 fn shown(granted: &GrantedPlace) -> String {
     let place = match &granted.place {
-        Place::Header(name) => format!("header {name}"),
-        Place::Json(pointer) => format!("json {pointer}"),
-        Place::Form(field) => format!("form {field}"),
+        RequestPlace::Header(name) => format!("header {name}"),
+        RequestPlace::Json(pointer) => format!("json {pointer}"),
+        RequestPlace::Form(field) => format!("form {field}"),
     };
     if granted.prefix.is_empty() { place } else { format!("{place} with prefix {:?}", granted.prefix) }
 }

@@ -32,8 +32,8 @@ fn within(grants: &str) {
 
 #[track_caller]
 fn exceeds(grants: &str, expected: &str) {
-    let said = beyond(grants);
-    assert!(said.contains(expected), "{grants}: {said}");
+    let message = beyond(grants);
+    assert!(message.contains(expected), "{grants}: {message}");
 }
 
 #[test]

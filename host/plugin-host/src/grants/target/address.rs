@@ -1,19 +1,16 @@
-//! What kind of network an address belongs to. Decided on the address that is dialled, whatever notation named it.
+//! The class of a network address. It is decided on the address that is dialled, whatever notation named it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AddressClass {
-    /// Reachable from everywhere.
     Public,
     /// RFC 1918, unique-local and site-local.
     Private,
     /// RFC 6598, between carriers and their customers; some clouds and clusters use it inside.
     Shared,
-    /// This machine.
     Loopback,
-    /// This network segment.
     LinkLocal,
     /// The metadata and credential services of clouds, wherever they live.
     Metadata,
@@ -56,7 +53,7 @@ impl AddressClass {
 pub struct AddressClasses(u8);
 
 impl AddressClasses {
-    /// What a rule allows that does not say.
+    /// The classes that a rule allows by default.
     pub const PUBLIC: Self = Self(1 << AddressClass::Public as u8);
 
     /// The set of these classes.
@@ -69,7 +66,8 @@ impl AddressClasses {
         other.0 & !self.0 == 0
     }
 
-    /// Whether an address of this class may be dialled. Never for [`AddressClass::Unusable`] and [`AddressClass::Denied`].
+    /// Returns whether an address of this class may be dialled. Never true for [`AddressClass::Unusable`] and
+    /// [`AddressClass::Denied`].
     pub fn contains(self, class: AddressClass) -> bool {
         !matches!(class, AddressClass::Unusable | AddressClass::Denied) && self.0 & (1 << class as u8) != 0
     }

@@ -4,17 +4,15 @@
 /// Which labels a `*` may stand for, in front of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labels {
-    /// Any: the domain is nobody's that we know.
+    /// Any label: the domain belongs to no known cloud.
     Any,
     /// Names of regions, between two parts; in front of the domain none.
     Regions,
-    /// None.
     Named,
 }
 
-/// Clouds whose services have a name for each region. What does not look like a region may be a bucket:
-/// `ec2.s3.DOMAIN`,
-/// `ec2.s3-eu-west-1.DOMAIN` and `ecs.oss-cn-hangzhou.DOMAIN` are the buckets `ec2` and `ecs`.
+/// Clouds whose services have a name for each region. A label that does not look like a region may be a bucket:
+/// `ec2.s3.DOMAIN`, `ec2.s3-eu-west-1.DOMAIN` and `ecs.oss-cn-hangzhou.DOMAIN` are the buckets `ec2` and `ecs`.
 const REGIONAL: [&str; 11] = [
     "amazonaws.com",
     "amazonaws.com.cn",
@@ -92,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regions_are_told_from_buckets() {
+    fn regions_are_distinguished_from_buckets() {
         for region in [
             "eu-west-1",
             "us-gov-west-1",

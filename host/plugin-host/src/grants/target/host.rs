@@ -8,7 +8,6 @@ use super::clouds::Labels;
 /// A normalised host: lower case, IDNA, no trailing dot; every notation of an address is the address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
-    /// A name.
     Name(String),
     /// An address. A mapped IPv4 address is the IPv4 address.
     Address(IpAddr),
@@ -27,7 +26,7 @@ impl Host {
         }
     }
 
-    /// Reads a host as it would stand in a URL; IPv6 with or without brackets.
+    /// Parses a host as it is written in a URL; IPv6 with or without brackets.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Ok(address) = text.parse::<Ipv6Addr>() {
             return Some(Self::Address(unmapped(address)));
@@ -53,7 +52,6 @@ impl fmt::Display for Host {
 /// Which hosts a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostPattern {
-    /// This one.
     Exact(Host),
     /// All names with exactly one label in front; stored with its leading dot.
     Below(String),
@@ -61,7 +59,6 @@ pub enum HostPattern {
     Between {
         /// In front of the label.
         before: String,
-        /// Behind it.
         after: String,
     },
 }

@@ -25,7 +25,6 @@ use path::{PathPattern, Readings};
 /// The schemes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
-    /// Without TLS.
     Http,
     /// With TLS, always verified.
     Https,
@@ -64,7 +63,6 @@ pub enum TargetError {
     /// No host, or one that resolvers read differently.
     #[error("the host is no host name or address")]
     Host,
-    /// No port.
     #[error("the port is not usable")]
     Port,
     /// Backslashes and control characters are read differently by different programs.
@@ -77,10 +75,9 @@ pub enum TargetError {
 
 /// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read
 /// methods that no cloud's API has in ways of their own.
-pub const METHODS: [Method; 6] =
+pub(crate) const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// A normalised target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTarget {
     method: Method,
@@ -132,22 +129,18 @@ impl RequestTarget {
         })
     }
 
-    /// Its method.
     pub fn method(&self) -> &Method {
         &self.method
     }
 
-    /// Its scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Its host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -192,7 +185,7 @@ impl fmt::Display for RequestTarget {
     }
 }
 
-/// What stands between `//` and the path.
+/// Returns the text between `//` and the path.
 fn authority_of(text: &str) -> &str {
     let rest = text.split_once("//").map_or(text, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)

@@ -8,7 +8,7 @@ const DECODINGS: usize = 4;
 /// Which paths a rule is about, as normalised text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathPattern {
-    /// With a slash at its end it stands for all paths below, without one also for the path itself.
+    /// A prefix. With a slash at its end it matches all paths below, without one also the path itself.
     Prefix(String),
     /// This path and no other.
     Exact(String),
@@ -20,7 +20,7 @@ impl PathPattern {
         normal(text).map(Self::Prefix)
     }
 
-    /// Reads a path that stands for itself alone; `Err` says what is wrong.
+    /// Parses a path that matches only itself; `Err` names the problem.
     pub(crate) fn exact(text: &str) -> Result<Self, String> {
         normal(text).map(Self::Exact)
     }

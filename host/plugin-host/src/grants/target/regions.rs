@@ -10,7 +10,7 @@ use crate::grants::{Error, is_name};
 /// Stands for each region in hosts, and in the regions of `auth`.
 pub const REGION: &str = "{region}";
 
-/// What grants name under `regions`.
+/// The regions in grants, under `regions`.
 pub(crate) struct Regions(Option<BTreeSet<String>>);
 
 impl Regions {
@@ -47,7 +47,7 @@ impl Regions {
                                let `machinist plugin push --region` do it";
                 return Err(Error::invalid(at, problem));
             };
-            // What does not look like a region of this cloud may be a bucket of a stranger.
+            // A label that does not look like a region of this cloud may be a bucket of another customer.
             let labels = text.split_once("{region}.").map_or(Labels::Any, |(_, domain)| Labels::of(domain));
             if let Some(wrong) =
                 regions.iter().find(|region| labels == Labels::Regions && !labels.allow(region))
@@ -68,7 +68,7 @@ pub fn is_region_name(text: &str) -> bool {
     is_name(text) && !text.starts_with('-') && !text.ends_with('-') && !STORAGE.contains(&first)
 }
 
-/// What a text of grants says of regions: whether it needs them, and which it names. `None`: it cannot be read.
+/// Returns whether a text of grants needs regions, and which it names. `None`: the text is invalid.
 pub fn regions_of(text: &str) -> Option<(bool, BTreeSet<String>)> {
     let document: Value = serde_yaml_ng::from_str(text).ok()?;
     let named = document.get("regions").and_then(Value::as_sequence).into_iter().flatten();

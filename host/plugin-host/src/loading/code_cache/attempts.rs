@@ -1,8 +1,8 @@
-//! Remembers components that killed their compiler, over restarts of the host: what is tried again at once would kill
-//! again, and each time hold up all others.
+//! Remembers components that killed their compiler, over restarts of the host. An immediate retry would kill it again
+//! and delay all others each time.
 //!
-//! A file beside the code says that an attempt has begun. An attempt that comes to an end removes it, or notes that the
-//! compiler died. One that is found although nobody has locked it took the whole host along.
+//! A file beside the code says that an attempt has begun. An attempt that ends removes the file, or notes that the
+//! compiler died. A file without a lock means that the whole host died during the attempt.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -26,7 +26,7 @@ const MOST_BYTES: u64 = 16 * 1024;
 
 /// Attempts at one component in one tier that killed the compiler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct AttemptRecord {
     deaths: u32,
     /// Of the last one, in seconds since 1970.
     last: i64,
@@ -37,7 +37,7 @@ pub(crate) struct Record {
     is_running: bool,
 }
 
-/// What earlier attempts say about the next one.
+/// The consequence of earlier attempts for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum History {
     /// Nothing bad is known.
@@ -59,8 +59,8 @@ fn pause(deaths: u32) -> SignedDuration {
     }
 }
 
-impl Record {
-    /// A record that nobody has finished: the host ended while the compiler ran.
+impl AttemptRecord {
+    /// Completes a record whose host ended while the compiler ran.
     fn after_all(self) -> Self {
         if !self.is_running {
             return self;
@@ -114,8 +114,8 @@ impl CodeCache {
         if !is_locked(|| file.try_lock().is_ok()) {
             return Ok(Attempt(None));
         }
-        let former = read(&mut file).map(Record::after_all).filter(|record| record.deaths > 0);
-        let begun = Record {
+        let former = read(&mut file).map(AttemptRecord::after_all).filter(|record| record.deaths > 0);
+        let begun = AttemptRecord {
             deaths: former.as_ref().map_or(0, |record| record.deaths),
             last: now.as_second(),
             how: String::new(),
@@ -124,7 +124,7 @@ impl CodeCache {
         };
         write(&mut file, &begun)?;
         prune(&self.folder, SUFFIX, MOST_FILES)?;
-        Ok(Attempt(Some(Running { file, path, former, begun })))
+        Ok(Attempt(Some(OpenAttempt { file, path, former, begun })))
     }
 
     fn attempt_path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
@@ -133,13 +133,13 @@ impl CodeCache {
 }
 
 /// An attempt that has begun. Dropped, it never was: the compiler was ended for the sake of another.
-pub(crate) struct Attempt(Option<Running>);
+pub(crate) struct Attempt(Option<OpenAttempt>);
 
-struct Running {
+struct OpenAttempt {
     file: File,
     path: PathBuf,
-    former: Option<Record>,
-    begun: Record,
+    former: Option<AttemptRecord>,
+    begun: AttemptRecord,
 }
 
 impl Attempt {
@@ -153,8 +153,8 @@ impl Attempt {
     /// The compiler died of it.
     pub(crate) fn died(mut self, how: &str, now: Timestamp) {
         if let Some(mut running) = self.0.take() {
-            let Running { begun, .. } = &running;
-            let record = Record {
+            let OpenAttempt { begun, .. } = &running;
+            let record = AttemptRecord {
                 deaths: begun.deaths.saturating_add(1),
                 last: now.as_second(),
                 how: bounds::shown(how),
@@ -179,7 +179,7 @@ impl Drop for Attempt {
     }
 }
 
-impl Running {
+impl OpenAttempt {
     fn forget(self) {
         let _removed = fs::remove_file(&self.path);
     }
@@ -198,14 +198,14 @@ fn is_locked(try_it: impl Fn() -> bool) -> bool {
     try_it()
 }
 
-fn read(file: &mut File) -> Option<Record> {
+fn read(file: &mut File) -> Option<AttemptRecord> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-fn write(file: &mut File, record: &Record) -> io::Result<()> {
+fn write(file: &mut File, record: &AttemptRecord) -> io::Result<()> {
     let text = serde_json::to_vec(record)?;
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -218,12 +218,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::loading::code_cache::key::{CacheKey, Key};
+    use crate::loading::code_cache::key::{CacheKey, MacKey};
 
     const TIER: CodeTier = CodeTier::Quick;
 
     fn cache(folder: &Path) -> CodeCache {
-        CodeCache::open(folder, Key::open(&CacheKey::Bytes([1; 32])).expect("a key"), [7; 32]).expect("opens")
+        CodeCache::open(folder, MacKey::open(&CacheKey::Bytes([1; 32])).expect("a key"), [7; 32])
+            .expect("opens")
     }
 
     fn at(second: i64) -> Timestamp {

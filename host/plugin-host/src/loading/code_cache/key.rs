@@ -13,7 +13,7 @@ const KEY_BYTES: usize = 32;
 /// Where the key of the code cache comes from.
 #[derive(Clone)]
 pub enum CacheKey {
-    /// A file of 32 bytes that only this user can read; made when it is absent.
+    /// A file of 32 bytes that only this user can read; created if it is absent.
     File(PathBuf),
     /// The key itself, for example from a Secret that all replicas share.
     Bytes([u8; KEY_BYTES]),
@@ -30,9 +30,9 @@ impl std::fmt::Debug for CacheKey {
 
 /// The key, ready for use.
 #[derive(Clone)]
-pub(crate) struct Key([u8; KEY_BYTES]);
+pub(crate) struct MacKey([u8; KEY_BYTES]);
 
-impl Key {
+impl MacKey {
     pub(crate) fn open(source: &CacheKey) -> io::Result<Self> {
         let bytes = match source {
             CacheKey::Bytes(bytes) => *bytes,
@@ -44,7 +44,8 @@ impl Key {
         Ok(Self(bytes))
     }
 
-    /// Makes tags. What is tagged for one purpose never passes for another: each has a key of its own.
+    /// Returns the hasher for tags. Each purpose has a key of its own, so that a tag for one purpose never verifies for
+    /// another.
     pub(crate) fn tagger(&self, purpose: &str) -> Hasher {
         Hasher::new_keyed(&blake3::derive_key(purpose, &self.0))
     }
@@ -58,13 +59,13 @@ fn read(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     fs::read(path)?.try_into().map_err(|_| wrong("the key does not have 32 bytes"))
 }
 
-/// Several processes may start at once: the first link wins, and all read what it made.
+/// Creates the key. Several processes may start at once: the first link wins, and all read its content.
 fn make(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut bytes = [0; KEY_BYTES];
     rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
-    // Temporary files are made with mode 0600.
+    // Temporary files are created with mode 0600.
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
     draft.write_all(&bytes)?;
     draft.as_file().sync_all()?;
@@ -82,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    fn tag(key: &Key, purpose: &str) -> blake3::Hash {
+    fn tag(key: &MacKey, purpose: &str) -> blake3::Hash {
         key.tagger(purpose).update(b"code").finalize()
     }
 
@@ -90,13 +91,13 @@ mod tests {
     fn a_key_file_is_made_once_and_read_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("cache/key");
-        let first = Key::open(&CacheKey::File(path.clone())).expect("made");
-        let second = Key::open(&CacheKey::File(path.clone())).expect("read");
+        let first = MacKey::open(&CacheKey::File(path.clone())).expect("made");
+        let second = MacKey::open(&CacheKey::File(path.clone())).expect("read");
         assert_eq!(tag(&first, "one"), tag(&second, "one"));
         assert_ne!(tag(&first, "one"), tag(&first, "other"));
         assert_eq!(fs::metadata(&path).expect("is there").mode() & 0o777, 0o600);
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("is ours");
-        assert!(Key::open(&CacheKey::File(path)).is_err());
+        assert!(MacKey::open(&CacheKey::File(path)).is_err());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) mod attempts;
 pub(crate) mod key;
 pub(crate) mod notes;
 
-use key::Key;
+use key::MacKey;
 
 const TAG_BYTES: u64 = 32;
 const SUFFIX: &str = "code";
@@ -42,14 +42,13 @@ const DRAFT: &str = "draft-";
 const STALE: Duration = Duration::from_secs(3_600);
 /// Each plugin version takes one; those not used for longest go first.
 const MOST_FILES: usize = 64;
-/// What the tags are for: a file of another format never verifies.
+/// The purpose of the tags: a file of another format never verifies.
 const PURPOSE: &str = "machinist compiled code 3";
 /// The hash is fastest on many of its chunks at once.
 const READ_BYTES: usize = 256 * 1024;
 
-/// What looking for code found.
+/// The result of a lookup.
 pub(crate) enum Lookup {
-    /// Verified and mapped.
     Hit(Component),
     Absent,
     /// Truncated, changed, or written under another key.
@@ -61,13 +60,13 @@ pub(crate) enum Lookup {
 /// The folder of compiled code.
 pub(crate) struct CodeCache {
     folder: PathBuf,
-    key: Key,
+    key: MacKey,
     compatibility: [u8; 32],
 }
 
 impl CodeCache {
-    /// Opens the folder, making it where it is absent; nobody else may enter it.
-    pub(crate) fn open(folder: &Path, key: Key, compatibility: [u8; 32]) -> io::Result<Self> {
+    /// Opens the folder and creates it if it is absent; no other user may enter it.
+    pub(crate) fn open(folder: &Path, key: MacKey, compatibility: [u8; 32]) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         if fs::metadata(folder)?.mode() & 0o077 != 0 {
             fs::set_permissions(folder, Permissions::from_mode(0o700))?;
@@ -102,7 +101,7 @@ impl CodeCache {
         if !is_whole || tagger.finalize() != blake3::Hash::from_bytes(tag) {
             return Ok(Lookup::Tampered);
         }
-        // Only for which file goes first when the folder is full.
+        // The time only decides which file is removed first when the folder is full.
         let _touched = file.set_modified(SystemTime::now());
         Ok(map(engine, &file).map_or_else(Lookup::Unusable, Lookup::Hit))
     }
@@ -121,7 +120,7 @@ impl CodeCache {
         prune(&self.folder, SUFFIX, MOST_FILES)
     }
 
-    /// Removes code that is not worth its place. It goes on where it is mapped.
+    /// Removes code that is not needed. Mapped code continues to run.
     pub(crate) fn forget(&self, digest: &Digest, tier: CodeTier) -> io::Result<()> {
         match fs::remove_file(self.path(digest, tier)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -211,9 +210,9 @@ fn map(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
         unsafe_code,
         reason = "running code from a file; its tag says that this installation compiled it"
     )]
-    // SAFETY: the bytes are what `precompile_component` wrote, since the tag over them is right and its key never leaves
-    // the installation. They do not change while mapped: files are only ever written before they get their name, and
-    // the folder belongs to this user alone.
+    // SAFETY: the bytes are the output of `precompile_component`, since the tag over them is right and its key never
+    // leaves the installation. They do not change while mapped: files are only ever written before they get their name,
+    // and the folder belongs to this user alone.
     unsafe {
         Component::deserialize_file(engine, same_file)
     }
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_host_takes_away_meanwhile_is_no_failure() {
+    fn files_that_another_host_removes_meanwhile_are_no_failure() {
         let folder = tempfile::tempdir().expect("a folder");
         let is_over = AtomicBool::new(false);
         let others = |prefix: &'static str, suffix: &'static str| {

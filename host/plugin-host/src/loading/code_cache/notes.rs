@@ -1,8 +1,8 @@
-//! What is known of packed components, so that unpacking and hashing megabytes is done once.
+//! Notes about packed components, so that megabytes are unpacked and hashed once.
 //!
-//! A note says what a packed component has inside: its digest, its size, its imports and exports. It lies beside the code that
-//! the digest leads to, and a wrong one would lead to wrong code, so it is authenticated like code is. Without a right tag, or
-//! without the file, the component is unpacked. What a note says is judged anew each time.
+//! A note has the digest, the size, and the imports and exports of a packed component. It is beside the code that the
+//! digest leads to, and a wrong note would lead to wrong code, so it is authenticated like code. Without a right tag,
+//! or without the file, the component is unpacked. The host checks the content of a note each time.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::key::Key;
+use super::key::MacKey;
 use super::{DRAFT, TAG_BYTES, prune};
 use crate::loading::digest::Digest;
 use crate::loading::verify::Names;
@@ -23,7 +23,7 @@ const MOST_FILES: usize = 256;
 const CONTENT: &str = "machinist packed component 1";
 const PURPOSE: &str = "machinist note of a packed component 1";
 
-/// What a packed component has inside.
+/// The content of a packed component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) digest: Digest,
@@ -42,15 +42,15 @@ struct RawNote {
 /// The folder of compiled code, for notes.
 pub(crate) struct Notes {
     folder: PathBuf,
-    key: Key,
+    key: MacKey,
 }
 
-/// Names packed bytes: nobody finds others with the same name.
+/// Names packed bytes: a second text with the same name cannot be found.
 pub(crate) struct ContentId(blake3::Hash);
 
 impl Notes {
     /// In a folder that is there and closed to others.
-    pub(crate) fn new(folder: &Path, key: Key) -> Self {
+    pub(crate) fn new(folder: &Path, key: MacKey) -> Self {
         Self { folder: folder.to_owned(), key }
     }
 
@@ -64,7 +64,7 @@ impl Notes {
         ContentId(tagger.finalize())
     }
 
-    /// What is noted about this content, if it is our note.
+    /// Returns the note about this content, if this installation wrote it.
     pub(crate) fn read(&self, content: &ContentId) -> Option<Note> {
         let path = self.path(content);
         let bytes = fs::read(&path).ok()?;
@@ -73,7 +73,7 @@ impl Notes {
             return None;
         }
         let raw: RawNote = serde_json::from_slice(text).ok()?;
-        // Only for which file goes first when there are too many.
+        // The time only decides which file is removed first when there are too many.
         let _touched = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         let names = Names { imports: raw.imports, exports: raw.exports };
         Some(Note { digest: raw.digest.parse().ok()?, size_bytes: raw.size_bytes, names })
@@ -83,7 +83,7 @@ impl Notes {
     pub(crate) fn write(&self, content: &ContentId, note: &Note) -> io::Result<()> {
         let Note { digest, size_bytes, names: Names { imports, exports } } = note.clone();
         let text = serde_json::to_vec(&RawNote { digest: digest.to_string(), size_bytes, imports, exports })?;
-        // Temporary files are made with mode 0600.
+        // Temporary files are created with mode 0600.
         let mut draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(&self.folder)?;
         draft.write_all(&text)?;
         draft.write_all(self.tag(content, &text).as_bytes())?;
@@ -108,7 +108,7 @@ mod tests {
     use crate::sources::Encoding;
 
     fn notes(folder: &Path, key: u8) -> Notes {
-        Notes::new(folder, Key::open(&CacheKey::Bytes([key; 32])).expect("a key"))
+        Notes::new(folder, MacKey::open(&CacheKey::Bytes([key; 32])).expect("a key"))
     }
 
     fn note() -> Note {

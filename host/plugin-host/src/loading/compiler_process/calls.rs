@@ -8,7 +8,7 @@ use seccompiler::{
 
 type Rules = Result<Vec<SeccompRule>, BackendError>;
 
-/// All others fail, and the caller goes on or gives up.
+/// The action for all other calls: they fail, and the caller continues or gives up.
 pub(super) fn refused() -> SeccompAction {
     SeccompAction::Errno(libc::EPERM.unsigned_abs())
 }

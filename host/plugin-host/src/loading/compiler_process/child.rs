@@ -9,12 +9,12 @@ use wasmtime::Engine;
 
 use super::confine::confine;
 use crate::calls::engine::{self, CodeKind};
-use crate::calls::scheduling::low_priority::stand_back;
+use crate::calls::scheduling::low_priority::lower_own_priority;
 use crate::loading::tier::CodeTier;
 
 /// Exit status for a component that does not compile; its reason is on stderr.
 pub(crate) const REJECTED: u8 = 2;
-/// Exit status for everything else that goes wrong, and is not the component's fault; said on stderr as well.
+/// Exit status of all other failures, which are not the component's fault; stderr has the cause.
 pub(crate) const FAILED: u8 = 3;
 
 /// No component is larger (the source's limits are checked by the parent).
@@ -25,10 +25,10 @@ const MOST_ADDRESS_BYTES: u64 = 4 << 30;
 const MOST_CPU_SECONDS: u64 = 600;
 const MOST_FILE_BYTES: u64 = 1 << 30;
 
-/// The whole life of a compiler process: component in through stdin, code out through stdout.
+/// Runs a compiler process: component in through stdin, code out through stdout.
 ///
-/// The binary calls this for its hidden subcommand `compile-component` and exits with what it returns. It must be called
-/// before the process does anything else.
+/// The binary calls this for its hidden subcommand `compile-component` and exits with the returned code. The call must
+/// come before the process does anything else.
 pub fn compile_main() -> ExitCode {
     match compile() {
         Ok(()) => ExitCode::SUCCESS,
@@ -43,7 +43,7 @@ pub fn compile_main() -> ExitCode {
     }
 }
 
-/// Why there is no code. Its text goes to the parent, which has nothing else of it.
+/// A failure of the compiler. The parent gets only its text.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("failed to {step}: {error}")]
@@ -62,7 +62,7 @@ fn compile() -> Result<(), Error> {
     humble().map_err(step("limit the compiler"))?;
     let mut input = io::stdin().lock();
     let header = Header::read(&mut input).map_err(step("read what to compile"))?;
-    // It looks at the processor, and so comes before the rest is taken away.
+    // The engine detects the processor, and so is created before the confinement.
     let engine = engine::compiling_engine(header.kind, header.tier).map_err(Error::Engine)?;
     limit(Resource::Data, header.memory_bytes).map_err(step("limit the compiler's memory"))?;
     let confinement = confine().map_err(step("confine the compiler"))?;
@@ -81,14 +81,14 @@ fn precompiled(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, Error> {
 
 /// Last in line for the processor, and bounded: a component that makes the compiler explode ends the compiler only.
 fn humble() -> io::Result<()> {
-    stand_back()?;
+    lower_own_priority()?;
     limit(Resource::Core, 0)?;
     limit(Resource::As, MOST_ADDRESS_BYTES)?;
     limit(Resource::Cpu, MOST_CPU_SECONDS)?;
     limit(Resource::Fsize, MOST_FILE_BYTES)
 }
 
-/// What is lower already stays: nobody may raise it.
+/// Lowers a limit. A lower limit stays: an unprivileged process cannot raise it.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
@@ -117,7 +117,7 @@ impl Header {
         input.read_exact(&mut memory)?;
         let (length, memory_bytes) = (u64::from_le_bytes(length), u64::from_le_bytes(memory));
         let [kind, tier] = code;
-        let kind = [CodeKind::Usual, CodeKind::Witnessed, CodeKind::Policy]
+        let kind = [CodeKind::Standard, CodeKind::Inspected, CodeKind::Policy]
             .into_iter()
             .find(|known| kind_byte(*known) == kind);
         let tier = CodeTier::ALL.into_iter().find(|known| tier_byte(*known) == tier);
@@ -142,8 +142,8 @@ impl Header {
 
 fn kind_byte(kind: CodeKind) -> u8 {
     match kind {
-        CodeKind::Usual => 0,
-        CodeKind::Witnessed => 1,
+        CodeKind::Standard => 0,
+        CodeKind::Inspected => 1,
         CodeKind::Policy => 2,
     }
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_component_comes_whole_or_not_at_all() {
-        for kind in [CodeKind::Usual, CodeKind::Witnessed, CodeKind::Policy] {
+        for kind in [CodeKind::Standard, CodeKind::Inspected, CodeKind::Policy] {
             for tier in CodeTier::ALL {
                 let header = Header { length: 5, kind, tier, memory_bytes: 7 << 20 };
                 let message = [&header.bytes()[..], b"bytes and more"].concat();

@@ -1,10 +1,9 @@
-//! Takes from the compiler's process all that it has no use for, before it reads a stranger's component.
+//! Takes all unneeded rights from the compiler's process before it reads an untrusted component.
 //!
-//! It has its input, its output and a place for complaints as open descriptors, and needs memory, threads and the
-//! processor. Everything else is taken away in layers that do not depend on each other: no further descriptor (a
-//! limit of the process, known to every kernel), no file and no network (landlock), no system call but a few
-//! (seccomp), and a network without interfaces (namespaces). Where the kernel lacks a layer, the process says so and
-//! goes on with the others.
+//! The process has its input, its output and stderr as open descriptors, and needs memory, threads and the processor.
+//! All other rights are removed in layers that do not depend on each other: no further descriptor (a limit of the
+//! process, known to every kernel), no file and no network (landlock), only a few system calls (seccomp), and a network
+//! without interfaces (namespaces). Where the kernel lacks a layer, the process says so and continues with the others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +17,7 @@ use super::calls;
 
 /// Input, output and complaints.
 const DESCRIPTORS: u64 = 3;
-/// What kernels from 6.12 on know; older ones do a part of it.
+/// The version that kernels from 6.12 on support; older ones apply a part of it.
 const LANDLOCK: ABI = ABI::V6;
 /// Begins the line that says what holds.
 const MARK: &str = "confined";
@@ -46,12 +45,12 @@ impl Confinement {
         format!("{MARK}{}\n", layers.concat())
     }
 
-    /// Reads that line at the beginning of what a process says. What comes behind it is anybody's.
-    pub(super) fn read(said: &str) -> (Option<Self>, &str) {
-        let Some((line, rest)) = said.split_once('\n') else { return (None, said) };
+    /// Parses that line at the beginning of a process's output. The rest of the output is not trusted.
+    pub(super) fn read(output: &str) -> (Option<Self>, &str) {
+        let Some((line, rest)) = output.split_once('\n') else { return (None, output) };
         let mut words = line.split(' ');
         if words.next() != Some(MARK) {
-            return (None, said);
+            return (None, output);
         }
         let layers: Vec<&str> = words.collect();
         let holds = |name: &str| layers.contains(&format!("{name}=1").as_str());
@@ -96,8 +95,8 @@ fn knows_no_file() -> bool {
     }
 }
 
-/// Two filters, of which the stricter answer counts: a thread is asked for by the older call, whose flags can be
-/// looked at.
+/// Installs two filters, of which the stricter answer counts: threads are created by the older call, whose flags a
+/// filter can check.
 fn makes_few_calls() -> bool {
     let apply = || -> Result<(), seccompiler::Error> {
         let older = [(libc::SYS_clone3, Vec::new())].into();

@@ -1,4 +1,4 @@
-//! What a compiler that was taken over may still do: each attack on a thread of its own, confined as the process is.
+//! Attacks of a compiler that was taken over, each on a thread of its own that is confined as the process is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ fn beside<T: Send + 'static>(layer: fn() -> bool, attack: impl FnOnce() -> T + S
     thread::spawn(move || layer().then(attack)).join().expect("no panic")
 }
 
-/// What a compiler has no use for. The names of those that succeed.
+/// Tries calls that a compiler does not need. Returns the names of those that succeed.
 fn attacks(token: &Path, elsewhere: &Path, port: u16) -> Vec<&'static str> {
     let mut done = Vec::new();
     let mut attack = |name, succeeds: bool| {
@@ -102,10 +102,10 @@ fn memory_threads_and_complaints_work() {
 fn the_line_of_the_child_is_read_and_nothing_else() {
     for (files, calls, network) in [(true, true, true), (false, true, false), (false, false, false)] {
         let confinement = Confinement { files, calls, network };
-        let said = format!("{}confined files=1\nbad", confinement.line());
-        assert_eq!(Confinement::read(&said), (Some(confinement), "confined files=1\nbad"));
+        let output = format!("{}confined files=1\nbad", confinement.line());
+        assert_eq!(Confinement::read(&output), (Some(confinement), "confined files=1\nbad"));
     }
-    for said in ["", "confined", "error: confined files=1\n", "confinedfiles=1\n"] {
-        assert_eq!(Confinement::read(said), (None, said));
+    for output in ["", "confined", "error: confined files=1\n", "confinedfiles=1\n"] {
+        assert_eq!(Confinement::read(output), (None, output));
     }
 }

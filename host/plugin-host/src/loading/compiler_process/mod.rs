@@ -40,30 +40,22 @@ pub(crate) enum Error {
     /// The component cannot be compiled.
     #[error("the component does not compile: {detail}")]
     Rejected {
-        /// What the compiler says.
+        /// The compiler's message.
         detail: String,
     },
     /// The compiler could not be started or fed.
     #[error("failed to run the compiler {}", exe.display())]
     Run {
-        /// Its path.
         exe: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It did not come as far as compiling.
     #[error("the compiler does not work: {detail}")]
-    Broken {
-        /// What it says.
-        detail: String,
-    },
+    Broken { detail: String },
     /// It took too long.
     #[error("the compiler took more than {} s", limit.as_secs())]
-    Deadline {
-        /// The limit.
-        limit: Duration,
-    },
+    Deadline { limit: Duration },
     /// It has more code than the host compiles, or code that cannot be read.
     #[error(transparent)]
     Shape(shape::Error),
@@ -72,10 +64,7 @@ pub(crate) enum Error {
         "the compiler needs more than the {} MiB that it may use: raise the memory limit of the pod or --plugin-memory, \
          or make the component smaller", limit_bytes >> 20
     )]
-    Memory {
-        /// The limit.
-        limit_bytes: u64,
-    },
+    Memory { limit_bytes: u64 },
     /// It died of this component before, and is not tried again yet.
     #[error(
         "the compiler died of it {deaths} times, most recently: {how}; change the component, or give the host more memory"
@@ -91,7 +80,6 @@ pub(crate) enum Error {
     /// It died: a signal, a defect.
     #[error("the compiler ended with {status}: {detail}")]
     Died {
-        /// How.
         status: String,
         /// The end of its stderr.
         detail: String,
@@ -147,19 +135,19 @@ impl Error {
     }
 }
 
-/// For code that somebody waits for, and for each MiB of it: the largest components have 9 MiB, and take two seconds
-/// on an idle processor.
+/// The deadline of urgent code, and the share for each MiB: the largest components have 9 MiB, and take two seconds on
+/// an idle processor.
 const DEADLINE: Duration = Duration::from_secs(60);
 const DEADLINE_PER_MIB: Duration = Duration::from_secs(30);
-/// What nobody waits for. The largest components take 15 s on an idle processor; on one that all others want, last in line, a
-/// hundred times that.
+/// The deadline of background code. The largest components take 15 s on an idle processor; at low priority on a busy
+/// one, a hundred times that.
 const PATIENT_DEADLINE: Duration = Duration::from_secs(1_800);
-/// Said by a program whose allocator gets no memory, before it aborts.
+/// The message of a program whose allocator gets no memory, before it aborts.
 const NO_MEMORY: &str = "memory allocation of ";
 /// Processors that one compiler may use at the same time. More would only make it larger.
 const MOST_THREADS: &str = "4";
 
-/// Starts compilers. Whoever calls sees to it that one runs at a time.
+/// Starts compilers. The caller must run one at a time.
 pub(crate) struct Compiler {
     exe: PathBuf,
     args: Vec<OsString>,
@@ -169,14 +157,14 @@ pub(crate) struct Compiler {
 
 /// A component to compile.
 #[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
+pub(crate) struct CompileJob<'a> {
     pub(crate) component: &'a [u8],
     pub(crate) tier: CodeTier,
     pub(crate) memory_bytes: u64,
     pub(crate) code_bytes: u64,
 }
 
-impl Job<'_> {
+impl CompileJob<'_> {
     fn deadline(&self) -> Duration {
         match self.tier {
             CodeTier::Baseline | CodeTier::Quick => {
@@ -189,7 +177,7 @@ impl Job<'_> {
 }
 
 impl Compiler {
-    /// `on_confined` is told what holds of each child.
+    /// `on_confined` receives the layers that hold, for each child.
     pub(crate) fn new(
         exe: PathBuf,
         args: Vec<OsString>,
@@ -204,7 +192,7 @@ impl Compiler {
     }
 
     /// Compiles into `output`, which is written from its start. Dropping the future ends the child.
-    pub(crate) async fn compile(&self, job: Job<'_>, output: File) -> Result<(), Error> {
+    pub(crate) async fn compile(&self, job: CompileJob<'_>, output: File) -> Result<(), Error> {
         let mut child = self.spawn(output).map_err(|source| self.run_error(source))?;
         let limit = job.deadline();
         match timeout(limit, self.feed_and_wait(&mut child, job)).await {
@@ -227,42 +215,42 @@ impl Compiler {
             .spawn()
     }
 
-    async fn feed_and_wait(&self, child: &mut Child, job: Job<'_>) -> Result<(), Error> {
+    async fn feed_and_wait(&self, child: &mut Child, job: CompileJob<'_>) -> Result<(), Error> {
         let (Some(mut stdin), Some(mut stderr)) = (child.stdin.take(), child.stderr.take()) else {
             return Err(self.run_error(io::Error::other("the compiler has no pipes")));
         };
         let feed = async {
             let length = u64::try_from(job.component.len()).unwrap_or(u64::MAX);
-            let Job { tier, memory_bytes, .. } = job;
+            let CompileJob { tier, memory_bytes, .. } = job;
             let header = child::Header { length, kind: self.kind, tier, memory_bytes };
             stdin.write_all(&header.bytes()).await?;
             stdin.write_all(job.component).await?;
             stdin.flush().await
         };
         let listen = async {
-            let mut said = Vec::new();
-            // What is beyond is not read: a compiler that writes on stalls, and the deadline ends it.
-            let _read = (&mut stderr).take(16 * 1024).read_to_end(&mut said).await;
-            String::from_utf8_lossy(&said).into_owned()
+            let mut output = Vec::new();
+            // The rest is not read: a compiler that writes more stalls, and the deadline ends it.
+            let _read = (&mut stderr).take(16 * 1024).read_to_end(&mut output).await;
+            String::from_utf8_lossy(&output).into_owned()
         };
         // A compiler that dies early breaks the pipe; its exit status is the better explanation.
-        let (_fed, said) = tokio::join!(feed, listen);
+        let (_fed, output) = tokio::join!(feed, listen);
         // Said before it has read anything of the component.
-        let (confinement, said) = Confinement::read(&said);
+        let (confinement, output) = Confinement::read(&output);
         if let Some(confinement) = confinement {
             (self.on_confined)(confinement);
         }
-        let said = said.trim().to_owned();
+        let output = output.trim().to_owned();
         let status = child.wait().await.map_err(|source| self.run_error(source))?;
         drop(stdin);
         match status.code() {
             Some(0) => Ok(()),
-            Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: said }),
-            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: said }),
-            Some(_) | None if said.contains(NO_MEMORY) => {
+            Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: output }),
+            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: output }),
+            Some(_) | None if output.contains(NO_MEMORY) => {
                 Err(Error::Memory { limit_bytes: job.memory_bytes })
             }
-            Some(_) | None => Err(Error::Died { status: status.to_string(), detail: said }),
+            Some(_) | None => Err(Error::Died { status: status.to_string(), detail: output }),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The upper bound of grants: in files of the host, out of the hands of those who write plugins' ConfigMaps.
+//! The upper bound of grants: in files of the host, which writers of plugins' ConfigMaps cannot change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,25 +27,19 @@ pub enum CeilingError {
     Read {
         /// The file or folder.
         path: String,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
     /// A file holds no grants.
     #[error("{path} is wrong")]
     Grants {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         source: grants::Error,
     },
     /// A folder without a ceiling.
     #[error("{path} has no ceilings: files NAME.yaml are needed, each for the plugin of that name")]
-    Empty {
-        /// The folder.
-        path: String,
-    },
+    Empty { path: String },
 }
 
 /// Parts of grants that exceed a ceiling.
@@ -108,7 +102,7 @@ impl GrantsCeiling {
         Ok(Self(Ceiling::Named(named)))
     }
 
-    /// The ceiling of a driver whose grants stay below it.
+    /// Checks that the grants of a driver stay below its ceiling.
     pub(crate) fn check(&self, plugin: &PluginName, grants: &Grants) -> Result<&Grants, CeilingBreach> {
         let ceiling = self.of(plugin).ok_or_else(|| CeilingBreach::Unnamed { plugin: plugin.clone() })?;
         let beyond = grants.beyond(ceiling);
@@ -155,12 +149,12 @@ mod tests {
     #[test]
     fn a_ceiling_that_cannot_be_read_is_an_error_that_names_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let said = |path: &Path| {
+        let message = |path: &Path| {
             machinist_core::value::error_chain::chain(&GrantsCeiling::read(path).expect_err("no ceiling"))
         };
-        assert!(said(folder.path()).contains("has no ceilings"));
-        assert!(said(&folder.path().join("absent")).contains("failed to read"));
+        assert!(message(folder.path()).contains("has no ceilings"));
+        assert!(message(&folder.path().join("absent")).contains("failed to read"));
         std::fs::write(folder.path().join("aws.yaml"), "hosts: 7").expect("written");
-        assert!(said(folder.path()).contains("aws.yaml is wrong"));
+        assert!(message(folder.path()).contains("aws.yaml is wrong"));
     }
 }

@@ -26,15 +26,15 @@ pub trait CounterStore: Send + Sync {
 
 /// Counters in memory alone. For hosts without a store, such as those of tests.
 #[derive(Debug, Default)]
-struct Memory(Mutex<BTreeMap<(&'static str, String), u64>>);
+struct InMemoryCounters(Mutex<BTreeMap<(&'static str, String), u64>>);
 
-impl Memory {
+impl InMemoryCounters {
     fn all(&self) -> MutexGuard<'_, BTreeMap<(&'static str, String), u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl CounterStore for Memory {
+impl CounterStore for InMemoryCounters {
     fn highest(&self, kind: &'static str, plugin: &str) -> BoxFuture<'_, Result<Option<u64>, String>> {
         let highest = self.all().get(&(kind, plugin.to_owned())).copied();
         Box::pin(std::future::ready(Ok(highest)))
@@ -78,7 +78,7 @@ fn own(counter: Option<u64>) -> String {
     )
 }
 
-/// Why a version that is loaded goes, when one with a higher counter is.
+/// Returns the reason of a version that is displaced by one with a higher counter.
 pub(crate) fn displaced(counter: Option<u64>, highest: u64) -> String {
     let own = own(counter);
     format!(
@@ -91,15 +91,15 @@ pub(crate) fn displaced(counter: Option<u64>, highest: u64) -> String {
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Reads and raises counters. What is to be raised counts at once, and is written until that succeeds.
+/// Reads and raises counters. A raised counter counts at once, and is written until that succeeds.
 pub(crate) struct Counters {
     store: Arc<dyn CounterStore>,
-    state: Mutex<State>,
+    state: Mutex<CountersState>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct CountersState {
     /// Highest counters that this process has seen to serve, so that each is noted once.
     noted: BTreeMap<PluginKey, u64>,
     /// Of these, what the store does not have yet.
@@ -108,7 +108,7 @@ struct State {
 
 impl Counters {
     pub(crate) fn new(store: Option<Arc<dyn CounterStore>>) -> Self {
-        let store = store.unwrap_or_else(|| Arc::new(Memory::default()));
+        let store = store.unwrap_or_else(|| Arc::new(InMemoryCounters::default()));
         Self { store, state: Mutex::default(), wake: Notify::new() }
     }
 
@@ -165,7 +165,7 @@ impl Counters {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CountersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -184,7 +184,7 @@ mod tests {
     /// Fails for a while.
     #[derive(Default)]
     struct Flaky {
-        memory: Memory,
+        memory: InMemoryCounters,
         failures: AtomicU32,
     }
 

@@ -35,12 +35,9 @@ pub struct Trust {
 /// Where a signature is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Required {
-    /// Nowhere.
     #[default]
     Nowhere,
-    /// In these namespaces.
     In(Vec<String>),
-    /// Everywhere.
     Everywhere,
 }
 
@@ -120,7 +117,7 @@ pub(crate) enum Rule {
     Bundle,
 }
 
-/// A version whose signatures are checked.
+/// A version with checked signatures.
 pub(crate) struct Evidence<'a> {
     pub(crate) parts: &'a Parts,
     /// Beside it, or beside its artifact. One that is good is enough.
@@ -163,7 +160,7 @@ impl Signed {
 /// Whether a version may be loaded, by what is signed of it.
 pub(crate) fn judge(keys: &Keyring, rule: Rule, evidence: Evidence<'_>) -> Result<Signed, TrustError> {
     let counts = rule != Rule::Free;
-    // Nobody has said whose signatures count.
+    // No trusted keys are set.
     if keys.is_empty() && rule == Rule::Free {
         return Ok(Signed::default());
     }

@@ -62,8 +62,9 @@ fn a_bundle_by_a_trusted_key_is_enough_everywhere() {
         assert_eq!(judged.signer.as_deref(), Some("ours"));
         assert_eq!(judged.counter(), (rule != Rule::Free).then_some(7));
         assert!(judged.check_providers(&["aws".into()]).is_ok());
-        let said = judged.check_providers(&["aws".into(), "gcp".into()]).expect_err("not signed").to_string();
-        assert!(said.contains("claims provider gcp, and its bundle was signed for aws only"), "{said}");
+        let message =
+            judged.check_providers(&["aws".into(), "gcp".into()]).expect_err("not signed").to_string();
+        assert!(message.contains("claims provider gcp, and its bundle was signed for aws only"), "{message}");
     }
     // A line end that an editor adds is no part of it.
     let mut longer = bundles[0].clone();
@@ -75,8 +76,11 @@ fn a_bundle_by_a_trusted_key_is_enough_everywhere() {
 fn attack_a_signed_component_beside_other_grants_is_refused() {
     let scene = scene();
     let bare = scene.ours.sign_blob(COMPONENT).expect("signed");
-    let said = scene.judge(Rule::Bundle, &parts(), &[], Some(&bare)).expect_err("refused");
-    assert!(said.contains("here only the component is") && said.contains("plugin push --sign"), "{said}");
+    let message = scene.judge(Rule::Bundle, &parts(), &[], Some(&bare)).expect_err("refused");
+    assert!(
+        message.contains("here only the component is") && message.contains("plugin push --sign"),
+        "{message}"
+    );
     let judged = scene.judge(Rule::Component, &parts(), &[], Some(&bare)).expect("below a ceiling");
     assert_eq!((judged.signer.as_deref(), judged.counter()), (Some("ours"), None));
     let bundles = [signed(&scene.ours, &bundle(7).to_text())];
@@ -91,8 +95,8 @@ fn attack_a_signed_component_beside_other_grants_is_refused() {
     for (change, expected) in changes {
         let mut there = parts();
         change(&mut there);
-        let said = scene.judge(Rule::Bundle, &there, &bundles, Some(&bare)).expect_err("refused");
-        assert!(said.contains(expected) && said.contains("plugin sign --configmap"), "{said}");
+        let message = scene.judge(Rule::Bundle, &there, &bundles, Some(&bare)).expect_err("refused");
+        assert!(message.contains(expected) && message.contains("plugin sign --configmap"), "{message}");
         // Where none is needed, a bundle that is there must be good as well.
         assert!(scene.judge(Rule::Free, &there, &bundles, None).is_err());
     }
@@ -101,17 +105,20 @@ fn attack_a_signed_component_beside_other_grants_is_refused() {
 #[test]
 fn attack_a_bundle_by_a_key_that_is_not_trusted_is_refused() {
     let scene = scene();
-    let said = scene.refused(&[signed(&scene.theirs, &bundle(7).to_text())]);
-    assert!(said.contains("signature of its bundle is not accepted: none of the 1 trusted keys"), "{said}");
+    let message = scene.refused(&[signed(&scene.theirs, &bundle(7).to_text())]);
+    assert!(
+        message.contains("signature of its bundle is not accepted: none of the 1 trusted keys"),
+        "{message}"
+    );
     // The signature of another bundle, of the component, of nothing.
     let text = bundle(8).to_text();
     for other in [bundle(7).to_text().as_bytes(), COMPONENT, b""] {
         let signature = scene.ours.sign_blob(other).expect("signed");
-        let said = scene.refused(&[SignedBundle { text: text.clone(), signature }]);
-        assert!(said.contains("not accepted"), "{said}");
+        let message = scene.refused(&[SignedBundle { text: text.clone(), signature }]);
+        assert!(message.contains("not accepted"), "{message}");
     }
-    let said = scene.refused(&[SignedBundle { text, signature: "?".to_owned() }]);
-    assert!(said.contains("not base64"), "{said}");
+    let message = scene.refused(&[SignedBundle { text, signature: "?".to_owned() }]);
+    assert!(message.contains("not base64"), "{message}");
 }
 
 #[test]
@@ -126,9 +133,9 @@ fn attack_a_signed_text_that_is_no_bundle_is_refused_with_its_reason() {
         (good.replacen(':', ": ", 1), "canonical form"),
         (format!(" {good}"), "canonical form"),
     ] {
-        let said = scene.refused(&[signed(&scene.ours, &text)]);
-        assert!(said.contains(expected), "{said}");
-        assert!(said.len() < 1_000, "{} bytes", said.len());
+        let message = scene.refused(&[signed(&scene.ours, &text)]);
+        assert!(message.contains(expected), "{message}");
+        assert!(message.len() < 1_000, "{} bytes", message.len());
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is otherwise in two values or texts, place by place.
+//! Differences between two values or texts, place by place.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,12 @@ const SHOWN_CHARACTERS: usize = 160;
 /// How much of what is the same is shown before what is not.
 const SAME_CHARACTERS: usize = 20;
 
-/// One place that is otherwise. What is absent is `None`.
+/// One place that differs. `None`: the value is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Where, such as `body.vm.name`.
     pub place: String,
-    /// In the recording.
     pub before: Option<String>,
-    /// In the replay.
     pub after: Option<String>,
 }
 
@@ -145,14 +143,14 @@ impl std::fmt::Display for Change {
 mod tests {
     use super::*;
 
-    fn said(changes: &[Change]) -> Vec<String> {
+    fn texts(changes: &[Change]) -> Vec<String> {
         changes.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn bodies_are_compared_by_their_fields() {
         let text = |text: &str| Body::Text(text.to_owned());
-        let changes = |before: &str, after: &str| said(&of_bodies(Some(&text(before)), Some(&text(after))));
+        let changes = |before: &str, after: &str| texts(&of_bodies(Some(&text(before)), Some(&text(after))));
         assert_eq!(
             changes(r#"{"a":1,"b":{"c":[1,2]},"d":0}"#, r#"{"a":1,"b":{"c":[1,3,4]}}"#),
             ["body.b.c[1]: 2 -> 3", "body.b.c[2]: absent -> 4", "body.d: 0 -> absent"]

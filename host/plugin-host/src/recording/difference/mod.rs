@@ -12,9 +12,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::model::{End, Line, Outcome, Recording};
-use super::replay::matching::{Likeness, Named};
-use super::replay::placeholders::Naming;
+use super::model::{End, ExchangeOutcome, LogEntry, Recording};
+use super::replay::matching::{MatchLevel, Named};
+use super::replay::placeholders::PlaceholderNames;
 use super::wire_error::WireError;
 use change::Change;
 
@@ -22,40 +22,18 @@ use change::Change;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Difference {
-    /// A request that is made otherwise.
-    Otherwise {
-        /// As it was.
-        request: String,
-        /// What is otherwise.
-        changes: Vec<Change>,
-    },
-    /// A request that is not made any more.
-    Missing {
-        /// As it was.
-        request: String,
-    },
-    /// A request that was not made before.
-    Additional {
-        /// As it is.
-        request: String,
-    },
+    /// A request that differs.
+    Otherwise { request: String, changes: Vec<Change> },
+    /// A request that is missing.
+    Missing { request: String },
+    /// An additional request.
+    Additional { request: String },
     /// A read of a shadow that neither the recording nor the cloud has answered: its grants do not list it.
-    Unread {
-        /// As it is.
-        request: String,
-    },
+    Unread { request: String },
     /// The same requests in another order.
-    Order {
-        /// As it was.
-        before: Vec<String>,
-        /// As it is.
-        after: Vec<String>,
-    },
+    Order { before: Vec<String>, after: Vec<String> },
     /// Another answer, or another end.
-    Answer {
-        /// What is otherwise.
-        changes: Vec<Change>,
-    },
+    Answer { changes: Vec<Change> },
     /// Other lines in the log.
     Log {
         /// Lines that are not there any more.
@@ -65,7 +43,7 @@ pub enum Difference {
     },
 }
 
-/// All differences: requests in the order in which they were made, then the answer, then the log.
+/// Returns all differences: requests in their order, then the answer, then the log.
 pub fn difference(before: &Recording, after: &Recording) -> Vec<Difference> {
     let unread: Vec<bool> = after.http.iter().map(|exchange| is_unread(&exchange.outcome)).collect();
     let mut differences = requests(&named(before), &named(after), &unread);
@@ -78,15 +56,15 @@ pub fn difference(before: &Recording, after: &Recording) -> Vec<Difference> {
 }
 
 fn named(recording: &Recording) -> Vec<Named> {
-    let naming = Naming::of(&recording.secrets.placeholders);
-    recording.http.iter().map(|exchange| Named::of(exchange, &naming)).collect()
+    let names = PlaceholderNames::of(&recording.secrets.placeholders);
+    recording.http.iter().map(|exchange| Named::of(exchange, &names)).collect()
 }
 
 /// How the error of a read that a shadow may not make begins.
 pub(super) const UNREAD: &str = "a shadow reads what its recording or shadow-reads of its grants have";
 
-fn is_unread(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(WireError::Internal(Some(detail))) if detail.starts_with(UNREAD))
+fn is_unread(outcome: &ExchangeOutcome) -> bool {
+    matches!(outcome, ExchangeOutcome::Failed(WireError::Internal(Some(detail))) if detail.starts_with(UNREAD))
 }
 
 fn requests(before: &[Named], after: &[Named], unread: &[bool]) -> Vec<Difference> {
@@ -94,8 +72,8 @@ fn requests(before: &[Named], after: &[Named], unread: &[bool]) -> Vec<Differenc
     let mut differences = Vec::new();
     for (index, request) in before.iter().enumerate() {
         match pairs.iter().find(|(first, ..)| *first == index) {
-            Some((_, _, Likeness::Same)) => {}
-            Some((_, second, Likeness::Url | Likeness::Path)) => {
+            Some((_, _, MatchLevel::Same)) => {}
+            Some((_, second, MatchLevel::Url | MatchLevel::Path)) => {
                 let changes = after.get(*second).map(|other| changes(request, other)).unwrap_or_default();
                 differences.push(Difference::Otherwise { request: request.title(), changes });
             }
@@ -116,9 +94,9 @@ fn requests(before: &[Named], after: &[Named], unread: &[bool]) -> Vec<Differenc
 }
 
 /// Which request became which, in the order of the first: the most alike find each other first, as in a replay.
-fn pairs(before: &[Named], after: &[Named]) -> Vec<(usize, usize, Likeness)> {
-    let mut pairs: Vec<(usize, usize, Likeness)> = Vec::new();
-    for likeness in Likeness::ALL {
+fn pairs(before: &[Named], after: &[Named]) -> Vec<(usize, usize, MatchLevel)> {
+    let mut pairs: Vec<(usize, usize, MatchLevel)> = Vec::new();
+    for level in MatchLevel::ALL {
         for (first, request) in before.iter().enumerate() {
             if pairs.iter().any(|(known, ..)| *known == first) {
                 continue;
@@ -127,9 +105,9 @@ fn pairs(before: &[Named], after: &[Named]) -> Vec<(usize, usize, Likeness)> {
             let found = after
                 .iter()
                 .enumerate()
-                .find(|(second, other)| is_free(*second) && request.is_like(other, likeness));
+                .find(|(second, other)| is_free(*second) && request.is_like(other, level));
             if let Some((second, _)) = found {
-                pairs.push((first, second, likeness));
+                pairs.push((first, second, level));
             }
         }
     }
@@ -176,11 +154,11 @@ fn end(end: &End) -> String {
     }
 }
 
-fn logs(before: &[Line], after: &[Line]) -> Option<Difference> {
+fn logs(before: &[LogEntry], after: &[LogEntry]) -> Option<Difference> {
     if before == after {
         return None;
     }
-    let texts = |lines: &[Line]| -> Vec<String> { lines.iter().map(line).collect() };
+    let texts = |lines: &[LogEntry]| -> Vec<String> { lines.iter().map(line).collect() };
     let (before, after) = (texts(before), texts(after));
     let without = |lines: &[String], others: &[String]| {
         let mut others = others.to_vec();
@@ -202,7 +180,7 @@ fn logs(before: &[Line], after: &[Line]) -> Option<Difference> {
     Some(Difference::Log { missing, additional })
 }
 
-fn line(line: &Line) -> String {
+fn line(line: &LogEntry) -> String {
     let fields = crate::calls::guest::log::fields_text(&line.fields);
     let text = format!("{} {} {fields}", line.level, line.message);
     text.trim_end().to_owned()

@@ -1,5 +1,5 @@
-//! Takes recordings off the path of calls and writes them. What cannot be written in time is counted and told; the call goes
-//! on as if nothing was recorded.
+//! Writes recordings in the background. Recordings that cannot be written in time are dropped, counted and logged; the
+//! call continues as if it was not recorded.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,21 +15,21 @@ use tracing::warn;
 
 use super::folder::{Folder, WriteError};
 use crate::metrics::{Metrics, RecordingOutcome};
-use crate::recording::Tape;
+use crate::recording::CallRecording;
 
 /// Recordings that wait to be written. More are left out: a disk that is slower than the calls stays slower.
 const MOST_WAITING: usize = 256;
 /// Memory of those that wait.
 const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
-/// How often what was left out is told.
+/// How often dropped recordings are logged.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// What is recorded, and where to.
+/// The plugins that are recorded, and the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSettings {
     /// The folder. Made where it is not there.
     pub folder: PathBuf,
-    /// Whose calls; empty: everybody's.
+    /// The plugins; empty: all.
     pub plugins: BTreeSet<PluginName>,
     /// How large all recordings together may be. The oldest go.
     pub limit_bytes: u64,
@@ -37,17 +37,17 @@ pub struct RecordSettings {
 
 /// A clone is the same archive; its thread ends with the last of them.
 #[derive(Clone)]
-pub(crate) struct Archive(Arc<Inner>);
+pub(crate) struct Archive(Arc<ArchiveState>);
 
-struct Inner {
+struct ArchiveState {
     plugins: BTreeSet<PluginName>,
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<ArchiveJob>,
     waiting_bytes: Arc<AtomicUsize>,
     metrics: Metrics,
 }
 
-enum Job {
-    Write { tape: Tape, bytes: usize },
+enum ArchiveJob {
+    Write { recording: CallRecording, bytes: usize },
     Flush(oneshot::Sender<()>),
 }
 
@@ -61,11 +61,11 @@ impl Archive {
             folder,
             waiting_bytes: Arc::clone(&waiting_bytes),
             metrics: metrics.clone(),
-            told: None,
+            last_reported: None,
         };
         std::thread::Builder::new().name("recordings".to_owned()).spawn(move || writer.run(&received))?;
         let plugins = settings.plugins.clone();
-        Ok(Self(Arc::new(Inner { plugins, jobs, waiting_bytes, metrics })))
+        Ok(Self(Arc::new(ArchiveState { plugins, jobs, waiting_bytes, metrics })))
     }
 
     /// Whether calls of this plugin are recorded.
@@ -73,30 +73,30 @@ impl Archive {
         self.0.plugins.is_empty() || self.0.plugins.contains(plugin)
     }
 
-    /// Takes the tape when what is returned is dropped.
-    pub(crate) fn keep(&self, tape: Tape) -> Kept {
-        Kept { archive: self.clone(), tape }
+    /// Takes the recording when the guard is dropped.
+    pub(crate) fn keep(&self, recording: CallRecording) -> RecordingGuard {
+        RecordingGuard { archive: self.clone(), recording }
     }
 
-    /// Waits until what was taken so far is written, up to `patience`.
-    pub(crate) async fn flush(&self, patience: Duration) {
+    /// Waits until what was taken so far is written, up to `timeout`.
+    pub(crate) async fn flush(&self, timeout: Duration) {
         let (done, is_done) = oneshot::channel();
         let jobs = self.0.jobs.clone();
-        let sent = tokio::task::spawn_blocking(move || jobs.send(Job::Flush(done)));
+        let sent = tokio::task::spawn_blocking(move || jobs.send(ArchiveJob::Flush(done)));
         let flushed = async {
             let _sent = sent.await;
             let _done = is_done.await;
         };
-        if tokio::time::timeout(patience, flushed).await.is_err() {
+        if tokio::time::timeout(timeout, flushed).await.is_err() {
             warn!("recordings are not written in time");
         }
     }
 
-    fn take(&self, tape: Tape) {
-        let bytes = tape.size_bytes();
+    fn take(&self, recording: CallRecording) {
+        let bytes = recording.size_bytes();
         let before = self.0.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         let taken = before.saturating_add(bytes) <= MOST_WAITING_BYTES
-            && match self.0.jobs.try_send(Job::Write { tape, bytes }) {
+            && match self.0.jobs.try_send(ArchiveJob::Write { recording, bytes }) {
                 Ok(()) => true,
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
             };
@@ -108,16 +108,16 @@ impl Archive {
     }
 }
 
-/// Hands a tape over when its call is over, however it ended.
-pub(crate) struct Kept {
+/// Hands a recording over at the end of its call, however it ended.
+pub(crate) struct RecordingGuard {
     archive: Archive,
-    tape: Tape,
+    recording: CallRecording,
 }
 
-impl Drop for Kept {
+impl Drop for RecordingGuard {
     fn drop(&mut self) {
-        if self.tape.is_on() {
-            self.archive.take(std::mem::take(&mut self.tape));
+        if self.recording.is_on() {
+            self.archive.take(std::mem::take(&mut self.recording));
         }
     }
 }
@@ -126,43 +126,43 @@ struct Writer {
     folder: Folder,
     waiting_bytes: Arc<AtomicUsize>,
     metrics: Metrics,
-    /// When it was told last, and how many were left out until then.
-    told: Option<(Instant, u64)>,
+    /// The time of the last log line, and the number of dropped recordings in it.
+    last_reported: Option<(Instant, u64)>,
 }
 
 impl Writer {
-    fn run(&mut self, jobs: &Receiver<Job>) {
+    fn run(&mut self, jobs: &Receiver<ArchiveJob>) {
         while let Ok(job) = jobs.recv() {
             match job {
-                Job::Write { tape, bytes } => {
-                    self.write(&tape);
-                    drop(tape);
+                ArchiveJob::Write { recording, bytes } => {
+                    self.write(&recording);
+                    drop(recording);
                     self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-                    self.tell(None);
+                    self.report_missing(None);
                 }
-                Job::Flush(done) => {
-                    // Who waited may have gone.
+                ArchiveJob::Flush(done) => {
+                    // The waiting caller may have gone.
                     let _ = done.send(());
                 }
             }
         }
     }
 
-    fn write(&mut self, tape: &Tape) {
-        let Some(recording) = tape.finish() else { return };
+    fn write(&mut self, recording: &CallRecording) {
+        let Some(recording) = recording.finish() else { return };
         match self.folder.write(&recording) {
             Ok(_path) => self.metrics.recorded(RecordingOutcome::Written),
             Err(error) => {
                 self.metrics.recorded(RecordingOutcome::Failed);
-                self.tell(Some(&error));
+                self.report_missing(Some(&error));
             }
         }
     }
 
-    /// Says what is missing, now and then.
-    fn tell(&mut self, error: Option<&WriteError>) {
+    /// Logs dropped recordings, at most once per minute.
+    fn report_missing(&mut self, error: Option<&WriteError>) {
         let missing = self.metrics.recordings_missing();
-        let (last, known) = self.told.map_or((None, 0), |(last, known)| (Some(last), known));
+        let (last, known) = self.last_reported.map_or((None, 0), |(last, known)| (Some(last), known));
         let is_due = last.is_none_or(|last| last.elapsed() >= TELL_EVERY);
         if missing > known && is_due {
             let error = error.map(|error| error as &dyn std::error::Error);
@@ -170,7 +170,7 @@ impl Writer {
                 missing,
                 error, "calls are not recorded: the folder of the recordings is too slow, full or broken"
             );
-            self.told = Some((Instant::now(), missing));
+            self.last_reported = Some((Instant::now(), missing));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Recordings as files: one a call, in a folder for each plugin, readable for this user alone. A file is there as a whole or
-//! not at all, and the oldest go when there is no room.
+//! Recordings as files: one per call, in a folder for each plugin, readable for this user alone. A file is complete or
+//! absent. The oldest are removed when the folder is full.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -19,45 +19,25 @@ pub enum ReadError {
     /// No such file, or not ours.
     #[error("failed to read {}", path.display())]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// Larger than any recording.
     #[error("{} has {bytes} bytes, and a recording has {MOST_FILE_BYTES} at most", path.display())]
-    TooLarge {
-        /// Which file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-    },
+    TooLarge { path: PathBuf, bytes: u64 },
     /// The end is missing.
     #[error("{} is cut off in line {line}: a recording is written as a whole, so copy it again", path.display())]
-    CutOff {
-        /// Which file.
-        path: PathBuf,
-        /// Where it ends.
-        line: usize,
-    },
-    /// Something else.
+    CutOff { path: PathBuf, line: usize },
     #[error("{} is no recording", path.display())]
     NoRecording {
-        /// Which file.
         path: PathBuf,
-        /// What is wrong.
         #[source]
         source: serde_json::Error,
     },
     /// Of a later or an earlier host.
     #[error("{} has the format {found}, and this host reads {FORMAT}: record anew", path.display())]
-    Format {
-        /// Which file.
-        path: PathBuf,
-        /// What it says.
-        found: String,
-    },
+    Format { path: PathBuf, found: String },
     /// A folder without one.
     #[error("there is no recording (*.{EXTENSION}) in {}", .0.display())]
     Empty(PathBuf),
@@ -74,7 +54,6 @@ pub(crate) enum WriteError {
     Json(#[from] serde_json::Error),
 }
 
-/// Reads one file.
 pub fn read(path: &Path) -> Result<Recording, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     let bytes = fs::metadata(path).map_err(io)?.len();

@@ -6,4 +6,4 @@
 //! | `folder` | recordings as files, in a folder for each plugin |
 
 pub(crate) mod archive;
-pub mod folder;
+pub(crate) mod folder;

@@ -19,11 +19,8 @@ use super::Recorder;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
-    /// UTF-8.
     Text(String),
-    /// Anything else.
     Base64(String),
-    /// Nobody read it.
     Unread,
     /// It was too large for a recording; its length.
     LeftOut(u64),
@@ -48,19 +45,19 @@ impl Body {
     }
 }
 
-/// Which way a body goes.
+/// The direction of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum BodySide {
     Request,
     Answer,
 }
 
-/// Copies a body into the recording while somebody reads it.
+/// Copies a body into the recording while its reader reads it.
 pub(crate) struct Tee {
     pub(crate) body: WasiBody,
     pub(crate) recorder: Recorder,
     pub(crate) exchange: usize,
-    pub(crate) side: Side,
+    pub(crate) side: BodySide,
 }
 
 impl hyper::body::Body for Tee {
@@ -75,14 +72,14 @@ impl hyper::body::Body for Tee {
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(piece) = frame.data_ref() {
-                    self.recorder.heard(self.exchange, self.side, piece);
+                    self.recorder.body_piece(self.exchange, self.side, piece);
                 }
                 if self.body.is_end_stream() {
-                    self.recorder.heard_all(self.exchange, self.side);
+                    self.recorder.body_end(self.exchange, self.side);
                 }
             }
             Poll::Ready(Some(Err(error))) => self.recorder.broke_off(self.exchange, self.side, error),
-            Poll::Ready(None) => self.recorder.heard_all(self.exchange, self.side),
+            Poll::Ready(None) => self.recorder.body_end(self.exchange, self.side),
             Poll::Pending => {}
         }
         polled
@@ -101,7 +98,7 @@ impl hyper::body::Body for Tee {
 pub(crate) enum Ending {
     Whole,
     Broken(WasiError),
-    /// More was awaited when the call was cut off. Whoever waits for it is told here.
+    /// The reader waited for more when the call was cut off. A reader of the replay is notified here.
     Stalls(Arc<Notify>),
 }
 

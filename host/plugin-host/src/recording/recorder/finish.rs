@@ -1,4 +1,4 @@
-//! From notes to a recording: every text in it goes through the vault, so that no value of a secret stays in any spelling
+//! Makes a recording from the raw one: each text passes the vault, so that no value of a secret stays in a spelling
 //! that the host knows.
 
 use std::time::Duration;
@@ -8,14 +8,14 @@ use machinist_core::driver::error::Limit;
 use serde_json::Value;
 
 use super::body::Body;
-use super::{Captured, Notes, RawExchange, RawOutcome};
-use crate::recording::model::{End, Exchange, FORMAT, Line, Outcome, Recording, Secrets};
+use super::{Captured, RawExchange, RawOutcome, RawRecording};
+use crate::recording::model::{End, Exchange, ExchangeOutcome, FORMAT, LogEntry, Recording, Secrets};
 use crate::recording::wire_error::WireError;
 use crate::vault::Vault;
 
-/// `None` for a call that did not begin. Takes as long as it takes to look for secrets in all that was noted: not for the path
-/// of a call.
-pub(crate) fn finish(notes: Notes) -> Option<Recording> {
+/// Returns the recording; `None` for a call that did not begin. Searches all texts for secrets: not for the path of a
+/// call.
+pub(crate) fn finish(notes: RawRecording) -> Option<Recording> {
     let (begun, vault) = notes.beginning?;
     let clean = Clean(&vault);
     let cut_off_ms = is_cut_off(&notes.end).then_some(begun.limits.deadline_ms);
@@ -36,7 +36,7 @@ pub(crate) fn finish(notes: Notes) -> Option<Recording> {
             reveals: notes.reveals,
             ..begun.secrets
         },
-        chance: notes.seed.text(),
+        seed: notes.seed.text(),
         clocks: notes.clocks,
         levels: begun.levels,
         log: notes.log.into_iter().map(|line| clean.line(line)).collect(),
@@ -63,8 +63,8 @@ impl Clean<'_> {
         }
     }
 
-    /// A text that is JSON is looked at from the inside as well: what is escaped once more in each layer has too many spellings
-    /// to look for. It is written anew only where something was found.
+    /// Scrubs a text that is JSON from the inside as well: nested escapes have too many spellings to search for. Writes
+    /// the text again only if a value was found.
     fn nested(&self, text: &str) -> Option<String> {
         if !text.trim_start().starts_with(['{', '[']) {
             return None;
@@ -85,28 +85,28 @@ impl Clean<'_> {
         }
     }
 
-    fn line(&self, line: Line) -> Line {
+    fn line(&self, line: LogEntry) -> LogEntry {
         let field = |(key, value): (String, String)| (self.text(&key), self.text(&value));
-        Line {
+        LogEntry {
             level: line.level,
             message: self.text(&line.message),
             fields: line.fields.into_iter().map(field).collect(),
         }
     }
 
-    /// `cut_off_ms`: the deadline that ended the call. What failed at that moment failed because of it, and the component did
-    /// not see it.
+    /// `cut_off_ms`: the deadline that ended the call. Requests that failed at that moment failed because of it, and
+    /// the component did not see the failure.
     fn exchange(&self, raw: RawExchange, cut_off_ms: Option<u64>) -> Exchange {
         let is_too_late = |after: Duration| {
             cut_off_ms.is_some_and(|ms| after.saturating_add(MOMENT) >= Duration::from_millis(ms))
         };
         let outcome = match raw.outcome {
-            RawOutcome::Unanswered => Outcome::Unanswered,
-            RawOutcome::Failed { after, .. } if is_too_late(after) => Outcome::Unanswered,
-            RawOutcome::Failed { error, .. } => Outcome::Failed(self.error(error)),
+            RawOutcome::Unanswered => ExchangeOutcome::Unanswered,
+            RawOutcome::Failed { after, .. } if is_too_late(after) => ExchangeOutcome::Unanswered,
+            RawOutcome::Failed { error, .. } => ExchangeOutcome::Failed(self.error(error)),
             RawOutcome::Answer { status, headers, body, broke_off } => {
                 let broke_off = broke_off.filter(|(_, after)| !is_too_late(*after));
-                Outcome::Answer {
+                ExchangeOutcome::Answer {
                     status: status.as_u16(),
                     headers: self.headers(&headers),
                     stalls: cut_off_ms.is_some() && !body.is_whole && broke_off.is_none(),

@@ -17,23 +17,24 @@ use serde::Serialize;
 use serde_json::Value;
 use wasmtime_wasi_http::Error as WasiError;
 
-use super::model::{Clocks, End, Levels, LimitsTaken, Line, Placeholder, Prefix, Reveal, Secrets};
+use super::model::{Clocks, End, Levels, LimitsTaken, LogEntry, Placeholder, Prefix, Reveal, Secrets};
 use super::rng::{Seed, hex};
 use super::wire_error::WireError;
-use crate::vault::{Encoding, Refusal, Vault};
-use body::Side;
+use crate::vault::{PlaceholderEncoding, Refusal, Vault};
+use body::BodySide;
 
 /// Bodies of one recording together. A create sends its user data, a listing gets some pages.
 const MOST_BODY_BYTES: usize = 16 * 1024 * 1024;
-/// Readings of one clock, lines, requests and questions about secrets: far more than a call makes that is not running wild.
+/// The number of clock readings, log lines, requests and questions about secrets: far more than a normal call makes.
 const MOST_ENTRIES: usize = 10_000;
-/// Enough to tell formats from each other. Who asks for more spells out the value, and its answers would be the value.
+/// Enough to tell formats apart. A component that asks for more spells out the value, and its answers would be the
+/// value.
 const MOST_PREFIXES: usize = 16;
 const MOST_PREFIX_BYTES: usize = 16;
 /// As the contract bounds the log.
 const MOST_LOG_BYTES: usize = 256 * 1024;
 
-/// What is known of a call when it begins.
+/// The facts about a call at its beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) plugin: String,
@@ -48,11 +49,11 @@ pub(crate) struct Beginning {
 
 /// A clone takes its notes on the same sheet.
 #[derive(Clone)]
-pub(crate) struct Recorder(Arc<Mutex<Notes>>);
+pub(crate) struct Recorder(Arc<Mutex<RawRecording>>);
 
-/// Notes as they were taken: secrets that a component was shown may still stand in them.
+/// The raw recording: secrets that the component saw may still be in it.
 #[derive(Clone)]
-pub(super) struct Notes {
+pub(super) struct RawRecording {
     pub(super) beginning: Option<(Beginning, Vault)>,
     pub(super) at: Timestamp,
     started: Instant,
@@ -63,7 +64,7 @@ pub(super) struct Notes {
     pub(super) prefixes: Vec<Prefix>,
     pub(super) reveals: Vec<Reveal>,
     pub(super) clocks: Clocks,
-    pub(super) log: Vec<Line>,
+    pub(super) log: Vec<LogEntry>,
     log_bytes: usize,
     pub(super) http: Vec<RawExchange>,
     body_bytes: usize,
@@ -109,7 +110,7 @@ pub(super) struct Captured {
 
 impl Recorder {
     pub(super) fn new(seed: Seed) -> Self {
-        Self(Arc::new(Mutex::new(Notes {
+        Self(Arc::new(Mutex::new(RawRecording {
             beginning: None,
             at: Timestamp::now(),
             started: Instant::now(),
@@ -154,7 +155,12 @@ impl Recorder {
         self.notes().answer.clone()
     }
 
-    pub(super) fn placeholder(&self, key: &str, encodings: &[Encoding], answer: &Result<String, Refusal>) {
+    pub(super) fn placeholder(
+        &self,
+        key: &str,
+        encodings: &[PlaceholderEncoding],
+        answer: &Result<String, Refusal>,
+    ) {
         let answer = match answer {
             Ok(token) => Ok(token.clone()),
             Err(refusal) => Err(refusal_name(*refusal).to_owned()),
@@ -204,7 +210,7 @@ impl Recorder {
         keep(&mut notes.clocks.remaining_ms, ms, "readings of the deadline", &mut notes.left_out);
     }
 
-    pub(super) fn log(&self, line: Line) {
+    pub(super) fn log(&self, line: LogEntry) {
         let bytes: usize = line.message.len()
             + line.fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
         let notes = &mut *self.notes();
@@ -242,7 +248,7 @@ impl Recorder {
     }
 
     /// A piece of a body passes.
-    pub(super) fn heard(&self, exchange: usize, side: Side, piece: &[u8]) {
+    pub(super) fn body_piece(&self, exchange: usize, side: BodySide, piece: &[u8]) {
         let notes = &mut *self.notes();
         let is_small = notes.body_bytes.saturating_add(piece.len()) <= MOST_BODY_BYTES;
         let Some(captured) = notes.http.get_mut(exchange).and_then(|exchange| exchange.captured(side)) else {
@@ -262,15 +268,15 @@ impl Recorder {
     }
 
     /// A body has passed up to its end.
-    pub(super) fn heard_all(&self, exchange: usize, side: Side) {
+    pub(super) fn body_end(&self, exchange: usize, side: BodySide) {
         let notes = &mut *self.notes();
         if let Some(captured) = notes.http.get_mut(exchange).and_then(|exchange| exchange.captured(side)) {
             (captured.is_read, captured.is_whole) = (true, true);
         }
     }
 
-    pub(super) fn broke_off(&self, exchange: usize, side: Side, error: &WasiError) {
-        if side == Side::Request {
+    pub(super) fn broke_off(&self, exchange: usize, side: BodySide, error: &WasiError) {
+        if side == BodySide::Request {
             return;
         }
         let notes = &mut *self.notes();
@@ -296,22 +302,22 @@ impl Recorder {
     }
 
     /// All that was noted.
-    pub(super) fn copy(&self) -> Notes {
+    pub(super) fn copy(&self) -> RawRecording {
         self.notes().clone()
     }
 
-    /// A panic elsewhere leaves nothing half-done here, so a poisoned lock is as good as any.
-    fn notes(&self) -> MutexGuard<'_, Notes> {
+    /// A panic elsewhere leaves the state consistent, so a poisoned lock is usable.
+    fn notes(&self) -> MutexGuard<'_, RawRecording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl RawExchange {
-    fn captured(&mut self, side: Side) -> Option<&mut Captured> {
+    fn captured(&mut self, side: BodySide) -> Option<&mut Captured> {
         match (side, &mut self.outcome) {
-            (Side::Request, _) => Some(&mut self.body),
-            (Side::Answer, RawOutcome::Answer { body, .. }) => Some(body),
-            (Side::Answer, RawOutcome::Unanswered | RawOutcome::Failed { .. }) => None,
+            (BodySide::Request, _) => Some(&mut self.body),
+            (BodySide::Answer, RawOutcome::Answer { body, .. }) => Some(body),
+            (BodySide::Answer, RawOutcome::Unanswered | RawOutcome::Failed { .. }) => None,
         }
     }
 }
@@ -332,13 +338,13 @@ fn leave_out(what: &str, left_out: &mut Vec<String>) {
 }
 
 /// In the words of the contract.
-pub(super) fn encoding_name(encoding: Encoding) -> &'static str {
+pub(super) fn encoding_name(encoding: PlaceholderEncoding) -> &'static str {
     match encoding {
-        Encoding::Plain => "plain",
-        Encoding::Base64 => "base64",
-        Encoding::Form => "form",
-        Encoding::JsonEscape => "json-escape",
-        Encoding::Gzip => "gzip",
+        PlaceholderEncoding::Plain => "plain",
+        PlaceholderEncoding::Base64 => "base64",
+        PlaceholderEncoding::Form => "form",
+        PlaceholderEncoding::JsonEscape => "json-escape",
+        PlaceholderEncoding::Gzip => "gzip",
     }
 }
 
@@ -360,7 +366,7 @@ pub(super) fn refusal_named(name: &str) -> Refusal {
     }
 }
 
-/// What stands for a prefix in a recording.
+/// Returns the digest that is recorded for a prefix.
 pub(super) fn prefix_digest(prefix: &[u8]) -> String {
     use sha2::Digest as _;
     hex(&sha2::Sha256::digest(prefix))

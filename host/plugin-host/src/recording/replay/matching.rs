@@ -1,6 +1,6 @@
 //! How much two requests have in common.
 
-use super::placeholders::Naming;
+use super::placeholders::PlaceholderNames;
 use crate::recording::model::Exchange;
 use crate::recording::recorder::body::Body;
 
@@ -10,33 +10,31 @@ pub(crate) struct Named {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// `None` where it is not known: nobody read it, or it did not fit into the recording.
+    /// `None` if it is unknown: it was not read, or did not fit into the recording.
     pub(crate) body: Option<Body>,
 }
 
-/// What two requests have in common, most first.
+/// The common part of two requests, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Likeness {
+pub(crate) enum MatchLevel {
     /// Everything that is known of both.
     Same,
-    /// Method and URL.
     Url,
-    /// Method and path.
     Path,
 }
 
-impl Likeness {
+impl MatchLevel {
     pub(crate) const ALL: [Self; 3] = [Self::Same, Self::Url, Self::Path];
 }
 
 impl Named {
-    pub(crate) fn of(exchange: &Exchange, naming: &Naming) -> Self {
+    pub(crate) fn of(exchange: &Exchange, names: &PlaceholderNames) -> Self {
         let body = match &exchange.body {
-            Body::Text(text) => Some(Body::Text(naming.named(text))),
+            Body::Text(text) => Some(Body::Text(names.named(text))),
             Body::Base64(text) => Some(Body::Base64(text.clone())),
             Body::Unread | Body::LeftOut(_) => None,
         };
-        Self::new(&exchange.method, &exchange.url, &exchange.headers, body, naming)
+        Self::new(&exchange.method, &exchange.url, &exchange.headers, body, names)
     }
 
     pub(crate) fn new(
@@ -44,19 +42,19 @@ impl Named {
         url: &str,
         headers: &[(String, String)],
         body: Option<Body>,
-        naming: &Naming,
+        names: &PlaceholderNames,
     ) -> Self {
-        let header = |(name, value): &(String, String)| (name.clone(), naming.named(value));
+        let header = |(name, value): &(String, String)| (name.clone(), names.named(value));
         let mut headers: Vec<(String, String)> = headers.iter().map(header).collect();
         headers.sort();
-        Self { method: method.to_owned(), url: naming.named(url), headers, body }
+        Self { method: method.to_owned(), url: names.named(url), headers, body }
     }
 
     /// Whether they are as alike as this.
-    pub(crate) fn is_like(&self, other: &Self, likeness: Likeness) -> bool {
+    pub(crate) fn is_like(&self, other: &Self, level: MatchLevel) -> bool {
         self.method == other.method
-            && match likeness {
-                Likeness::Same => {
+            && match level {
+                MatchLevel::Same => {
                     let same_body = match (&self.body, &other.body) {
                         (Some(own), Some(others)) => own == others,
                         (None, _) | (_, None) => true,
@@ -64,8 +62,8 @@ impl Named {
                     self.url == other.url && self.headers == other.headers && same_body
                 }
                 // A form says in its body what it is about, and an URL that is always the same says nothing.
-                Likeness::Url => self.url == other.url && self.action() == other.action(),
-                Likeness::Path => self.path() == other.path() && self.action() == other.action(),
+                MatchLevel::Url => self.url == other.url && self.action() == other.action(),
+                MatchLevel::Path => self.path() == other.path() && self.action() == other.action(),
             }
     }
 

@@ -22,7 +22,7 @@ use machinist_core::value::id::{ClassName, Name, Namespace, ProviderId, Provider
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use super::Tape;
+use super::CallRecording;
 use super::difference::{Difference, difference};
 use super::model::{FORMAT, LimitsTaken, Recording};
 use super::rng::hex;
@@ -48,9 +48,8 @@ pub enum ReplayError {
     /// Arguments that are none of this call.
     #[error("the arguments of {operation} do not fit the contract: {detail}")]
     Question {
-        /// The call.
         operation: &'static str,
-        /// What does not fit.
+        /// The mismatch.
         detail: String,
     },
     /// The seed is none.
@@ -58,10 +57,7 @@ pub enum ReplayError {
     Seed(String),
     /// A secret that cannot be.
     #[error("the recording has a secret of {bytes} bytes, and {MOST_SECRET_BYTES} are the most")]
-    Secret {
-        /// Its size.
-        bytes: u64,
-    },
+    Secret { bytes: u64 },
     /// Written by another host.
     #[error("the recording has the format {0}, and this host plays {FORMAT}")]
     Format(u32),
@@ -76,10 +72,10 @@ pub enum ReplayError {
     Interrupted,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// What the component did this time.
+    /// The recording of the replay.
     pub recording: Recording,
     /// In what that differs from the recording that was played. Empty: in nothing.
     pub differences: Vec<Difference>,
@@ -97,7 +93,7 @@ pub(crate) async fn replay(
     }
     let player = Player::new(Arc::new(recorded.clone()), Playing::Replay)
         .map_err(|error| ReplayError::Seed(error.to_string()))?;
-    let tape = Tape::playing(player);
+    let active = CallRecording::replaying(player);
     let prepared = Prepared {
         plugin: prepared.plugin.clone(),
         digest: prepared.digest,
@@ -108,8 +104,8 @@ pub(crate) async fn replay(
         limits: limits(&recorded.limits, &prepared.limits, ceilings),
         memory: Arc::clone(&prepared.memory),
     };
-    ask_again(sandbox, &prepared, recorded, &tape).await?;
-    let recording = tape.finish().ok_or(ReplayError::Interrupted)?;
+    ask_again(sandbox, &prepared, recorded, &active).await?;
+    let recording = active.finish().ok_or(ReplayError::Interrupted)?;
     let differences = difference(recorded, &recording);
     Ok(Replayed { recording, differences })
 }
@@ -118,51 +114,71 @@ async fn ask_again(
     sandbox: &Sandbox,
     prepared: &Prepared,
     recorded: &Recording,
-    tape: &Tape,
+    active: &CallRecording,
 ) -> Result<(), ReplayError> {
     let operation = operation(&recorded.operation)?;
     let code = &prepared.code.load_full();
     let had = Duration::from_millis(recorded.limits.deadline_ms).min(LONGEST);
     let deadline = Instant::now() + had + GRACE;
     let machine = || machine(recorded, operation);
-    // What it answers is on the tape.
+    // The recording has the answer.
     match operation {
         Operation::Create => {
-            over(sandbox.taped(code, prepared, ask::Create(machine()?), deadline, tape).await);
+            over(
+                sandbox.call_with_recording(code, prepared, ask::Create(machine()?), deadline, active).await,
+            );
         }
         Operation::Initialize => {
-            over(sandbox.taped(code, prepared, ask::Initialize(machine()?), deadline, tape).await);
+            over(
+                sandbox
+                    .call_with_recording(code, prepared, ask::Initialize(machine()?), deadline, active)
+                    .await,
+            );
         }
         Operation::Delete => {
-            over(sandbox.taped(code, prepared, ask::Delete(machine()?), deadline, tape).await);
+            over(
+                sandbox.call_with_recording(code, prepared, ask::Delete(machine()?), deadline, active).await,
+            );
         }
         Operation::GetStatus => {
-            over(sandbox.taped(code, prepared, ask::GetStatus(machine()?), deadline, tape).await);
+            over(
+                sandbox
+                    .call_with_recording(code, prepared, ask::GetStatus(machine()?), deadline, active)
+                    .await,
+            );
         }
         Operation::Reboot => {
-            over(sandbox.taped(code, prepared, ask::Reboot(machine()?), deadline, tape).await);
+            over(
+                sandbox.call_with_recording(code, prepared, ask::Reboot(machine()?), deadline, active).await,
+            );
         }
         Operation::DeleteById => {
             let (request, vm) = question(recorded, operation)?;
             let request = machine_request(request, stand_ins(recorded)?);
-            over(sandbox.taped(code, prepared, ask::DeleteById { request, vm }, deadline, tape).await);
+            over(
+                sandbox
+                    .call_with_recording(code, prepared, ask::DeleteById { request, vm }, deadline, active)
+                    .await,
+            );
         }
         Operation::List => {
             let (class, cluster, token): (wit::Class, String, Option<String>) =
                 question(recorded, operation)?;
             let secrets = stand_ins(recorded)?;
             let list = ask::List(ListRequest { class: class_spec(class), cluster, token, secrets });
-            over(sandbox.taped(code, prepared, list, deadline, tape).await);
+            over(sandbox.call_with_recording(code, prepared, list, deadline, active).await);
         }
         Operation::GetVolumeIds => {
             let ids = ask::GetVolumeIds(question(recorded, operation)?);
-            over(sandbox.taped(code, prepared, ids, deadline, tape).await);
+            over(sandbox.call_with_recording(code, prepared, ids, deadline, active).await);
         }
         Operation::ValidateClass => {
             let class = ask::ValidateClass(class_spec(question(recorded, operation)?));
-            over(sandbox.taped(code, prepared, class, deadline, tape).await);
+            over(sandbox.call_with_recording(code, prepared, class, deadline, active).await);
         }
-        Operation::Describe => over(sandbox.taped(code, prepared, ask::Describe, deadline, tape).await),
+        Operation::Describe => {
+            over(sandbox.call_with_recording(code, prepared, ask::Describe, deadline, active).await)
+        }
     }
     Ok(())
 }

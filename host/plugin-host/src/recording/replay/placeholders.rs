@@ -1,13 +1,13 @@
-//! Placeholders by what they stand for: two calls of the same component get different tokens, and mean the same.
+//! Placeholders by their meaning: two calls of the same component get different tokens for the same value.
 
 use crate::recording::model::Placeholder;
 use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX};
 
 /// The placeholders of one call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Naming(Vec<(String, String)>);
+pub(crate) struct PlaceholderNames(Vec<(String, String)>);
 
-impl Naming {
+impl PlaceholderNames {
     pub(crate) fn of(placeholders: &[Placeholder]) -> Self {
         let named = |placeholder: &Placeholder| {
             let token = placeholder.answer.clone().ok()?;
@@ -19,7 +19,7 @@ impl Naming {
         Self(placeholders.iter().filter_map(named).collect())
     }
 
-    /// `text` with each token replaced by what it stands for.
+    /// Returns `text` with each token replaced by its name.
     pub(crate) fn named(&self, text: &str) -> String {
         let mut named = String::with_capacity(text.len());
         let mut rest = text;
@@ -43,22 +43,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_named_and_what_only_looks_like_one_does_no_harm() {
+    fn tokens_are_named_and_similar_texts_do_no_harm() {
         let token = format!("{PLACEHOLDER_PREFIX}{}", "7".repeat(25));
         let placeholder = Placeholder {
             key: "token".to_owned(),
             encodings: vec!["base64".to_owned(), "plain".to_owned()],
             answer: Ok(token.clone()),
         };
-        let naming = Naming::of(&[placeholder]);
+        let names = PlaceholderNames::of(&[placeholder]);
         assert_eq!(
-            naming.named(&format!("Bearer {token}, {token}")),
+            names.named(&format!("Bearer {token}, {token}")),
             "Bearer {secret token base64}, {secret token base64}"
         );
-        assert_eq!(naming.named("plain"), "plain");
+        assert_eq!(names.named("plain"), "plain");
         let short = format!("{PLACEHOLDER_PREFIX}12");
-        assert_eq!(naming.named(&short), "{secret of nobody}12");
+        assert_eq!(names.named(&short), "{secret of nobody}12");
         let odd = format!("{PLACEHOLDER_PREFIX}{}é", "7".repeat(24));
-        assert!(naming.named(&odd).starts_with("{secret of nobody}"));
+        assert!(names.named(&odd).starts_with("{secret of nobody}"));
     }
 }

@@ -6,49 +6,49 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use tokio::sync::Notify;
 use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 
-use super::matching::{Likeness, Named};
-use super::placeholders::Naming;
-use crate::recording::model::{End, Levels, Outcome, Recording};
+use super::matching::{MatchLevel, Named};
+use super::placeholders::PlaceholderNames;
+use crate::recording::model::{End, ExchangeOutcome, Levels, Recording};
 use crate::recording::recorder::body::{Body, Ending, played};
 use crate::recording::recorder::{encoding_name, refusal_named};
 use crate::recording::rng::{Seed, hex};
-use crate::vault::{Encoding, PLACEHOLDER_PREFIX, Refusal};
+use crate::vault::{PLACEHOLDER_PREFIX, PlaceholderEncoding, Refusal};
 use machinist_core::driver::error::Limit;
 
-/// What else than the recording may answer.
+/// The sources of answers beside the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Playing {
+pub(crate) enum Playing {
     /// Nothing: nothing leaves the host, and secrets are as recorded.
     Replay,
-    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud where
-    /// `shadow-reads` of the grants list it. Nothing else does.
+    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud if
+    /// `shadow-reads` of the grants list it. No other request is sent.
     Shadow,
 }
 
 /// A recording that is played.
-pub struct Player {
+pub(crate) struct Player {
     recording: Arc<Recording>,
     playing: Playing,
     seed: Seed,
     requests: Vec<Named>,
-    place: Mutex<Place>,
+    place: Mutex<ReplayPosition>,
     ran_out: Arc<Notify>,
 }
 
 /// How far it is.
 #[derive(Default)]
-struct Place {
+struct ReplayPosition {
     used: Vec<bool>,
     wall: usize,
     monotonic: usize,
     remaining: usize,
 }
 
-/// What the recording has for a request.
+/// The recorded answer to a request.
 pub(crate) enum Played {
     /// An answer or its absence.
     Outcome(Result<Response<WasiBody>, WasiError>),
-    /// The component waited in vain, or gave up.
+    /// The component waited without success, or gave up.
     Silence,
     /// Not in the recording.
     Unknown,
@@ -61,12 +61,13 @@ pub struct NoSeed;
 
 impl Player {
     /// From its beginning. Each player plays once.
-    pub fn new(recording: Arc<Recording>, playing: Playing) -> Result<Self, NoSeed> {
-        let seed = Seed::parse(&recording.chance).ok_or(NoSeed)?;
-        let naming = Naming::of(&recording.secrets.placeholders);
+    pub(crate) fn new(recording: Arc<Recording>, playing: Playing) -> Result<Self, NoSeed> {
+        let seed = Seed::parse(&recording.seed).ok_or(NoSeed)?;
+        let names = PlaceholderNames::of(&recording.secrets.placeholders);
         let requests: Vec<Named> =
-            recording.http.iter().map(|exchange| Named::of(exchange, &naming)).collect();
-        let place = Mutex::new(Place { used: vec![false; requests.len()], ..Place::default() });
+            recording.http.iter().map(|exchange| Named::of(exchange, &names)).collect();
+        let place =
+            Mutex::new(ReplayPosition { used: vec![false; requests.len()], ..ReplayPosition::default() });
         Ok(Self { recording, playing, seed, requests, place, ran_out: Arc::default() })
     }
 
@@ -108,7 +109,11 @@ impl Player {
     }
 
     /// `None`: the vault is to be asked.
-    pub(crate) fn placeholder(&self, key: &str, encodings: &[Encoding]) -> Option<Result<String, Refusal>> {
+    pub(crate) fn placeholder(
+        &self,
+        key: &str,
+        encodings: &[PlaceholderEncoding],
+    ) -> Option<Result<String, Refusal>> {
         match self.playing {
             Playing::Shadow => None,
             Playing::Replay => {
@@ -123,7 +128,7 @@ impl Player {
                     Some(placeholder) => {
                         placeholder.answer.clone().map_err(|refusal| refusal_named(&refusal))
                     }
-                    // What was not asked for may have been granted: who compares sees where it goes.
+                    // A secret that was not requested may have been granted: the comparison shows its use.
                     None => Ok(self.token(&format!("placeholder {key} {}", names.join(" ")))),
                 })
             }
@@ -158,23 +163,23 @@ impl Player {
         }
     }
 
-    /// What is beside the recording.
+    /// Returns the sources of answers beside the recording.
     pub(crate) fn playing(&self) -> Playing {
         self.playing
     }
 
-    /// What the recording has for a request whose body nobody has read: only where nobody read it then, as of one that the
-    /// host refused.
+    /// Returns the recorded answer to a request whose body was not read: only if the recorded body was not read either,
+    /// as for a request that the host refused.
     pub(crate) fn answer_unread(&self, request: &Named) -> Option<Played> {
-        let found = self.find(|known| request.is_like(known, Likeness::Same))?;
+        let found = self.find(|known| request.is_like(known, MatchLevel::Same))?;
         self.requests.get(found)?.body.is_none().then(|| self.play(found))
     }
 
-    /// What the recording has for this request: the first that is the same and was not played yet, else the first that is
-    /// alike, so that a driver that asks a little differently is answered and can go on.
+    /// Returns the recorded answer to this request: the first equal request that was not played yet, else the first
+    /// similar one, so that a driver whose requests differ a little gets an answer and can continue.
     pub(crate) fn answer(&self, request: &Named) -> Played {
-        let mut like = Likeness::ALL.into_iter();
-        let found = like.find_map(|likeness| self.find(|known| request.is_like(known, likeness)));
+        let mut like = MatchLevel::ALL.into_iter();
+        let found = like.find_map(|level| self.find(|known| request.is_like(known, level)));
         found.map_or(Played::Unknown, |found| self.play(found))
     }
 
@@ -192,7 +197,7 @@ impl Player {
         }
         let Some(exchange) = self.recording.http.get(index) else { return Played::Unknown };
         match &exchange.outcome {
-            Outcome::Unanswered => {
+            ExchangeOutcome::Unanswered => {
                 match &self.recording.end {
                     End::Dropped => self.ran_out.notify_one(),
                     End::Limit { limit, .. } if limit == Limit::Deadline.name() => self.ran_out.notify_one(),
@@ -200,8 +205,8 @@ impl Player {
                 }
                 Played::Silence
             }
-            Outcome::Failed(error) => Played::Outcome(Err(error.clone().into())),
-            Outcome::Answer { status, headers, body, broke_off, stalls } => {
+            ExchangeOutcome::Failed(error) => Played::Outcome(Err(error.clone().into())),
+            ExchangeOutcome::Answer { status, headers, body, broke_off, stalls } => {
                 let ending = match broke_off {
                     Some(error) => Ending::Broken(error.clone().into()),
                     None if *stalls => Ending::Stalls(Arc::clone(&self.ran_out)),
@@ -212,12 +217,12 @@ impl Player {
         }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, ReplayPosition> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The next reading; behind the last one time goes on by `step` each.
+/// Returns the next reading; behind the last one, time advances by `step` each.
 fn next(readings: &[u64], at: &mut usize, step: u64) -> u64 {
     let index = *at;
     *at += 1;

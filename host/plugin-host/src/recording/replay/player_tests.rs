@@ -11,7 +11,7 @@ fn recording(requests: &[(&str, &str, &str)]) -> Recording {
         url: (*url).to_owned(),
         headers: vec![("accept".to_owned(), "text".to_owned())],
         body: Body::Text((*body).to_owned()),
-        outcome: Outcome::Answer {
+        outcome: ExchangeOutcome::Answer {
             status: u16::try_from(200 + number).expect("a status"),
             headers: Vec::new(),
             body: Body::Text(String::new()),
@@ -39,7 +39,7 @@ fn player(requests: &[(&str, &str, &str)], playing: Playing) -> Player {
 fn ask(player: &Player, method: &str, url: &str, body: &str) -> Option<u16> {
     let headers = [("accept".to_owned(), "text".to_owned())];
     let body = Some(Body::Text(body.to_owned()));
-    match player.answer(&Named::new(method, url, &headers, body, &Naming::default())) {
+    match player.answer(&Named::new(method, url, &headers, body, &PlaceholderNames::default())) {
         Played::Outcome(outcome) => outcome.ok().map(|response| response.status().as_u16()),
         Played::Silence | Played::Unknown => None,
     }
@@ -77,7 +77,7 @@ fn the_secrets_of_a_shadow_are_its_own() {
 }
 
 #[test]
-fn time_goes_on_where_the_recording_ends() {
+fn time_continues_where_the_recording_ends() {
     let player = player(&[], Playing::Replay);
     let read: Vec<u64> = (0..4).map(|_| player.wall_ns()).collect();
     assert_eq!(read, [5, 6, 1_000_006, 2_000_006]);
@@ -87,12 +87,12 @@ fn time_goes_on_where_the_recording_ends() {
 #[test]
 fn the_same_requests_in_another_order_are_a_difference() {
     let (one, other) = (("GET", "http://a/x", ""), ("POST", "http://a/x", ""));
-    let told = |before: &[_], after: &[_]| -> Vec<String> {
+    let differences = |before: &[_], after: &[_]| -> Vec<String> {
         difference(&recording(before), &recording(after)).iter().map(ToString::to_string).collect()
     };
-    assert!(told(&[one, other, one], &[one, other, one]).is_empty());
+    assert!(differences(&[one, other, one], &[one, other, one]).is_empty());
     let turned = "requests in another order:\n  - GET http://a/x\n  - POST http://a/x\n  + POST http://a/x\n  + GET http://a/x";
-    assert_eq!(told(&[one, other], &[other, one]), [turned]);
-    assert_eq!(told(&[one, other], &[other]), ["request missing: GET http://a/x"]);
-    assert_eq!(told(&[other], &[one, other]), ["request additional: GET http://a/x"]);
+    assert_eq!(differences(&[one, other], &[other, one]), [turned]);
+    assert_eq!(differences(&[one, other], &[other]), ["request missing: GET http://a/x"]);
+    assert_eq!(differences(&[other], &[one, other]), ["request additional: GET http://a/x"]);
 }

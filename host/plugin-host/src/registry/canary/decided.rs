@@ -1,4 +1,4 @@
-//! What was decided about a version before: by this host or another, which wrote it into the status of the ConfigMap, or by a person.
+//! Earlier decisions about versions: by a host, which wrote them into the status of the ConfigMap, or by a person.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,30 @@ pub const ROLLOUT_ANNOTATION: &str = "machinist.dev/rollout";
 
 /// A decision about a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// Which component.
+pub struct VersionDecision {
     pub digest: Digest,
     /// Which content of the source, settings and grants included, as its fingerprint is written; a person means any.
     pub content: Option<String>,
-    /// What was decided.
     pub decision: Decision,
 }
 
 /// The end of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It serves.
     Promoted,
     /// It answers no call, for this reason.
     Withdrawn(String),
 }
 
-impl Said {
-    /// What the annotations of a ConfigMap say. A person's word counts before the host's; what cannot be read says nothing.
+impl VersionDecision {
+    /// Reads the decisions in the annotations of a ConfigMap. A person's decision counts before the host's; an invalid
+    /// one is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
         let person = annotations.get(ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
         let host = Self::by_a_host(PluginStatus::of(annotations));
         let mut all: Vec<Self> = host.into_iter().collect();
         if let Some(person) = person {
-            all.retain(|said| said.digest != person.digest);
+            all.retain(|decision| decision.digest != person.digest);
             all.push(person);
         }
         all
@@ -79,9 +77,9 @@ mod tests {
 
     const A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    fn said(annotations: &[(&str, String)]) -> Vec<Decision> {
+    fn decisions(annotations: &[(&str, String)]) -> Vec<Decision> {
         let annotations = annotations.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        Said::of(&annotations).into_iter().map(|said| said.decision).collect()
+        VersionDecision::of(&annotations).into_iter().map(|decision| decision.decision).collect()
     }
 
     fn status(decision: &str) -> String {
@@ -89,10 +87,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_has_decided_is_read_back() {
-        assert_eq!(said(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
+    fn a_hosts_decision_is_read_back() {
+        assert_eq!(decisions(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
         assert_eq!(
-            said(&[(STATUS_ANNOTATION, status("withdrawn"))]),
+            decisions(&[(STATUS_ANNOTATION, status("withdrawn"))]),
             [Decision::Withdrawn("slow".to_owned())]
         );
     }
@@ -102,24 +100,24 @@ mod tests {
         let written = format!(
             r#"{{"content":"c","rollout":{{"decision":"promoted","digest":"{A}","mode":"canary","reason":null,"shadow":null}}}}"#
         );
-        assert_eq!(said(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
+        assert_eq!(decisions(&[(STATUS_ANNOTATION, written)]), [Decision::Promoted]);
     }
 
     #[test]
     fn a_persons_word_counts_first() {
         let both = [(STATUS_ANNOTATION, status("withdrawn")), (ROLLOUT_ANNOTATION, format!("promote={A}"))];
-        assert_eq!(said(&both), [Decision::Promoted]);
+        assert_eq!(decisions(&both), [Decision::Promoted]);
     }
 
     #[test]
     fn nonsense_says_nothing() {
         for text in ["", "promote", "promote=", "promote=abc", "later=sha256:aa", "\0"] {
-            assert!(said(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
         for text in ["", "{", "[]", r#"{"rollout":7}"#, r#"{"rollout":{"digest":"x","decision":"promoted"}}"#]
         {
-            assert!(said(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+            assert!(decisions(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
         }
-        assert!(said(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
+        assert!(decisions(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What follows from the calls of a trial.
+//! The decision about a trial, by its calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Figures;
-use super::record::{Record, Side};
-use super::terms::Rollout;
+use super::record::{TrialRecord, TrialSide};
+use super::terms::Release;
 
 /// The end of a trial.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum TrialEnd {
     /// The new version serves from now on.
     Promote(Figures),
     /// It answers no call any more.
@@ -20,10 +20,8 @@ pub(crate) enum Verdict {
 
 /// Why a version was withdrawn.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
-    /// Its calls broke.
+pub(crate) enum Cause {
     Broken {
-        /// So many.
         calls: u64,
     },
     /// It fails more often than the version that serves.
@@ -35,9 +33,7 @@ pub enum Cause {
     },
     /// It is slower than the version that serves.
     Slow {
-        /// At this function.
         function: &'static str,
-        /// Its median.
         new: Duration,
         /// The median of the version that serves.
         stable: Duration,
@@ -51,7 +47,6 @@ pub enum Cause {
     },
     /// It was quarantined again and again while it served.
     Quarantined,
-    /// Somebody said so.
     Asked,
 }
 
@@ -78,28 +73,29 @@ impl fmt::Display for Cause {
     }
 }
 
-/// One of a thousand differences as large as this comes by chance. It is looked at after each call, so one of a hundred would come up.
+/// One of a thousand differences as large as this comes by chance. It is checked after each call, so one of a hundred
+/// would come up.
 const SIGNIFICANT: f64 = 3.09;
 
-/// Below this nobody notices a difference.
+/// A smaller difference does not count.
 const SLACK: Duration = Duration::from_millis(10);
 
-/// What follows at `now`. A pure function of what was counted: the cloud's troubles reach both versions, so errors and times are
-/// compared and not measured against a fixed bound.
-pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<Verdict> {
-    let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+/// Decides at `now`. A pure function of the counts: failures of the cloud reach both versions, so errors and times are
+/// compared, and not measured against a fixed bound.
+pub(crate) fn judge(record: &TrialRecord, terms: &Release, now: Timestamp) -> Option<TrialEnd> {
+    let (new, stable) = (record.side(TrialSide::New), record.side(TrialSide::Stable));
     if new.broken >= terms.broken_calls {
-        return Some(Verdict::Withdraw(Cause::Broken { calls: new.broken }));
+        return Some(TrialEnd::Withdraw(Cause::Broken { calls: new.broken }));
     }
     let minimum = usize::try_from(terms.minimum_calls).unwrap_or(usize::MAX);
     let can_compare = new.asked() >= minimum && stable.asked() >= minimum;
     let beyond = new.failure_rate() - stable.failure_rate();
     if can_compare && beyond > terms.error_rate / 100.0 && is_significant(record) {
         let (new, stable) = (new.failure_rate() * 100.0, stable.failure_rate() * 100.0);
-        return Some(Verdict::Withdraw(Cause::Errors { new, stable }));
+        return Some(TrialEnd::Withdraw(Cause::Errors { new, stable }));
     }
     if let Some(cause) = slower(record, terms) {
-        return Some(Verdict::Withdraw(cause));
+        return Some(TrialEnd::Withdraw(cause));
     }
     let is_long_enough = now.duration_since(record.began) >= terms.promote_time;
     // Without calls to compare with, only a version that hardly fails is trusted.
@@ -109,12 +105,12 @@ pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<
         && new.answered >= terms.promote_calls
         && new.broken == 0
         && !fails_more;
-    may_serve.then(|| Verdict::Promote(Figures::of(record)))
+    may_serve.then(|| TrialEnd::Promote(Figures::of(record)))
 }
 
 /// Two shares of a pooled sample, one-sided.
-fn is_significant(record: &Record) -> bool {
-    let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+fn is_significant(record: &TrialRecord) -> bool {
+    let (new, stable) = (record.side(TrialSide::New), record.side(TrialSide::Stable));
     let (n, m) = (new.asked() as f64, stable.asked() as f64);
     let pooled = (new.failing() + stable.failing()) as f64 / (n + m);
     let spread = (pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)).sqrt();
@@ -122,10 +118,10 @@ fn is_significant(record: &Record) -> bool {
     spread > 0.0 && (new.failure_rate() - stable.failure_rate()) / spread > SIGNIFICANT
 }
 
-fn slower(record: &Record, terms: &Rollout) -> Option<Cause> {
+fn slower(record: &TrialRecord, terms: &Release) -> Option<Cause> {
     let medians = |side| record.side(side).medians(terms.minimum_calls);
-    medians(Side::New).find_map(|(function, new)| {
-        let (_, stable) = medians(Side::Stable).find(|(other, _)| *other == function)?;
+    medians(TrialSide::New).find_map(|(function, new)| {
+        let (_, stable) = medians(TrialSide::Stable).find(|(other, _)| *other == function)?;
         let bound = stable.checked_mul(1_000)?.as_secs_f64() * terms.latency / 1_000.0;
         (new.as_secs_f64() > bound + SLACK.as_secs_f64()).then_some(Cause::Slow { function, new, stable })
     })
@@ -135,7 +131,7 @@ fn slower(record: &Record, terms: &Rollout) -> Option<Cause> {
 mod tests {
     use jiff::SignedDuration;
 
-    use super::super::record::Outcome;
+    use super::super::record::CallOutcome;
     use super::*;
 
     const TERMS: &str = "{mode: canary, promote_after: {calls: 50, minutes: 10}}";
@@ -145,14 +141,14 @@ mod tests {
     }
 
     /// Calls of a side: answered after 20 ms, failed, broken.
-    struct Seen(Record);
+    struct Seen(TrialRecord);
 
     impl Seen {
         fn new() -> Self {
-            Self(Record::new(at(0)))
+            Self(TrialRecord::new(at(0)))
         }
 
-        fn calls(mut self, side: Side, count: u64, outcome: Outcome) -> Self {
+        fn calls(mut self, side: TrialSide, count: u64, outcome: CallOutcome) -> Self {
             for _ in 0..count {
                 // Each for a Machine of its own.
                 let lot = self.0.side(side).asked().to_string();
@@ -161,75 +157,83 @@ mod tests {
             self
         }
 
-        fn good(self, side: Side, count: u64) -> Self {
-            self.calls(side, count, Outcome::Answered(Duration::from_millis(20)))
+        fn good(self, side: TrialSide, count: u64) -> Self {
+            self.calls(side, count, CallOutcome::Answered(Duration::from_millis(20)))
         }
 
-        fn verdict(&self, minute: i64) -> String {
-            match judge(&self.0, &Rollout::parse(TERMS).expect("terms"), at(minute)) {
+        fn decision(&self, minute: i64) -> String {
+            match judge(&self.0, &Release::parse(TERMS).expect("terms"), at(minute)) {
                 None => "go on".to_owned(),
-                Some(Verdict::Promote(figures)) => format!("promote after {}", figures.calls),
-                Some(Verdict::Withdraw(cause)) => cause.to_string(),
+                Some(TrialEnd::Promote(figures)) => format!("promote after {}", figures.calls),
+                Some(TrialEnd::Withdraw(cause)) => cause.to_string(),
             }
         }
     }
 
     #[test]
     fn enough_good_calls_for_long_enough_promote() {
-        let seen = Seen::new().good(Side::New, 50).good(Side::Stable, 450);
-        assert_eq!(seen.verdict(9), "go on");
-        assert_eq!(seen.verdict(10), "promote after 50");
-        assert_eq!(Seen::new().good(Side::New, 49).verdict(60), "go on");
-        assert_eq!(Seen::new().good(Side::New, 50).verdict(60), "promote after 50", "nobody to compare with");
+        let seen = Seen::new().good(TrialSide::New, 50).good(TrialSide::Stable, 450);
+        assert_eq!(seen.decision(9), "go on");
+        assert_eq!(seen.decision(10), "promote after 50");
+        assert_eq!(Seen::new().good(TrialSide::New, 49).decision(60), "go on");
+        assert_eq!(
+            Seen::new().good(TrialSide::New, 50).decision(60),
+            "promote after 50",
+            "nobody to compare with"
+        );
     }
 
     #[test]
     fn broken_calls_withdraw_and_a_single_one_holds_the_promotion() {
-        let seen = Seen::new().good(Side::New, 1_000).calls(Side::New, 2, Outcome::Broken);
-        assert_eq!(seen.verdict(60), "go on");
-        assert_eq!(seen.calls(Side::New, 1, Outcome::Broken).verdict(0), "3 of its calls broke");
+        let seen = Seen::new().good(TrialSide::New, 1_000).calls(TrialSide::New, 2, CallOutcome::Broken);
+        assert_eq!(seen.decision(60), "go on");
+        assert_eq!(seen.calls(TrialSide::New, 1, CallOutcome::Broken).decision(0), "3 of its calls broke");
     }
 
     #[test]
     fn errors_of_the_cloud_withdraw_nobody() {
-        let both = Seen::new().good(Side::New, 30).calls(Side::New, 30, Outcome::Failed);
-        let both = both.good(Side::Stable, 300).calls(Side::Stable, 300, Outcome::Failed);
-        assert_eq!(both.verdict(0), "go on");
-        assert_eq!(both.verdict(10), "promote after 60");
+        let both = Seen::new().good(TrialSide::New, 30).calls(TrialSide::New, 30, CallOutcome::Failed);
+        let both = both.good(TrialSide::Stable, 300).calls(TrialSide::Stable, 300, CallOutcome::Failed);
+        assert_eq!(both.decision(0), "go on");
+        assert_eq!(both.decision(10), "promote after 60");
     }
 
     #[test]
     fn errors_of_its_own_withdraw_it_once_that_is_no_chance() {
-        let few =
-            Seen::new().good(Side::New, 17).calls(Side::New, 2, Outcome::Failed).good(Side::Stable, 500);
-        assert_eq!(few.verdict(60), "go on");
-        let many =
-            Seen::new().good(Side::New, 80).calls(Side::New, 20, Outcome::Failed).good(Side::Stable, 500);
-        assert_eq!(many.verdict(0), "20.0% of what it was asked fails, and 0.0% in the version that serves");
+        let few = Seen::new()
+            .good(TrialSide::New, 17)
+            .calls(TrialSide::New, 2, CallOutcome::Failed)
+            .good(TrialSide::Stable, 500);
+        assert_eq!(few.decision(60), "go on");
+        let many = Seen::new()
+            .good(TrialSide::New, 80)
+            .calls(TrialSide::New, 20, CallOutcome::Failed)
+            .good(TrialSide::Stable, 500);
+        assert_eq!(many.decision(0), "20.0% of what it was asked fails, and 0.0% in the version that serves");
     }
 
     #[test]
     fn a_version_that_fails_is_not_promoted_because_nobody_was_there_to_compare() {
-        let seen = Seen::new().good(Side::New, 80).calls(Side::New, 20, Outcome::Failed);
-        assert_eq!(seen.verdict(60), "go on");
+        let seen = Seen::new().good(TrialSide::New, 80).calls(TrialSide::New, 20, CallOutcome::Failed);
+        assert_eq!(seen.decision(60), "go on");
     }
 
     #[test]
     fn a_slow_version_is_withdrawn_by_function() {
         let slow = |ms| {
-            let took = Outcome::Answered(Duration::from_millis(ms));
-            Seen::new().calls(Side::New, 30, took).good(Side::Stable, 30)
+            let took = CallOutcome::Answered(Duration::from_millis(ms));
+            Seen::new().calls(TrialSide::New, 30, took).good(TrialSide::Stable, 30)
         };
-        assert_eq!(slow(49).verdict(0), "go on");
+        assert_eq!(slow(49).decision(0), "go on");
         assert_eq!(
-            slow(60).verdict(0),
+            slow(60).decision(0),
             "its create takes 60 ms (median), and 20 ms in the version that serves"
         );
-        assert_eq!(slow(60).0.side(Side::New).answered, 30);
+        assert_eq!(slow(60).0.side(TrialSide::New).answered, 30);
     }
 
     #[test]
     fn nothing_follows_from_nothing() {
-        assert_eq!(Seen::new().verdict(10_000), "go on");
+        assert_eq!(Seen::new().decision(10_000), "go on");
     }
 }

@@ -11,74 +11,76 @@
 //!
 //! All of it is pure: times, names and outcomes are arguments.
 
-pub mod decided;
+pub(crate) mod decided;
 pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod record;
-pub mod shadow;
-pub mod terms;
+pub(crate) mod shadow;
+pub(crate) mod terms;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-pub use judge::Cause;
-pub(crate) use judge::Verdict;
+pub(crate) use judge::Cause;
+pub(crate) use judge::TrialEnd;
 pub(crate) use plan::Caller;
-use record::{Outcome, Record, Side};
-pub use shadow::ShadowReport;
+use record::{CallOutcome, TrialRecord, TrialSide};
+pub(crate) use shadow::ShadowReport;
 pub(crate) use shadow::Shadowed;
-pub use terms::{Rollout, RolloutError, RolloutMode};
+pub(crate) use terms::Release;
+pub(crate) use terms::{ReleaseError, ReleaseMode};
 
 /// The trial of one version: what is wanted of it, and what has been seen.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    pub(crate) terms: Arc<Rollout>,
-    record: Mutex<Record>,
-    /// Of a version that answers nobody.
+    pub(crate) terms: Arc<Release>,
+    record: Mutex<TrialRecord>,
+    /// The comparison of a shadow.
     shadow: Mutex<ShadowReport>,
     began: Timestamp,
 }
 
 impl Trial {
-    pub(crate) fn new(terms: Arc<Rollout>, now: Timestamp) -> Self {
-        let (record, shadow) = (Mutex::new(Record::new(now)), Mutex::default());
+    pub(crate) fn new(terms: Arc<Release>, now: Timestamp) -> Self {
+        let (record, shadow) = (Mutex::new(TrialRecord::new(now)), Mutex::default());
         Self { terms, record, shadow, began: now }
     }
 
     /// Notes how a call ended, and says what follows from all that were seen.
     pub(crate) fn note(
         &self,
-        (side, lot): (Side, &str),
+        (side, lot): (TrialSide, &str),
         function: &'static str,
-        outcome: Outcome,
+        outcome: CallOutcome,
         now: Timestamp,
-    ) -> Option<Verdict> {
+    ) -> Option<TrialEnd> {
         let mut record = self.record();
         record.note(side, lot, function, outcome);
         judge::judge(&record, &self.terms, now)
     }
 
-    /// Notes how a call compares with the one that counted. Says what follows from all that were seen, and whether there is something to tell.
+    /// Records how a shadow call compares with the serving version's. Returns the decision about the trial, and whether
+    /// the report has changed enough to be sent.
     pub(crate) fn shadowed(
         &self,
         function: &'static str,
         subject: &str,
         shadowed: &Shadowed,
         now: Timestamp,
-    ) -> (Option<Verdict>, bool) {
+    ) -> (Option<TrialEnd>, bool) {
         let mut shadow = self.shadow();
-        let before = shadow.gist();
+        let before = shadow.summary();
         shadow.note(function, subject, shadowed);
-        (shadow::judge(&shadow, &self.terms, self.began, now), shadow.gist() != before)
+        (shadow::judge(&shadow, &self.terms, self.began, now), shadow.summary() != before)
     }
 
-    /// What a version that answers nobody would have done otherwise; `None` for one that answers.
+    /// Returns the differences of a shadow; `None` for a canary.
     pub(crate) fn shadow_report(&self) -> Option<ShadowReport> {
-        (self.terms.mode == RolloutMode::Shadow).then(|| self.shadow().clone())
+        (self.terms.mode == ReleaseMode::Shadow).then(|| self.shadow().clone())
     }
 
-    /// What has been seen so far.
+    /// Returns the counts so far.
     pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.record())
     }
@@ -87,7 +89,7 @@ impl Trial {
         self.shadow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
+    fn record(&self) -> MutexGuard<'_, TrialRecord> {
         // Counting does not stop half way.
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,19 +100,17 @@ impl Trial {
 pub struct Figures {
     /// Calls of the new version that came back, with an answer or an error.
     pub calls: u64,
-    /// Of these, errors.
     pub failed: u64,
     /// Calls of the new version that broke.
     pub broken: u64,
     /// Calls of the version that serves, since the trial began.
     pub stable_calls: u64,
-    /// Of these, errors.
     pub stable_failed: u64,
 }
 
 impl Figures {
-    fn of(record: &Record) -> Self {
-        let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+    fn of(record: &TrialRecord) -> Self {
+        let (new, stable) = (record.side(TrialSide::New), record.side(TrialSide::Stable));
         Self {
             calls: new.answered,
             failed: new.failed,

@@ -2,10 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::record::Side;
-use super::terms::Rollout;
+use super::record::TrialSide;
+use super::terms::Release;
 
-/// For whom a call is made.
+/// The class and the Machine of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The MachineClass, where there is one.
@@ -15,22 +15,23 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// What tells those apart that ask: the Machine, else the class, else nobody.
+    /// Returns the key of the caller: the Machine, else the class, else empty.
     pub(crate) fn lot(&self) -> &str {
         self.machine.as_deref().or(self.class.as_deref()).unwrap_or_default()
     }
 }
 
-/// The side of a caller: of the classes that are named all, of the others a share, by the Machine, so that one Machine stays with
-/// one version. Calls without a Machine go by their class, and calls without either stay where they are.
-pub(crate) fn side(terms: &Rollout, caller: &Caller) -> Side {
+/// Returns the side of a caller: the new version for all Machines of named classes and for a share of the others, by
+/// the Machine, so that one Machine stays with one version. Calls without a Machine go by their class; calls without
+/// either stay with the stable version.
+pub(crate) fn side(terms: &Release, caller: &Caller) -> TrialSide {
     if caller.class.as_ref().is_some_and(|class| terms.classes.contains(class)) {
-        return Side::New;
+        return TrialSide::New;
     }
     match caller.lot() {
-        "" => Side::Stable,
-        lot if per_cent(lot) < terms.share => Side::New,
-        _ => Side::Stable,
+        "" => TrialSide::Stable,
+        lot if per_cent(lot) < terms.share => TrialSide::New,
+        _ => TrialSide::Stable,
     }
 }
 
@@ -45,16 +46,16 @@ fn per_cent(text: &str) -> f64 {
 mod tests {
     use super::*;
 
-    fn terms(text: &str) -> Rollout {
-        Rollout::parse(text).expect("terms")
+    fn terms(text: &str) -> Release {
+        Release::parse(text).expect("terms")
     }
 
     fn machine(class: &str, uid: usize) -> Caller {
         Caller { class: Some(class.to_owned()), machine: Some(format!("uid-{uid}")) }
     }
 
-    fn new_ones(terms: &Rollout, class: &str) -> usize {
-        (0..10_000).filter(|&uid| side(terms, &machine(class, uid)) == Side::New).count()
+    fn new_ones(terms: &Release, class: &str) -> usize {
+        (0..10_000).filter(|&uid| side(terms, &machine(class, uid)) == TrialSide::New).count()
     }
 
     #[test]
@@ -65,12 +66,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_a_small_share_is_in_a_larger_one() {
+    fn a_machine_in_a_small_share_is_in_a_larger_one() {
         let (small, large) = (terms("{mode: canary, share: 5%}"), terms("{mode: canary, share: 50%}"));
         for uid in 0..1_000 {
             let caller = machine("a", uid);
-            if side(&small, &caller) == Side::New {
-                assert_eq!(side(&large, &caller), Side::New);
+            if side(&small, &caller) == TrialSide::New {
+                assert_eq!(side(&large, &caller), TrialSide::New);
             }
         }
     }
@@ -83,9 +84,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_neither_class_nor_machine_stays() {
+    fn a_call_without_class_and_machine_stays() {
         let terms = terms("{mode: canary, share: 100%}");
-        assert_eq!(side(&terms, &Caller::default()), Side::Stable);
-        assert_eq!(side(&terms, &Caller { class: Some("a".to_owned()), machine: None }), Side::New);
+        assert_eq!(side(&terms, &Caller::default()), TrialSide::Stable);
+        assert_eq!(side(&terms, &Caller { class: Some("a".to_owned()), machine: None }), TrialSide::New);
     }
 }

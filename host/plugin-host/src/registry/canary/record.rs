@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use machinist_core::driver::error::{CallError, Code, GuestFailure, Limit};
 
-/// Whose call it was.
+/// The version that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum TrialSide {
     /// Of the version that serves.
     Stable,
     /// Of the version on trial.
@@ -17,7 +17,7 @@ pub(crate) enum Side {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// With an answer, after so long.
     Answered(Duration),
     /// With an error, or not in time: perhaps the cloud's, perhaps the version's.
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     Broken,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// `None` for what says nothing about the version: the host refused the call.
     pub(crate) fn of(error: Option<&CallError>, took: Duration) -> Option<Self> {
         match error {
@@ -64,7 +64,7 @@ impl Outcome {
 
 /// The calls of both versions.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct TrialRecord {
     pub(crate) began: Timestamp,
     stable: Calls,
     new: Calls,
@@ -75,11 +75,10 @@ pub(crate) struct Record {
 pub(crate) struct Calls {
     /// That came back, with an answer or an error.
     pub(crate) answered: u64,
-    /// Of these, errors.
     pub(crate) failed: u64,
     pub(crate) broken: u64,
-    /// How the last call of each function for each Machine ended: true for an error. One that asks again and again, because its class is
-    /// sold out, counts once.
+    /// How the last call of each function for each Machine ended: true for an error. Repeated calls, for instance
+    /// because a class is sold out, count once.
     asked: BTreeMap<(String, &'static str), bool>,
     failing: usize,
     /// How long answers took, the last of each function.
@@ -89,29 +88,29 @@ pub(crate) struct Calls {
 /// Enough for a median, and a few kilobytes.
 const KEPT: usize = 128;
 
-/// More are not told apart: a few megabytes.
+/// The number of distinct callers: a few megabytes.
 const MOST_ASKED: usize = 50_000;
 
-impl Record {
+impl TrialRecord {
     pub(crate) fn new(began: Timestamp) -> Self {
         Self { began, stable: Calls::default(), new: Calls::default() }
     }
 
-    pub(crate) fn side(&self, side: Side) -> &Calls {
+    pub(crate) fn side(&self, side: TrialSide) -> &Calls {
         match side {
-            Side::Stable => &self.stable,
-            Side::New => &self.new,
+            TrialSide::Stable => &self.stable,
+            TrialSide::New => &self.new,
         }
     }
 
-    /// `lot` tells apart for whom calls are made.
-    pub(crate) fn note(&mut self, side: Side, lot: &str, function: &'static str, outcome: Outcome) {
+    /// Records a call. `lot` is the key of the caller.
+    pub(crate) fn note(&mut self, side: TrialSide, lot: &str, function: &'static str, outcome: CallOutcome) {
         let calls = match side {
-            Side::Stable => &mut self.stable,
-            Side::New => &mut self.new,
+            TrialSide::Stable => &mut self.stable,
+            TrialSide::New => &mut self.new,
         };
         match outcome {
-            Outcome::Answered(took) => {
+            CallOutcome::Answered(took) => {
                 calls.answered += 1;
                 calls.ask(lot, function, false);
                 let kept = calls.took.entry(function).or_default();
@@ -120,12 +119,12 @@ impl Record {
                     kept.pop_front();
                 }
             }
-            Outcome::Failed => {
+            CallOutcome::Failed => {
                 calls.answered += 1;
                 calls.failed += 1;
                 calls.ask(lot, function, true);
             }
-            Outcome::Broken => calls.broken += 1,
+            CallOutcome::Broken => calls.broken += 1,
         }
     }
 }
@@ -144,7 +143,7 @@ impl Calls {
         self.asked.len()
     }
 
-    /// Of these, those whose last call failed.
+    /// Of these, calls whose last attempt failed.
     pub(crate) fn failing(&self) -> usize {
         self.failing
     }
@@ -173,52 +172,55 @@ mod tests {
     use super::*;
     use machinist_core::driver::error::{DriverError, Refusal};
 
-    fn of(error: &CallError) -> Option<Outcome> {
-        Outcome::of(Some(error), Duration::from_millis(5))
+    fn of(error: &CallError) -> Option<CallOutcome> {
+        CallOutcome::of(Some(error), Duration::from_millis(5))
     }
 
-    fn guest(code: Code) -> Option<Outcome> {
+    fn guest(code: Code) -> Option<CallOutcome> {
         of(&CallError::Guest(DriverError::new(code, "")))
     }
 
     #[test]
     fn answers_that_look_like_errors_are_answers() {
-        let answered = Some(Outcome::Answered(Duration::from_millis(5)));
-        assert_eq!(Outcome::of(None, Duration::from_millis(5)), answered);
+        let answered = Some(CallOutcome::Answered(Duration::from_millis(5)));
+        assert_eq!(CallOutcome::of(None, Duration::from_millis(5)), answered);
         assert_eq!(guest(Code::NotFound), answered);
-        assert_eq!(guest(Code::Unavailable), Some(Outcome::Failed));
+        assert_eq!(guest(Code::Unavailable), Some(CallOutcome::Failed));
     }
 
     #[test]
     fn a_deadline_may_be_the_clouds_fault_and_a_refusal_is_nobodys() {
         let limit = |limit| of(&GuestFailure::Limit { limit, detail: String::new() }.into());
-        assert_eq!(limit(Limit::Deadline), Some(Outcome::Failed));
-        assert_eq!(limit(Limit::Memory), Some(Outcome::Broken));
-        assert_eq!(of(&GuestFailure::Trap { detail: String::new() }.into()), Some(Outcome::Broken));
+        assert_eq!(limit(Limit::Deadline), Some(CallOutcome::Failed));
+        assert_eq!(limit(Limit::Memory), Some(CallOutcome::Broken));
+        assert_eq!(of(&GuestFailure::Trap { detail: String::new() }.into()), Some(CallOutcome::Broken));
         assert_eq!(of(&CallError::Refused(Refusal::ShuttingDown)), None);
     }
 
     #[test]
-    fn who_asks_again_and_again_counts_once_and_by_the_last_answer() {
-        let mut record = Record::new(Timestamp::UNIX_EPOCH);
-        let answered = Outcome::Answered(Duration::ZERO);
-        for (lot, outcome) in
-            [("a", Outcome::Failed), ("a", Outcome::Failed), ("b", Outcome::Failed), ("b", answered)]
-        {
-            record.note(Side::New, lot, "create", outcome);
+    fn repeated_calls_count_once_and_by_the_last_answer() {
+        let mut record = TrialRecord::new(Timestamp::UNIX_EPOCH);
+        let answered = CallOutcome::Answered(Duration::ZERO);
+        for (lot, outcome) in [
+            ("a", CallOutcome::Failed),
+            ("a", CallOutcome::Failed),
+            ("b", CallOutcome::Failed),
+            ("b", answered),
+        ] {
+            record.note(TrialSide::New, lot, "create", outcome);
         }
-        let calls = record.side(Side::New);
+        let calls = record.side(TrialSide::New);
         assert_eq!((calls.answered, calls.failed, calls.asked(), calls.failing()), (4, 3, 2, 1));
     }
 
     #[test]
     fn the_median_is_of_the_last_ones() {
-        let mut record = Record::new(Timestamp::UNIX_EPOCH);
+        let mut record = TrialRecord::new(Timestamp::UNIX_EPOCH);
         for ms in 0..1_000_u64 {
-            record.note(Side::New, "uid", "create", Outcome::Answered(Duration::from_millis(ms)));
+            record.note(TrialSide::New, "uid", "create", CallOutcome::Answered(Duration::from_millis(ms)));
         }
-        let medians: Vec<_> = record.side(Side::New).medians(20).collect();
+        let medians: Vec<_> = record.side(TrialSide::New).medians(20).collect();
         assert_eq!(medians, [("create", Duration::from_millis(936))]);
-        assert_eq!(record.side(Side::Stable).medians(1).count(), 0);
+        assert_eq!(record.side(TrialSide::Stable).medians(1).count(), 0);
     }
 }

@@ -1,12 +1,12 @@
-//! What a shadow would have done otherwise, as far as it was seen.
+//! The differences of a shadow's calls.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use super::Figures;
-use super::judge::{Cause, Verdict};
-use super::terms::Rollout;
+use super::judge::{Cause, TrialEnd};
+use super::terms::Release;
 use crate::recording::{Change, Difference};
 
 /// How a call of a shadow compares with the one that counted.
@@ -16,7 +16,7 @@ pub(crate) enum Shadowed {
     Same,
     /// It would have done otherwise.
     Differs(Vec<Difference>),
-    /// It made a read that nobody has answered, so that what it did afterwards says little.
+    /// It sent a read that had no answer, so that its later actions prove little.
     Unread(Vec<Difference>),
     /// It broke: a trap, a limit.
     Broke(String),
@@ -25,7 +25,6 @@ pub(crate) enum Shadowed {
 }
 
 impl Shadowed {
-    /// For metrics.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -40,7 +39,6 @@ impl Shadowed {
 /// All calls of a shadow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShadowReport {
-    /// By function.
     pub functions: BTreeMap<&'static str, ShadowCounts>,
     /// One example of each kind of difference, the latest. Kinds beyond [`MOST_KINDS`] are counted only.
     pub examples: Vec<Example>,
@@ -56,7 +54,6 @@ pub struct ShadowCounts {
     /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
     /// are compared with nothing.
     pub unread: u64,
-    /// Traps and limits.
     pub broken: u64,
     /// Not asked: no room, or the call that counted broke itself.
     pub left_out: u64,
@@ -65,25 +62,22 @@ pub struct ShadowCounts {
 /// A kind of difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// In which function.
     pub function: &'static str,
     /// About which Machine or class.
     pub subject: String,
-    /// What differs, without a secret: both sides have passed the vault.
+    /// The difference, without a secret: both sides have passed the vault.
     pub text: String,
     /// How often it was seen.
     pub seen: u64,
     kind: String,
 }
 
-/// As many as somebody reads.
-pub const MOST_KINDS: usize = 20;
+/// A number that people still read.
+pub(crate) const MOST_KINDS: usize = 20;
 
-/// Of one example.
 const MOST_CHARS: usize = 1_500;
 
 impl ShadowReport {
-    /// Over all functions.
     pub fn totals(&self) -> ShadowCounts {
         self.functions.values().fold(ShadowCounts::default(), |all, of| ShadowCounts {
             same: all.same + of.same,
@@ -107,11 +101,11 @@ impl ShadowReport {
             }
             Shadowed::Differs(differences) => {
                 counts.differs += 1;
-                told(differences)
+                summary_of(differences)
             }
             Shadowed::Unread(differences) => {
                 counts.unread += 1;
-                told(differences)
+                summary_of(differences)
             }
             Shadowed::Broke(detail) => {
                 counts.broken += 1;
@@ -135,44 +129,45 @@ impl ShadowReport {
         }
     }
 
-    /// What is worth telling anew: a new kind of difference, or twice as many calls as the last time.
-    pub(crate) fn gist(&self) -> (usize, u64, u64) {
+    /// The part of the report that is worth a new message: a new kind of difference, or twice as many calls as the last
+    /// time.
+    pub(crate) fn summary(&self) -> (usize, u64, u64) {
         let totals = self.totals();
         let calls = totals.same + totals.differs + totals.unread;
         (self.examples.len(), calls.next_power_of_two(), totals.broken)
     }
 }
 
-/// What follows from a shadow's calls at `now`.
+/// Decides about a shadow at `now`.
 pub(super) fn judge(
     report: &ShadowReport,
-    terms: &Rollout,
+    terms: &Release,
     began: Timestamp,
     now: Timestamp,
-) -> Option<Verdict> {
+) -> Option<TrialEnd> {
     let totals = report.totals();
     if totals.broken >= terms.broken_calls {
-        return Some(Verdict::Withdraw(Cause::Broken { calls: totals.broken }));
+        return Some(TrialEnd::Withdraw(Cause::Broken { calls: totals.broken }));
     }
     let compared = totals.same + totals.differs;
     let bound = terms.differing.unwrap_or_default();
     let differs_more = totals.differs as f64 > compared as f64 * bound / 100.0;
     if terms.differing.is_some() && compared >= terms.minimum_calls && differs_more {
-        return Some(Verdict::Withdraw(Cause::Differs { calls: totals.differs, compared }));
+        return Some(TrialEnd::Withdraw(Cause::Differs { calls: totals.differs, compared }));
     }
     let is_long_enough = now.duration_since(began) >= terms.promote_time;
     let is_good = totals.broken == 0 && !differs_more && compared >= terms.promote_calls;
     (terms.promotes_itself && is_long_enough && is_good)
-        .then(|| Verdict::Promote(Figures { calls: compared, ..Figures::default() }))
+        .then(|| TrialEnd::Promote(Figures { calls: compared, ..Figures::default() }))
 }
 
 /// The kind of an example, and its text.
-fn told(differences: &[Difference]) -> (String, String) {
+fn summary_of(differences: &[Difference]) -> (String, String) {
     let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
     (differences.iter().map(kind).collect(), texts.join("\n"))
 }
 
-/// What kind of difference it is, without what varies from Machine to Machine.
+/// Returns the kind of a difference, without the parts that vary between Machines.
 fn kind(difference: &Difference) -> String {
     let method = |title: &str| title.split_whitespace().next().unwrap_or_default().to_owned();
     let places =
@@ -227,35 +222,35 @@ mod tests {
         report
     }
 
-    fn verdict(report: &ShadowReport, terms: &str, minute: i64) -> String {
-        match judge(report, &Rollout::parse(terms).expect("terms"), at(0), at(minute)) {
+    fn decision(report: &ShadowReport, terms: &str, minute: i64) -> String {
+        match judge(report, &Release::parse(terms).expect("terms"), at(0), at(minute)) {
             None => "go on".to_owned(),
-            Some(Verdict::Promote(figures)) => format!("promote after {}", figures.calls),
-            Some(Verdict::Withdraw(cause)) => cause.to_string(),
+            Some(TrialEnd::Promote(figures)) => format!("promote after {}", figures.calls),
+            Some(TrialEnd::Withdraw(cause)) => cause.to_string(),
         }
     }
 
     #[test]
     fn breakages_withdraw_and_differences_only_where_a_bound_is_set() {
-        assert_eq!(verdict(&seen(100, 100, 2), "mode: shadow", 60), "go on");
-        assert_eq!(verdict(&seen(0, 0, 3), "mode: shadow", 0), "3 of its calls broke");
+        assert_eq!(decision(&seen(100, 100, 2), "mode: shadow", 60), "go on");
+        assert_eq!(decision(&seen(0, 0, 3), "mode: shadow", 0), "3 of its calls broke");
         let bounded = "{mode: shadow, withdraw: {differing: 10%}}";
-        assert_eq!(verdict(&seen(15, 4, 0), bounded, 60), "go on", "too few to tell");
-        assert_eq!(verdict(&seen(90, 10, 0), bounded, 60), "go on");
+        assert_eq!(decision(&seen(15, 4, 0), bounded, 60), "go on", "too few to tell");
+        assert_eq!(decision(&seen(90, 10, 0), bounded, 60), "go on");
         let expected = "11 of 100 calls would have been other calls than those of the version that serves";
-        assert_eq!(verdict(&seen(89, 11, 0), bounded, 0), expected);
+        assert_eq!(decision(&seen(89, 11, 0), bounded, 0), expected);
     }
 
     #[test]
     fn it_is_promoted_where_that_is_said_and_nothing_differs_beyond_the_bound() {
-        assert_eq!(verdict(&seen(10_000, 0, 0), "mode: shadow", 10_000), "go on");
+        assert_eq!(decision(&seen(10_000, 0, 0), "mode: shadow", 10_000), "go on");
         let asked = "{mode: shadow, promote_after: {calls: 50, minutes: 10}}";
-        assert_eq!(verdict(&seen(50, 0, 0), asked, 9), "go on");
-        assert_eq!(verdict(&seen(50, 0, 0), asked, 10), "promote after 50");
-        assert_eq!(verdict(&seen(49, 1, 0), asked, 10), "go on", "a person judges differences");
-        assert_eq!(verdict(&seen(50, 0, 1), asked, 10), "go on");
+        assert_eq!(decision(&seen(50, 0, 0), asked, 9), "go on");
+        assert_eq!(decision(&seen(50, 0, 0), asked, 10), "promote after 50");
+        assert_eq!(decision(&seen(49, 1, 0), asked, 10), "go on", "a person judges differences");
+        assert_eq!(decision(&seen(50, 0, 1), asked, 10), "go on");
         let tolerant = "{mode: shadow, promote_after: {calls: 50, minutes: 10}, withdraw: {differing: 2%}}";
-        assert_eq!(verdict(&seen(49, 1, 0), tolerant, 10), "promote after 50");
+        assert_eq!(decision(&seen(49, 1, 0), tolerant, 10), "promote after 50");
     }
 
     #[test]
@@ -277,9 +272,9 @@ mod tests {
 
     #[test]
     fn news_are_new_kinds_and_twice_the_calls() {
-        let gists: std::collections::BTreeSet<_> =
-            (1..=1_000).map(|calls| seen(calls, 0, 0).gist()).collect();
-        assert_eq!(gists.len(), 11);
-        assert_ne!(seen(5, 0, 0).gist(), seen(4, 1, 0).gist());
+        let summaries: std::collections::BTreeSet<_> =
+            (1..=1_000).map(|calls| seen(calls, 0, 0).summary()).collect();
+        assert_eq!(summaries.len(), 11);
+        assert_ne!(seen(5, 0, 0).summary(), seen(4, 1, 0).summary());
     }
 }

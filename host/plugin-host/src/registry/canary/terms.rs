@@ -23,9 +23,8 @@ use serde::Deserialize;
 
 /// How a version comes to serve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rollout {
-    /// In which way.
-    pub mode: RolloutMode,
+pub struct Release {
+    pub mode: ReleaseMode,
     /// Of all Machines, per cent.
     pub share: f64,
     /// MachineClasses whose Machines all belong to the trial.
@@ -44,22 +43,21 @@ pub struct Rollout {
     pub minimum_calls: u64,
     /// Of the calls of a shadow, per cent that may differ. None: any.
     pub differing: Option<f64>,
-    /// Enough good calls make it the version that serves. Otherwise somebody has to say so.
+    /// Whether enough good calls promote it. Otherwise a person has to.
     pub promotes_itself: bool,
 }
 
 /// In which way a version comes to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RolloutMode {
-    /// At once.
+pub enum ReleaseMode {
     All,
     /// A part of the calls first.
     Canary,
-    /// It is asked beside the version that serves, and answers nobody.
+    /// Its calls are only compared with those of the serving version.
     Shadow,
 }
 
-impl RolloutMode {
+impl ReleaseMode {
     /// As the document has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,35 +70,28 @@ impl RolloutMode {
 
 /// Why `rollout.yaml` means nothing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RolloutError {
+pub enum ReleaseError {
     /// Not YAML, or with a field that does not exist or has the wrong type.
     #[error(
         "{detail}: it takes mode (all, canary or shadow), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
          error_rate, latency, minimum_calls, differing)"
     )]
     Syntax {
-        /// What the parser says.
+        /// The parser's message.
         detail: String,
     },
     /// A field has a value that it cannot have.
     #[error("{field} is {found}: {wanted}")]
-    Field {
-        /// Which.
-        field: &'static str,
-        /// What it says.
-        found: String,
-        /// What belongs there.
-        wanted: &'static str,
-    },
+    Field { field: &'static str, found: String, wanted: &'static str },
     /// A trial without Machines.
     #[error("a {} of no Machines: share is 0% and classes names none", .0.name())]
-    Nobody(RolloutMode),
+    Nobody(ReleaseMode),
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Raw {
-    mode: RawMode,
+    mode: RawReleaseMode,
     share: Option<Share>,
     classes: BTreeSet<String>,
     promote_after: Option<RawPromotion>,
@@ -109,7 +100,7 @@ struct Raw {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RawMode {
+enum RawReleaseMode {
     #[default]
     All,
     Canary,
@@ -163,33 +154,33 @@ impl Default for RawWithdrawal {
 const MOST_MINUTES: u64 = 366 * 24 * 60;
 const MOST_CALLS: u64 = 1_000_000_000;
 
-impl Rollout {
+impl Release {
     /// Reads `rollout.yaml`, which may be JSON. An empty text is all defaults.
     ///
     /// # Errors
     /// When it means nothing.
-    pub fn parse(text: &str) -> Result<Self, RolloutError> {
+    pub fn parse(text: &str) -> Result<Self, ReleaseError> {
         let raw: Option<Raw> = serde_yaml_ng::from_str(text)
-            .map_err(|error| RolloutError::Syntax { detail: error.to_string() })?;
+            .map_err(|error| ReleaseError::Syntax { detail: error.to_string() })?;
         let Raw { mode, share, classes, promote_after, withdraw } = raw.unwrap_or_default();
         let mode = match mode {
-            RawMode::All => RolloutMode::All,
-            RawMode::Canary => RolloutMode::Canary,
-            RawMode::Shadow => RolloutMode::Shadow,
+            RawReleaseMode::All => ReleaseMode::All,
+            RawReleaseMode::Canary => ReleaseMode::Canary,
+            RawReleaseMode::Shadow => ReleaseMode::Shadow,
         };
-        let promotes_itself = mode != RolloutMode::Shadow || promote_after.is_some();
+        let promotes_itself = mode != ReleaseMode::Shadow || promote_after.is_some();
         let promote_after = promote_after.unwrap_or_default();
         let share = match share {
             Some(share) => share.per_cent("share")?,
             None if classes.is_empty() => 10.0,
             None => 0.0,
         };
-        if mode != RolloutMode::All && share == 0.0 && classes.is_empty() {
-            return Err(RolloutError::Nobody(mode));
+        if mode != ReleaseMode::All && share == 0.0 && classes.is_empty() {
+            return Err(ReleaseError::Nobody(mode));
         }
         if !(1.0..=1_000.0).contains(&withdraw.latency) {
             let (found, wanted) = (withdraw.latency.to_string(), "a factor from 1 to 1000");
-            return Err(RolloutError::Field { field: "withdraw.latency", found, wanted });
+            return Err(ReleaseError::Field { field: "withdraw.latency", found, wanted });
         }
         Ok(Self {
             mode,
@@ -207,17 +198,17 @@ impl Rollout {
     }
 }
 
-fn number(field: &'static str, value: u64, most: u64) -> Result<u64, RolloutError> {
+fn number(field: &'static str, value: u64, most: u64) -> Result<u64, ReleaseError> {
     if (1..=most).contains(&value) {
         return Ok(value);
     }
-    Err(RolloutError::Field { field, found: value.to_string(), wanted: "a number from 1 to a billion" })
+    Err(ReleaseError::Field { field, found: value.to_string(), wanted: "a number from 1 to a billion" })
 }
 
-fn minutes(value: u64) -> Result<SignedDuration, RolloutError> {
+fn minutes(value: u64) -> Result<SignedDuration, ReleaseError> {
     match i64::try_from(value) {
         Ok(minutes) if value <= MOST_MINUTES => Ok(SignedDuration::from_mins(minutes)),
-        Ok(_) | Err(_) => Err(RolloutError::Field {
+        Ok(_) | Err(_) => Err(ReleaseError::Field {
             field: "promote_after.minutes",
             found: value.to_string(),
             wanted: "at most a year of minutes",
@@ -226,7 +217,7 @@ fn minutes(value: u64) -> Result<SignedDuration, RolloutError> {
 }
 
 impl Share {
-    fn per_cent(self, field: &'static str) -> Result<f64, RolloutError> {
+    fn per_cent(self, field: &'static str) -> Result<f64, ReleaseError> {
         let (number, found) = match self {
             Self::Number(number) => (Some(number), number.to_string()),
             Self::Text(text) => {
@@ -234,7 +225,7 @@ impl Share {
                 (number, format!("{text:?}"))
             }
         };
-        number.filter(|number| (0.0..=100.0).contains(number)).ok_or(RolloutError::Field {
+        number.filter(|number| (0.0..=100.0).contains(number)).ok_or(ReleaseError::Field {
             field,
             found,
             wanted: "per cent from 0% to 100%",
@@ -247,9 +238,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let shown = match Rollout::parse(text) {
+        let shown = match Release::parse(text) {
             Ok(rollout) => {
-                let Rollout { mode, share, classes, promote_calls, promote_time, .. } = rollout;
+                let Release { mode, share, classes, promote_calls, promote_time, .. } = rollout;
                 format!("{} {share} {classes:?} {promote_calls} {promote_time:#}", mode.name())
             }
             Err(error) => error.to_string(),
@@ -267,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_shadow_is_promoted_by_itself_only_where_that_is_said() {
-        let terms = |text: &str| Rollout::parse(text).expect("terms");
+    fn a_shadow_is_promoted_only_by_a_person_or_its_terms() {
+        let terms = |text: &str| Release::parse(text).expect("terms");
         assert!(terms("mode: canary").promotes_itself);
         assert!(!terms("mode: shadow").promotes_itself);
         assert!(terms("{mode: shadow, promote_after: {calls: 5}}").promotes_itself);
@@ -278,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn problems_are_named() {
         check("mode: slowly", "mode: unknown variant `slowly`");
         check("{mode: canary, shares: 1%}", "unknown field `shares`");
         check("{mode: canary, share: ten}", "share is \"ten\": per cent from 0% to 100%");

@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `look` | decides what to do about a source that changed, or whose part changed |
+//! | `change` | decides what to do about a source that changed, or whose part changed |
 //! | `reported` | the report of a source, and its log line |
 
 use std::collections::BTreeMap;
@@ -15,54 +15,53 @@ use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::sync::{broadcast, watch};
 
 use crate::calls::output_limits as bounds;
-use crate::health_policy::Terms;
+use crate::health_policy::PolicyTerms;
 use crate::loading::digest::Digest;
 use crate::loading::load::Progress;
 use crate::loading::signatures::Signed;
 use crate::loading::signatures::counters::Counters;
-use crate::metrics::{Metrics, RolloutStep};
-use crate::registry::canary::decided::{Decision, Said};
-use crate::registry::canary::{Cause, Verdict};
+use crate::metrics::{Metrics, ReleaseStep};
+use crate::registry::canary::decided::{Decision, VersionDecision};
+use crate::registry::canary::{Cause, TrialEnd};
 use crate::registry::claims::Claim;
 use crate::registry::generation::{Generation, Served};
-use crate::registry::report::{BundleReport, Gist, PluginReport};
+use crate::registry::report::{BundleReport, PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
-use crate::registry::{Declaration, Offer, Registry, Source, Stage, Standing};
+use crate::registry::{Declaration, Eligibility, Offer, Registry, SourceState, Stage};
 use crate::sources::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
-use crate::sources::parts::{Found, Part};
+use crate::sources::part_store::PartStore;
+use crate::sources::parts::{FoundPart, Part};
 use crate::sources::remote::{Origin, Remote, Resolved};
-use crate::sources::stock::Stock;
 use crate::sources::{Age, Content, Declared, PluginKey, Role, SourceId};
 
-mod look;
+mod change;
 pub(crate) mod reported;
 
-use look::Seen;
-use reported::{held, rollout, state, tell};
+use change::Seen;
+use reported::{log, ready_report, rollout, state};
 
 /// Changes that a slow listener may lag behind; beyond, it gets all reports again.
 const CHANGES: usize = 256;
 
 /// How long it is said of a plugin that a call of it found no memory.
-const STRAINED_FOR: SignedDuration = SignedDuration::from_hours(1);
+const NO_MEMORY_REPORTED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
-const STRAINED: &str = "calls of it found no memory in the last hour: raise the memory limit of the pod or \
+const NO_MEMORY: &str = "calls of it found no memory in the last hour: raise the memory limit of the pod or \
      --plugin-memory, or lower limits.calls_in_flight in the grants of the plugin that holds most \
      (machinist_plugin_memory_bytes)";
 
-/// What is to be done about a source.
-pub(crate) enum Order {
+/// The consequence of a change for a source.
+pub(crate) enum LoadAction {
     /// Its content is to be loaded.
     Load(Declaration, Box<Declared<Origin>>),
     /// There is nothing to load: what is still loading is for older content.
     Stop,
 }
 
-/// Orders, by source.
-pub(crate) type Orders = Vec<(SourceId, Order)>;
+pub(crate) type LoadActions = Vec<(SourceId, LoadAction)>;
 
-pub(crate) struct Shelf {
-    contents: Mutex<Contents>,
+pub(crate) struct Catalog {
+    state: Mutex<CatalogState>,
     routes: ArcSwap<Routes>,
     changes: broadcast::Sender<PluginReport>,
     revision: watch::Sender<u64>,
@@ -70,33 +69,34 @@ pub(crate) struct Shelf {
     counters: Arc<Counters>,
 }
 
-struct Contents {
-    stock: Stock<Indexed>,
+struct CatalogState {
+    part_store: PartStore<Indexed>,
     registry: Registry<Served>,
     details: BTreeMap<SourceId, Details>,
-    told: BTreeMap<SourceId, Gist>,
+    last_reported: BTreeMap<SourceId, ReportSummary>,
     served: BTreeMap<PluginKey, u64>,
-    /// Versions on trial that were told of.
-    tried: BTreeMap<PluginKey, u64>,
+    /// Versions on trial that were reported.
+    trials_reported: BTreeMap<PluginKey, u64>,
     /// Plugins of which calls found no memory, and until when that is said.
-    strained: BTreeMap<PluginName, Timestamp>,
-    /// Everything must be signed. What was loaded under another rule is loaded again when it is declared again.
+    short_of_memory: BTreeMap<PluginName, Timestamp>,
+    /// All plugins must be signed. A version that was loaded under another rule is loaded again when it is declared
+    /// again.
     is_strict: bool,
 }
 
-/// What is kept with an index.
+/// The data that is kept with an index.
 struct Indexed {
     fingerprint: Fingerprint,
 }
 
-/// What is known of a source's current content.
+/// The details of a source's current content.
 #[derive(Clone, Debug, Default)]
 struct Details {
     content: Option<Fingerprint>,
     /// In the word of the label.
     kind: String,
-    /// Of a policy; of one whose terms cannot be read, what is assumed.
-    terms: Option<Terms>,
+    /// The terms of a policy; the assumed ones if they are invalid.
+    terms: Option<PolicyTerms>,
     /// A part that is gone after it was loaded.
     lost: Option<String>,
     warnings: Vec<String>,
@@ -104,28 +104,28 @@ struct Details {
     size_bytes: Option<usize>,
     compile_ms: Option<u64>,
     from_cache: bool,
-    /// What its reference was resolved to, also by older content.
+    /// The resolution of its reference, also of older content.
     resolved: Option<Resolved>,
     /// The reference that it declares.
     remote: Option<Remote>,
     /// It had to be signed when it was declared.
     is_strict: bool,
     signed: Signed,
-    /// What was decided about versions of it, before this process or beside it.
-    said: Vec<Said>,
+    /// The decisions about its versions, from before this process or from outside.
+    decisions: Vec<VersionDecision>,
 }
 
-impl Shelf {
+impl Catalog {
     pub(crate) fn new(metrics: Metrics, counters: Arc<Counters>) -> Self {
         Self {
-            contents: Mutex::new(Contents {
-                stock: Stock::default(),
+            state: Mutex::new(CatalogState {
+                part_store: PartStore::default(),
                 registry: Registry::new(),
                 details: BTreeMap::new(),
-                told: BTreeMap::new(),
+                last_reported: BTreeMap::new(),
                 served: BTreeMap::new(),
-                tried: BTreeMap::new(),
-                strained: BTreeMap::new(),
+                trials_reported: BTreeMap::new(),
+                short_of_memory: BTreeMap::new(),
                 is_strict: false,
             }),
             routes: ArcSwap::default(),
@@ -150,47 +150,47 @@ impl Shelf {
     }
 
     pub(crate) fn reports(&self) -> Vec<PluginReport> {
-        self.contents().reports(Timestamp::now())
+        self.state().reports(Timestamp::now())
     }
 
     /// From here on everything must be signed, or not.
     pub(crate) fn require_signatures(&self, strict: bool) {
-        self.contents().is_strict = strict;
+        self.state().is_strict = strict;
     }
 
     /// Takes note of a ConfigMap. Known content needs nothing.
-    pub(crate) fn declare(&self, raw: &RawConfigMap) -> Orders {
+    pub(crate) fn declare(&self, raw: &RawConfigMap) -> LoadActions {
         if raw.is_part() { self.declare_part(raw) } else { self.declare_source(raw) }
     }
 
-    fn declare_part(&self, raw: &RawConfigMap) -> Orders {
+    fn declare_part(&self, raw: &RawConfigMap) -> LoadActions {
         let id = raw.source();
-        let found = Part::read(raw).map_or_else(Found::Wrong, Found::Part);
+        let found = Part::read(raw).map_or_else(FoundPart::Wrong, FoundPart::Part);
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let mut orders = contents.forget_source(&id, now);
-        contents.stock.put_part(id.clone(), found);
-        orders.extend(contents.look_at_indexes_of(&id, now));
-        self.publish(&mut contents, now);
-        orders
+        let mut state = self.state();
+        let mut actions = state.forget_source(&id, now);
+        state.part_store.put_part(id.clone(), found);
+        actions.extend(state.update_indexes_of(&id, now));
+        self.publish(&mut state, now);
+        actions
     }
 
-    fn declare_source(&self, raw: &RawConfigMap) -> Orders {
+    fn declare_source(&self, raw: &RawConfigMap) -> LoadActions {
         let (id, fingerprint) = (raw.source(), raw.fingerprint());
         let declared = raw.declared();
         let now = Timestamp::now();
-        let mut contents = self.contents();
+        let mut state = self.state();
         // It may have been a part until it was changed.
-        contents.stock.take_part(&id);
-        let mut orders = contents.look_at_indexes_of(&id, now);
+        state.part_store.take_part(&id);
+        let mut actions = state.update_indexes_of(&id, now);
         let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
-        let role = raw.role().or_else(|| contents.registry.role(&id)).unwrap_or(Role::Driver);
-        // What a host writes about known content is its own word.
-        if contents.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
+        let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Role::Driver);
+        // For known content, the status comes from this host itself.
+        if state.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
             let granted = declared.as_ref().ok().and_then(|declared| declared.grants.providers().cloned());
             let claim = Claim::of(&raw.annotations, &raw.plugin_name(), fingerprint, granted);
-            contents.registry.note_claim(&id, claim);
+            state.registry.note_claim(&id, claim);
         }
         let seen = Seen {
             id: id.clone(),
@@ -200,57 +200,57 @@ impl Shelf {
             kind,
             terms,
         };
-        orders.extend(match declared {
+        actions.extend(match declared {
             Ok(declared) => match declared.component.clone() {
                 Content::Whole(component) => {
-                    contents.stock.take_index(&id);
-                    let fingerprint = contents.under_rule(fingerprint);
-                    contents.load(seen, declared.with(Origin::Here(component)), fingerprint, now)
+                    state.part_store.take_index(&id);
+                    let fingerprint = state.under_rule(fingerprint);
+                    state.load(seen, declared.with(Origin::Here(component)), fingerprint, now)
                 }
                 Content::Remote(remote) => {
-                    contents.stock.take_index(&id);
-                    contents.look_at_remote(seen, declared.with(remote), now)
+                    state.part_store.take_index(&id);
+                    state.declare_remote(seen, declared.with(remote), now)
                 }
                 Content::Parts(index) => {
-                    contents.stock.put_index(id.clone(), declared.with(index), Indexed { fingerprint });
-                    contents.look_at_index(&id, now)
+                    state.part_store.put_index(id.clone(), declared.with(index), Indexed { fingerprint });
+                    state.update_index(&id, now)
                 }
             },
             Err(error) => {
-                contents.stock.take_index(&id);
+                state.part_store.take_index(&id);
                 let stage = Stage::Rejected { reason: bounds::reason(&error) };
-                contents.settle(seen, fingerprint, stage, Vec::new(), now)
+                state.declare_without_load(seen, fingerprint, stage, Vec::new(), now)
             }
         });
         // Known content may have moved among the versions.
-        contents.registry.grow(&id, raw.age(), now);
-        contents.heed(&id, Said::of(&raw.annotations), now);
-        self.publish(&mut contents, now);
-        orders
+        state.registry.grow(&id, raw.age(), now);
+        state.apply_decisions(&id, VersionDecision::of(&raw.annotations), now);
+        self.publish(&mut state, now);
+        actions
     }
 
-    /// The source is there and cannot be read. What it held goes on.
-    pub(crate) fn refuse(&self, id: &SourceId, reason: &str) -> Orders {
+    /// The source exists and cannot be read. Its version continues to serve.
+    pub(crate) fn refuse(&self, id: &SourceId, reason: &str) -> LoadActions {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let role = contents.registry.role(id).unwrap_or(Role::Driver);
-        let terms = contents.details.get(id).and_then(|details| details.terms.clone());
+        let mut state = self.state();
+        let role = state.registry.role(id).unwrap_or(Role::Driver);
+        let terms = state.details.get(id).and_then(|details| details.terms.clone());
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
-        let (fingerprint, kind) = (Fingerprint::of_trouble(reason), role.name().to_owned());
+        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.name().to_owned());
         let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
         let stage = Stage::Rejected { reason: bounds::shown(reason) };
-        let orders = contents.settle(seen, fingerprint, stage, Vec::new(), now);
-        self.publish(&mut contents, now);
-        orders
+        let actions = state.declare_without_load(seen, fingerprint, stage, Vec::new(), now);
+        self.publish(&mut state, now);
+        actions
     }
 
     pub(crate) fn progress(&self, id: &SourceId, declaration: Declaration, progress: &Progress) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        if !contents.registry.is_current(id, declaration) {
+        let mut state = self.state();
+        if !state.registry.is_current(id, declaration) {
             return;
         }
-        let details = contents.details.entry(id.clone()).or_default();
+        let details = state.details.entry(id.clone()).or_default();
         let stage = match progress {
             Progress::Resolved { manifest } => {
                 details.resolved = details.remote.as_ref().map(|remote| remote.resolved(*manifest));
@@ -272,15 +272,15 @@ impl Shelf {
                 Stage::Verified
             }
         };
-        contents.registry.reach(id, declaration, stage, now);
-        self.publish(&mut contents, now);
+        state.registry.reach(id, declaration, stage, now);
+        self.publish(&mut state, now);
     }
 
     pub(crate) fn reject(&self, id: &SourceId, declaration: Declaration, reason: &str) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        contents.registry.reach(id, declaration, Stage::Rejected { reason: bounds::shown(reason) }, now);
-        self.publish(&mut contents, now);
+        let mut state = self.state();
+        state.registry.reach(id, declaration, Stage::Rejected { reason: bounds::shown(reason) }, now);
+        self.publish(&mut state, now);
     }
 
     pub(crate) fn loaded(
@@ -291,194 +291,195 @@ impl Shelf {
         generation: Served,
     ) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let standing = contents.standing(id, &generation);
-        if contents.decision(id, &generation) == Some(&Decision::Promoted) {
-            contents.registry.ask_again(id, now);
+        let mut state = self.state();
+        let eligibility = state.eligibility(id, &generation);
+        if state.decision(id, &generation) == Some(&Decision::Promoted) {
+            state.registry.ask_again(id, now);
         }
-        let signed = contents.details.get(id).map(|details| &details.signed);
+        let signed = state.details.get(id).map(|details| &details.signed);
         let offer = Offer { providers, counter: signed.and_then(Signed::counter) };
-        contents.registry.loaded(id, declaration, offer, (generation, standing), now);
-        self.publish(&mut contents, now);
+        state.registry.loaded(id, declaration, offer, (generation, eligibility), now);
+        self.publish(&mut state, now);
     }
 
     /// More sources are about to become known, or all are.
     pub(crate) fn list(&self, is_listing: bool) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        contents.registry.list(is_listing, now);
-        self.publish(&mut contents, now);
+        let mut state = self.state();
+        state.registry.list(is_listing, now);
+        self.publish(&mut state, now);
     }
 
     /// Whether what was loaded waits for the claim of another plugin.
     pub(crate) fn waits(&self, id: &SourceId) -> bool {
-        self.contents().registry.waits(id)
+        self.state().registry.waits(id)
     }
 
     /// A wait for the claim of another plugin may be over.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn resolve_waiting(&self) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        contents.registry.look_again(now);
-        self.publish(&mut contents, now);
+        let mut state = self.state();
+        state.registry.resolve_waiting(now);
+        self.publish(&mut state, now);
     }
 
     /// The trial of this version is over. Nothing happens when it has ended otherwise meanwhile.
-    pub(crate) fn end_trial(&self, generation: &Arc<Generation>, verdict: &Verdict) {
+    pub(crate) fn end_trial(&self, generation: &Arc<Generation>, end: &TrialEnd) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let Some((plugin, number, Standing::Trial)) = contents.find(generation) else { return };
-        let (standing, step) = match verdict {
-            Verdict::Promote(_) => (Standing::Whole, RolloutStep::Promoted),
-            Verdict::Withdraw(cause) => {
-                (Standing::Withdrawn { reason: cause.to_string() }, RolloutStep::Withdrawn)
+        let mut state = self.state();
+        let Some((plugin, number, Eligibility::Trial)) = state.find(generation) else { return };
+        let (eligibility, step) = match end {
+            TrialEnd::Promote(_) => (Eligibility::Whole, ReleaseStep::Promoted),
+            TrialEnd::Withdraw(cause) => {
+                (Eligibility::Withdrawn { reason: cause.to_string() }, ReleaseStep::Withdrawn)
             }
         };
-        if contents.registry.stand(number, standing, now) {
+        if state.registry.set_eligibility(number, eligibility, now) {
             self.metrics.rolled(&plugin, step);
-            self.publish(&mut contents, now);
+            self.publish(&mut state, now);
         }
     }
 
     /// This version, which serves, is left alone again and again: another serves in its place, if there is one.
     pub(crate) fn fall_back(&self, generation: &Arc<Generation>) {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let Some((plugin, number, Standing::Whole)) = contents.find(generation) else { return };
-        let standing = Standing::Withdrawn { reason: Cause::Quarantined.to_string() };
-        if contents.registry.has_stand_in(number) && contents.registry.stand(number, standing, now) {
-            self.metrics.rolled(&plugin, RolloutStep::Withdrawn);
-            self.publish(&mut contents, now);
+        let mut state = self.state();
+        let Some((plugin, number, Eligibility::Whole)) = state.find(generation) else { return };
+        let eligibility = Eligibility::Withdrawn { reason: Cause::Quarantined.to_string() };
+        if state.registry.has_stand_in(number) && state.registry.set_eligibility(number, eligibility, now) {
+            self.metrics.rolled(&plugin, ReleaseStep::Withdrawn);
+            self.publish(&mut state, now);
         }
     }
 
     /// The ConfigMap is gone, be it a plugin or a part.
-    pub(crate) fn withdraw(&self, id: &SourceId) -> Orders {
+    pub(crate) fn withdraw(&self, id: &SourceId) -> LoadActions {
         let now = Timestamp::now();
-        let mut contents = self.contents();
-        let mut orders = contents.forget_source(id, now);
-        contents.stock.take_part(id);
-        orders.extend(contents.look_at_indexes_of(id, now));
-        self.publish(&mut contents, now);
-        orders
+        let mut state = self.state();
+        let mut actions = state.forget_source(id, now);
+        state.part_store.take_part(id);
+        actions.extend(state.update_indexes_of(id, now));
+        self.publish(&mut state, now);
+        actions
     }
 
     /// A call of this plugin found no memory. Returns until when that is said, unless it is said already.
-    pub(crate) fn strain(&self, plugin: &PluginName, now: Timestamp) -> Option<Timestamp> {
-        let mut contents = self.contents();
-        contents.strained.retain(|_, until| *until > now);
-        if contents.strained.contains_key(plugin) {
+    pub(crate) fn report_memory_shortage(&self, plugin: &PluginName, now: Timestamp) -> Option<Timestamp> {
+        let mut state = self.state();
+        state.short_of_memory.retain(|_, until| *until > now);
+        if state.short_of_memory.contains_key(plugin) {
             return None;
         }
-        let until = now.saturating_add(STRAINED_FOR).unwrap_or(now);
-        contents.strained.insert(plugin.clone(), until);
-        self.publish(&mut contents, now);
+        let until = now.saturating_add(NO_MEMORY_REPORTED_FOR).unwrap_or(now);
+        state.short_of_memory.insert(plugin.clone(), until);
+        self.publish(&mut state, now);
         Some(until)
     }
 
-    /// Looks whether something has changed that the registry is not told: a quarantine that began or ended, better code.
+    /// Publishes changes that the registry does not know: a quarantine that began or ended, better code.
     pub(crate) fn refresh(&self) {
-        self.publish(&mut self.contents(), Timestamp::now());
+        self.publish(&mut self.state(), Timestamp::now());
     }
 
-    fn contents(&self) -> MutexGuard<'_, Contents> {
-        // Whoever panicked here was between two consistent states: the registry's methods do not stop half way.
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, CatalogState> {
+        // A panic happened between two consistent states: the registry's methods do not stop half way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, contents: &mut Contents, now: Timestamp) {
-        self.routes.store(Arc::new(Routes::of(&contents.registry, &contents.declared_terms())));
-        self.count_swaps(contents);
-        self.count_trials(contents);
-        for (plugin, counter) in contents.registry.counters() {
+    fn publish(&self, state: &mut CatalogState, now: Timestamp) {
+        self.routes.store(Arc::new(Routes::of(&state.registry, &state.declared_terms())));
+        self.count_swaps(state);
+        self.count_trials(state);
+        for (plugin, counter) in state.registry.counters() {
             self.counters.note(&plugin, counter);
         }
-        let reports = contents.reports(now);
+        let reports = state.reports(now);
         self.metrics.show_states(&reports);
         for report in reports {
-            let gist = report.gist();
-            if contents.told.get(&report.source) == Some(&gist) {
+            let summary = report.summary();
+            if state.last_reported.get(&report.source) == Some(&summary) {
                 continue;
             }
-            contents.told.insert(report.source.clone(), gist);
-            tell(&report);
+            state.last_reported.insert(report.source.clone(), summary);
+            log(&report);
             // Nobody may be listening.
             let _heard = self.changes.send(report);
         }
         self.revision.send_modify(|revision| *revision += 1);
     }
 
-    fn count_swaps(&self, contents: &mut Contents) {
+    fn count_swaps(&self, state: &mut CatalogState) {
         let serving: BTreeMap<PluginKey, u64> =
-            contents.registry.serving().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
+            state.registry.serving().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
         for (plugin, number) in &serving {
-            if contents.served.get(plugin).is_some_and(|before| before != number) {
+            if state.served.get(plugin).is_some_and(|before| before != number) {
                 self.metrics.swapped(&plugin.name);
             }
         }
-        contents.served = serving;
+        state.served = serving;
     }
 
-    fn count_trials(&self, contents: &mut Contents) {
-        let tried: BTreeMap<PluginKey, u64> =
-            contents.registry.trials().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
-        for (plugin, number) in &tried {
-            if contents.tried.get(plugin) != Some(number) {
-                self.metrics.rolled(&plugin.name, RolloutStep::Started);
+    fn count_trials(&self, state: &mut CatalogState) {
+        let trials_reported: BTreeMap<PluginKey, u64> =
+            state.registry.trials().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
+        for (plugin, number) in &trials_reported {
+            if state.trials_reported.get(plugin) != Some(number) {
+                self.metrics.rolled(&plugin.name, ReleaseStep::Started);
             }
         }
-        contents.tried = tried;
+        state.trials_reported = trials_reported;
     }
 }
 
-impl Contents {
+impl CatalogState {
     /// A content that is loaded under this rule about signatures.
     fn under_rule(&self, content: Fingerprint) -> Fingerprint {
         if self.is_strict { content.and("signed") } else { content }
     }
 
     /// Whether what was loaded may serve, by what its operator wants and by what was decided before.
-    fn standing(&self, id: &SourceId, generation: &Served) -> Standing {
+    fn eligibility(&self, id: &SourceId, generation: &Served) -> Eligibility {
         match self.decision(id, generation) {
-            Some(Decision::Withdrawn(reason)) => Standing::Withdrawn { reason: reason.clone() },
-            Some(Decision::Promoted) => Standing::Whole,
-            None if generation.trial().is_some() => Standing::Trial,
-            None => Standing::Whole,
+            Some(Decision::Withdrawn(reason)) => Eligibility::Withdrawn { reason: reason.clone() },
+            Some(Decision::Promoted) => Eligibility::Whole,
+            None if generation.trial().is_some() => Eligibility::Trial,
+            None => Eligibility::Whole,
         }
     }
 
     fn decision(&self, id: &SourceId, generation: &Served) -> Option<&Decision> {
         let details = self.details.get(id)?;
         let digest = generation.digest();
-        let said = details.said.iter().find(|said| said.is_about(&digest, details.content.as_ref()));
-        said.map(|said| &said.decision)
+        let found =
+            details.decisions.iter().find(|decision| decision.is_about(&digest, details.content.as_ref()));
+        found.map(|decision| &decision.decision)
     }
 
     /// Somebody has decided something about a version of this source.
-    fn heed(&mut self, id: &SourceId, said: Vec<Said>, now: Timestamp) {
+    fn apply_decisions(&mut self, id: &SourceId, decisions: Vec<VersionDecision>, now: Timestamp) {
         let Some(details) = self.details.get_mut(id) else { return };
-        if details.said == said {
+        if details.decisions == decisions {
             return;
         }
-        details.said = said;
+        details.decisions = decisions;
         let denied = self.registry.denied(id).map(|version| version.generation.clone());
         if denied.is_some_and(|denied| self.decision(id, &denied) == Some(&Decision::Promoted)) {
             self.registry.ask_again(id, now);
         }
         let source = self.registry.sources().find(|(source, _)| *source == id);
-        let Some(held) = source.and_then(|(_, source)| source.held.clone()) else { return };
-        if self.decision(id, &held.generation).is_some() {
-            let standing = self.standing(id, &held.generation);
-            self.registry.stand(held.number, standing, now);
+        let Some(version) = source.and_then(|(_, source)| source.version.clone()) else { return };
+        if self.decision(id, &version.generation).is_some() {
+            let eligibility = self.eligibility(id, &version.generation);
+            self.registry.set_eligibility(version.number, eligibility, now);
         }
     }
 
-    /// The plugin, the number and the standing of a version that a source holds.
-    fn find(&self, generation: &Arc<Generation>) -> Option<(PluginName, u64, Standing)> {
+    /// Returns the plugin, the number and the eligibility of a source's version.
+    fn find(&self, generation: &Arc<Generation>) -> Option<(PluginName, u64, Eligibility)> {
         self.registry.sources().find_map(|(_, source)| {
-            let held = source.held.as_ref()?;
+            let held = source.version.as_ref()?;
             let is_it = held.generation.driver().is_some_and(|held| Arc::ptr_eq(held, generation));
-            is_it.then(|| (source.plugin.name.clone(), held.number, held.standing.clone()))
+            is_it.then(|| (source.plugin.name.clone(), held.number, held.eligibility.clone()))
         })
     }
 
@@ -491,13 +492,13 @@ impl Contents {
     }
 
     /// The terms of each source, by what it declares at the moment.
-    fn declared_terms(&self) -> BTreeMap<SourceId, Terms> {
+    fn declared_terms(&self) -> BTreeMap<SourceId, PolicyTerms> {
         let terms = |(id, details): (&SourceId, &Details)| Some((id.clone(), details.terms.clone()?));
         self.details.iter().filter_map(terms).collect()
     }
 
-    /// What follows for Machines from a policy that is to decide and cannot be asked.
-    fn holds(&self, source: &Source<Served>, terms: Option<&Terms>) -> Option<String> {
+    /// Returns the effect on Machines of an enforcing policy that cannot be called.
+    fn holds(&self, source: &SourceState<Served>, terms: Option<&PolicyTerms>) -> Option<String> {
         let waits_for_its_operator = matches!(source.stage, Stage::Rejected { .. } | Stage::Waiting { .. });
         let is_to_decide = terms.is_some_and(|terms| terms.mode == Mode::Enforce);
         let is_served = self.registry.serving().any(|(plugin, _)| *plugin == source.plugin);
@@ -507,13 +508,14 @@ impl Contents {
 
     /// All that is said about a source, wherever it is said: nothing in it is longer or commands more than [`bounds`]
     /// lets pass.
-    fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
+    fn report(&self, id: &SourceId, source: &SourceState<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, self.registry.is_on_trial(source), now);
         let holds = self.holds(source, details.terms.as_ref());
-        let is_strained = self.strained.get(&source.plugin.name).is_some_and(|until| *until > now);
-        let strained = is_strained.then(|| STRAINED.to_owned());
-        let warnings = details.warnings.into_iter().chain(details.lost).chain(holds).chain(strained);
+        let is_short_of_memory =
+            self.short_of_memory.get(&source.plugin.name).is_some_and(|until| *until > now);
+        let short_of_memory = is_short_of_memory.then(|| NO_MEMORY.to_owned());
+        let warnings = details.warnings.into_iter().chain(details.lost).chain(holds).chain(short_of_memory);
         PluginReport {
             plugin: source.plugin.name.clone(),
             kind: details.kind,
@@ -533,8 +535,8 @@ impl Contents {
             serving: self.registry.is_serving(source),
             serves: self.registry.record(id).into_iter().collect(),
             claim_denied: self.registry.is_denied(id),
-            rollout: source.held.as_ref().and_then(rollout),
-            held: source.held.as_ref().map(held),
+            rollout: source.version.as_ref().and_then(rollout),
+            held: source.version.as_ref().map(ready_report),
         }
     }
 }

@@ -9,12 +9,12 @@ use tracing::{info, warn};
 use crate::registry::canary::Trial;
 use crate::registry::canary::decided::Decision;
 use crate::registry::generation::Served;
-use crate::registry::report::{HeldReport, PluginReport, RolloutReport};
+use crate::registry::report::{PluginReport, ReadyReport, ReleaseReport};
 use crate::registry::state::PluginState;
-use crate::registry::{Source, Stage, Standing, Version};
+use crate::registry::{Eligibility, SourceState, Stage, Version};
 
 pub(super) fn state(
-    source: &Source<Served>,
+    source: &SourceState<Served>,
     is_on_trial: bool,
     now: Timestamp,
 ) -> (PluginState, Option<String>) {
@@ -25,10 +25,12 @@ pub(super) fn state(
         Stage::Verified => (PluginState::Verified, None),
         Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
         Stage::Ready => {
-            if let Some(Standing::Withdrawn { reason }) = source.held.as_ref().map(|held| &held.standing) {
+            if let Some(Eligibility::Withdrawn { reason }) =
+                source.version.as_ref().map(|version| &version.eligibility)
+            {
                 return (PluginState::Withdrawn, Some(reason.clone()));
             }
-            let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
+            let until = source.version.as_ref().and_then(|version| version.generation.quarantined_until(now));
             match until {
                 None if is_on_trial => (PluginState::Trial, None),
                 None => (PluginState::Ready, None),
@@ -42,14 +44,14 @@ pub(super) fn state(
 }
 
 /// `None` for what serves at once and was never withdrawn.
-pub(super) fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
+pub(super) fn rollout(version: &Version<Served>) -> Option<ReleaseReport> {
     let trial = version.generation.trial();
-    let decision = match &version.standing {
-        Standing::Withdrawn { reason } => Some(Decision::Withdrawn(reason.clone())),
-        Standing::Whole => trial.map(|_| Decision::Promoted),
-        Standing::Trial => None,
+    let decision = match &version.eligibility {
+        Eligibility::Withdrawn { reason } => Some(Decision::Withdrawn(reason.clone())),
+        Eligibility::Whole => trial.map(|_| Decision::Promoted),
+        Eligibility::Trial => None,
     };
-    (trial.is_some() || decision.is_some()).then(|| RolloutReport {
+    (trial.is_some() || decision.is_some()).then(|| ReleaseReport {
         terms: trial.map(|trial| Arc::clone(&trial.terms)),
         decision,
         figures: trial.map(Trial::figures).unwrap_or_default(),
@@ -57,11 +59,11 @@ pub(super) fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
     })
 }
 
-pub(super) fn held(version: &Version<Served>) -> HeldReport {
+pub(super) fn ready_report(version: &Version<Served>) -> ReadyReport {
     let generation = &version.generation;
     let counts = generation.counts();
     let (name, own_version) = generation.name();
-    HeldReport {
+    ReadyReport {
         digest: generation.digest(),
         driver: name.to_owned(),
         version: own_version.to_string(),
@@ -75,7 +77,7 @@ pub(super) fn held(version: &Version<Served>) -> HeldReport {
     }
 }
 
-pub(super) fn tell(report: &PluginReport) {
+pub(super) fn log(report: &PluginReport) {
     let PluginReport { plugin, source, state, serving, .. } = report;
     let digest = report.digest.map(tracing::field::display);
     match &report.reason {

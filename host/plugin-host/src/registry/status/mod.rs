@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 
 pub use shadow::{CallCounts, DifferenceExample, ShadowStatus, cut};
 
-use crate::health_policy::Terms;
+use crate::health_policy::PolicyTerms;
 use crate::registry::canary::decided::Decision;
-use crate::registry::report::{BundleReport, HeldReport, PluginReport};
+use crate::registry::report::{BundleReport, PluginReport, ReadyReport};
 use crate::sources::remote::Resolved;
 
 /// The name of the annotation.
@@ -225,8 +225,8 @@ impl RolloutStatus {
     }
 }
 
-impl From<&HeldReport> for HeldStatus {
-    fn from(held: &HeldReport) -> Self {
+impl From<&ReadyReport> for HeldStatus {
+    fn from(held: &ReadyReport) -> Self {
         Self {
             digest: held.digest.to_string(),
             driver: held.driver.clone(),
@@ -238,8 +238,8 @@ impl From<&HeldReport> for HeldStatus {
     }
 }
 
-impl From<&Terms> for PolicyStatus {
-    fn from(terms: &Terms) -> Self {
+impl From<&PolicyTerms> for PolicyStatus {
+    fn from(terms: &PolicyTerms) -> Self {
         let applies_to = PolicyScope {
             classes: terms.scope.classes.clone(),
             deployments: terms.scope.deployments.clone(),

@@ -12,8 +12,8 @@ use crate::health_policy::PolicyLimits;
 use crate::loading::digest::Digest;
 use crate::loading::tier::CodeTier;
 use crate::registry::canary::shadow::ShadowCounts;
-use crate::registry::canary::{Figures, Rollout, ShadowReport};
-use crate::registry::report::RolloutReport;
+use crate::registry::canary::{Figures, Release, ShadowReport};
+use crate::registry::report::ReleaseReport;
 use crate::registry::state::PluginState;
 use crate::sources::SourceId;
 use crate::sources::configmap::RawConfigMap;
@@ -25,8 +25,8 @@ fn at(text: &str) -> Timestamp {
     text.parse().expect("a time")
 }
 
-fn held() -> HeldReport {
-    HeldReport {
+fn held() -> ReadyReport {
+    ReadyReport {
         digest: Digest::of(b"component"),
         driver: "sim".to_owned(),
         version: "1.0.0".to_owned(),
@@ -75,9 +75,9 @@ fn on_trial(
     rollout: &str,
     decision: Option<Decision>,
     shadow: Option<ShadowReport>,
-) -> Option<RolloutReport> {
-    let terms = Some(Arc::new(Rollout::parse(rollout).expect("a rollout")));
-    Some(RolloutReport { terms, decision, figures: Figures::default(), shadow })
+) -> Option<ReleaseReport> {
+    let terms = Some(Arc::new(Release::parse(rollout).expect("a rollout")));
+    Some(ReleaseReport { terms, decision, figures: Figures::default(), shadow })
 }
 
 fn shadow() -> ShadowReport {
@@ -93,7 +93,7 @@ fn reports() -> Vec<PluginReport> {
         deployments: BTreeSet::new(),
         labels: BTreeMap::from([("pool".to_owned(), "a".to_owned())]),
     };
-    let terms = Terms { mode: Mode::Enforce, scope, limits: PolicyLimits::default() };
+    let terms = PolicyTerms { mode: Mode::Enforce, scope, limits: PolicyLimits::default() };
     let resolved = Resolved {
         reference: "registry.example/acme/sim:1".parse().expect("a reference"),
         asked: "again".to_owned(),
@@ -109,7 +109,7 @@ fn reports() -> Vec<PluginReport> {
         PluginReport { warnings: vec!["a \"warning\"\n".to_owned()], ..ready(PluginState::Ready) },
         PluginReport {
             kind: "health-policy".to_owned(),
-            held: Some(HeldReport {
+            held: Some(ReadyReport {
                 providers: Vec::new(),
                 terms: Some(terms),
                 code: CodeTier::Quick,

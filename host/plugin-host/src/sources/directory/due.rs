@@ -1,24 +1,24 @@
-//! Which plugins are to be read, and which are gone: from what two looks have found. Pure.
+//! Decides which plugins are to be read, and which are gone, by two scans. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-use super::look::Stamps;
+use super::scan::Stamps;
 
-/// What is to be done.
+/// The consequence of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// It is there in a state that was not read yet.
     Read(String),
-    /// It was not there in two looks: between them somebody may have renamed it away and back.
+    /// It was absent in two scans: between them it may have been renamed away and back.
     Gone(String),
 }
 
-/// What earlier looks have found.
+/// The results of earlier scans.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownPlugins {
     plugins: BTreeMap<String, Plugin>,
-    odd: BTreeSet<String>,
+    invalid: BTreeSet<String>,
     /// Everything must be signed.
     is_strict: bool,
 }
@@ -30,12 +30,12 @@ struct Plugin {
     is_missed: bool,
 }
 
-impl Known {
-    /// What follows from a look.
-    pub(super) fn next(&mut self, look: BTreeMap<String, Stamps>, now: SystemTime) -> Vec<Due> {
+impl KnownPlugins {
+    /// Returns the consequences of a scan.
+    pub(super) fn next(&mut self, scan: BTreeMap<String, Stamps>, now: SystemTime) -> Vec<Due> {
         let mut due = Vec::new();
         self.plugins.retain(|name, plugin| {
-            let is_missing = !look.contains_key(name);
+            let is_missing = !scan.contains_key(name);
             let is_gone = is_missing && plugin.is_missed;
             plugin.is_missed = is_missing;
             if is_gone {
@@ -43,10 +43,10 @@ impl Known {
             }
             !is_gone
         });
-        for (name, stamps) in look {
+        for (name, stamps) in scan {
             let is_same = self.is(&name, &stamps);
             let was_read = is_same && self.plugins.get(&name).is_some_and(|plugin| plugin.is_read);
-            // What two looks find alike is not being written.
+            // Two equal scans mean that it is not being written.
             let is_read = was_read || is_same || stamps.is_at_rest(now);
             if is_read && !was_read {
                 due.push(Due::Read(name.clone()));
@@ -82,10 +82,10 @@ impl Known {
     }
 
     /// Of these names without meaning, those that were not there before.
-    pub(super) fn odd(&mut self, names: &[String]) -> Vec<String> {
+    pub(super) fn invalid(&mut self, names: &[String]) -> Vec<String> {
         let names: BTreeSet<String> = names.iter().cloned().collect();
-        let strange = names.difference(&self.odd).cloned().collect();
-        self.odd = names;
+        let strange = names.difference(&self.invalid).cloned().collect();
+        self.invalid = names;
         strange
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
-    use super::super::look::Stamp;
+    use super::super::scan::Stamp;
     use super::*;
 
     const NOW: i64 = 1_800_000_000;
@@ -107,13 +107,13 @@ mod tests {
         Stamps(BTreeMap::from([(PathBuf::from("sim.wasm"), stamp)]))
     }
 
-    fn looks(looks: &[Option<Stamps>]) -> Vec<Vec<Due>> {
-        let mut known = Known::default();
-        let look = |stamps: &Option<Stamps>| {
+    fn scans(scans: &[Option<Stamps>]) -> Vec<Vec<Due>> {
+        let mut known = KnownPlugins::default();
+        let scan = |stamps: &Option<Stamps>| {
             let plugins = stamps.iter().map(|stamps| ("sim".to_owned(), stamps.clone())).collect();
             known.next(plugins, SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs()))
         };
-        looks.iter().map(look).collect()
+        scans.iter().map(scan).collect()
     }
 
     fn read() -> Vec<Due> {
@@ -121,49 +121,49 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_is_read_when_two_looks_find_it_alike() {
+    fn a_file_that_is_written_is_read_after_two_equal_scans() {
         let (half, whole) = (Some(file(5, 0, 0)), Some(file(9, 0, 0)));
-        let looks = looks(&[half.clone(), whole.clone(), whole.clone(), whole]);
-        assert_eq!(looks, [vec![], vec![], read(), vec![]]);
+        let scans = scans(&[half.clone(), whole.clone(), whole.clone(), whole]);
+        assert_eq!(scans, [vec![], vec![], read(), vec![]]);
         drop(half);
     }
 
     #[test]
-    fn what_was_renamed_after_its_last_write_or_lies_there_for_long_is_read_at_once() {
-        assert_eq!(looks(&[Some(file(9, 1, 0))]), [read()]);
-        assert_eq!(looks(&[Some(file(9, 60, 60))]), [read()]);
-        assert_eq!(looks(&[Some(file(9, 2, 2))]), [vec![]]);
-        assert_eq!(looks(&[Some(file(9, -3600, -3600))]), [vec![]], "a clock that is ahead");
+    fn a_renamed_or_old_file_is_read_at_once() {
+        assert_eq!(scans(&[Some(file(9, 1, 0))]), [read()]);
+        assert_eq!(scans(&[Some(file(9, 60, 60))]), [read()]);
+        assert_eq!(scans(&[Some(file(9, 2, 2))]), [vec![]]);
+        assert_eq!(scans(&[Some(file(9, -3600, -3600))]), [vec![]], "a clock that is ahead");
     }
 
     #[test]
-    fn what_is_missing_once_may_be_on_its_way_back() {
+    fn a_plugin_that_is_absent_once_may_come_back() {
         let there = Some(file(9, 60, 60));
         let gone = vec![Due::Gone("sim".to_owned())];
-        assert_eq!(looks(&[there.clone(), None, there.clone()]), [read(), vec![], vec![]]);
-        assert_eq!(looks(&[there.clone(), None, None, None]), [read(), vec![], gone.clone(), vec![]]);
-        assert_eq!(looks(&[there.clone(), None, None, there]), [read(), vec![], gone, read()]);
+        assert_eq!(scans(&[there.clone(), None, there.clone()]), [read(), vec![], vec![]]);
+        assert_eq!(scans(&[there.clone(), None, None, None]), [read(), vec![], gone.clone(), vec![]]);
+        assert_eq!(scans(&[there.clone(), None, None, there]), [read(), vec![], gone, read()]);
     }
 
     #[test]
-    fn what_could_not_be_read_is_read_again() {
-        let mut known = Known::default();
-        let look = || BTreeMap::from([("sim".to_owned(), file(9, 60, 60))]);
+    fn a_failed_read_is_repeated() {
+        let mut known = KnownPlugins::default();
+        let scan = || BTreeMap::from([("sim".to_owned(), file(9, 60, 60))]);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs());
-        assert_eq!(known.next(look(), now), read());
+        assert_eq!(known.next(scan(), now), read());
         assert!(!known.is_waiting());
         known.again("sim");
         assert!(known.is_waiting());
-        assert_eq!(known.next(look(), now), read());
+        assert_eq!(known.next(scan(), now), read());
     }
 
     #[test]
-    fn a_name_without_meaning_is_told_of_once() {
-        let mut known = Known::default();
+    fn an_invalid_name_is_reported_once() {
+        let mut known = KnownPlugins::default();
         let names = ["README".to_owned()];
-        assert_eq!(known.odd(&names), names);
-        assert_eq!(known.odd(&names), Vec::<String>::new());
-        assert_eq!(known.odd(&[]), Vec::<String>::new());
-        assert_eq!(known.odd(&names), names);
+        assert_eq!(known.invalid(&names), names);
+        assert_eq!(known.invalid(&names), Vec::<String>::new());
+        assert_eq!(known.invalid(&[]), Vec::<String>::new());
+        assert_eq!(known.invalid(&names), names);
     }
 }

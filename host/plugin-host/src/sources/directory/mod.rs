@@ -11,13 +11,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `look` | lists the directory without reading files |
+//! | `scan` | lists the directory without reading files |
 //! | `due` | decides which plugins are to be read, and which are gone |
 //! | `read` | reads one plugin |
 
 mod due;
-mod look;
 mod read;
+mod scan;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -28,23 +28,22 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::calls::output_limits as bounds;
-use crate::host::Inner;
+use crate::host::HostState;
 use crate::sources::SourceId;
-use due::{Due, Known};
+use due::{Due, KnownPlugins};
 
-/// Between two looks. A file that was renamed serves within a second of it; a look costs one `stat` for each file.
+/// The interval between two scans. A renamed file serves within a second of it; a scan costs one `stat` per file.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// How the directory is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryReport {
-    /// The directory.
     pub path: PathBuf,
     /// Why it cannot be looked at, while that is so.
     pub trouble: Option<String>,
 }
 
-/// What is known of the directory, if there is one.
+/// The state of the directory, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryState(Mutex<Option<DirectoryReport>>);
 
@@ -62,21 +61,21 @@ impl DirectoryState {
     }
 }
 
-/// Declares what lies there, then goes on looking until the host ends. What is still being written at first is waited for
-/// once, so that who asks next finds what was there at the start.
-pub(crate) async fn follow(inner: &Arc<Inner>, root: PathBuf) {
+/// Declares the plugins of the directory, then follows changes until the host ends. Waits once for files that are being
+/// written at first, so that a query afterwards finds all plugins that were there at the start.
+pub(crate) async fn follow(inner: &Arc<HostState>, root: PathBuf) {
     let root: Arc<Path> = Arc::from(root);
-    let mut known = step(Arc::clone(inner), Arc::clone(&root), Known::default()).await;
+    let mut known = step(Arc::clone(inner), Arc::clone(&root), KnownPlugins::default()).await;
     if known.is_waiting() {
         sleep(PAUSE).await;
         known = step(Arc::clone(inner), Arc::clone(&root), known).await;
     }
     let closed = inner.has_closed.clone();
     let weak = Arc::downgrade(inner);
-    inner.guests.usual.spawn(async move { closed.run_until_cancelled(again(weak, root, known)).await });
+    inner.guests.normal.spawn(async move { closed.run_until_cancelled(again(weak, root, known)).await });
 }
 
-async fn again(inner: Weak<Inner>, root: Arc<Path>, mut known: Known) {
+async fn again(inner: Weak<HostState>, root: Arc<Path>, mut known: KnownPlugins) {
     loop {
         sleep(PAUSE).await;
         let Some(inner) = inner.upgrade() else { return };
@@ -85,31 +84,31 @@ async fn again(inner: Weak<Inner>, root: Arc<Path>, mut known: Known) {
 }
 
 /// One look, and what follows from it. On a thread that may wait for a disk.
-async fn step(inner: Arc<Inner>, root: Arc<Path>, known: Known) -> Known {
-    let guests = inner.guests.usual.clone();
+async fn step(inner: Arc<HostState>, root: Arc<Path>, known: KnownPlugins) -> KnownPlugins {
+    let guests = inner.guests.normal.clone();
     // It fails only when the host is ending.
-    guests.spawn_blocking(move || look_once(&inner, &root, known)).await.unwrap_or_default()
+    guests.spawn_blocking(move || scan_once(&inner, &root, known)).await.unwrap_or_default()
 }
 
-fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
-    let looked = look::look(root);
-    let trouble = looked.as_ref().err().map(|error| bounds::reason(error));
+fn scan_once(inner: &Arc<HostState>, root: &Path, mut known: KnownPlugins) -> KnownPlugins {
+    let scanned = scan::scan(root);
+    let trouble = scanned.as_ref().err().map(|error| bounds::reason(error));
     tell(inner, root, trouble);
-    let Ok(look) = looked else { return known };
-    for odd in known.odd(&look.odd) {
-        warn!(directory = %root.display(), name = odd, "no plugin: neither NAME.wasm nor a folder NAME");
+    let Ok(scan) = scanned else { return known };
+    for invalid in known.invalid(&scan.invalid) {
+        warn!(directory = %root.display(), name = invalid, "no plugin: neither NAME.wasm nor a folder NAME");
     }
     known.under_rule(inner.strict.load(Ordering::Acquire));
-    for due in known.next(look.plugins, SystemTime::now()) {
+    for due in known.next(scan.plugins, SystemTime::now()) {
         match due {
             Due::Gone(name) => {
                 info!(plugin = name, "plugin is gone from the directory");
                 let source = SourceId::in_directory(&name);
                 inner.supersede(&source, None);
-                inner.follow(inner.shelf.withdraw(&source));
+                inner.follow(inner.catalog.withdraw(&source));
             }
             Due::Read(name) => match read::read(root, &name) {
-                Ok(raw) if known.is(&name, &look::plugin(root, &name)) => {
+                Ok(raw) if known.is(&name, &scan::plugin(root, &name)) => {
                     inner.declare(&raw);
                 }
                 // It was changed while it was read.
@@ -118,7 +117,9 @@ fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
                     if error.is_passing() {
                         known.again(&name);
                     }
-                    inner.follow(inner.shelf.refuse(&SourceId::in_directory(&name), &bounds::reason(&error)));
+                    inner.follow(
+                        inner.catalog.refuse(&SourceId::in_directory(&name), &bounds::reason(&error)),
+                    );
                 }
             },
         }
@@ -126,7 +127,7 @@ fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
     known
 }
 
-fn tell(inner: &Inner, root: &Path, trouble: Option<String>) {
+fn tell(inner: &HostState, root: &Path, trouble: Option<String>) {
     if trouble.is_some() {
         inner.metrics.directory_failed();
     }

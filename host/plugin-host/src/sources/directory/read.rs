@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::look::{self, alone};
+use super::scan::{self, alone};
 use crate::loading::verify::Contract;
 use crate::sources::configmap::{
     BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS,
@@ -34,11 +34,11 @@ const TEXTS: [&str; 10] = [
     BUNDLE_SIGNATURE,
 ];
 
-/// What is wrong with what lies there.
+/// A problem of a plugin in the directory.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error(transparent)]
-    Look(#[from] look::Error),
+    Scan(#[from] scan::Error),
     #[error("there is both {} and {}: keep one of them", first.display(), second.display())]
     Both { first: PathBuf, second: PathBuf },
     #[error(
@@ -68,10 +68,10 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// It may go without leaving a trace on any file. All else is otherwise only when some file is.
+    /// True for a failure that may pass without a change of a file.
     pub(super) fn is_passing(&self) -> bool {
         match self {
-            Self::Look(_) | Self::Read { .. } => true,
+            Self::Scan(_) | Self::Read { .. } => true,
             Self::Both { .. }
             | Self::NoComponent { .. }
             | Self::NoFile { .. }
@@ -87,7 +87,7 @@ impl Error {
 pub(super) fn read(root: &Path, name: &str) -> Result<RawConfigMap, Error> {
     let files = Files { root };
     let (folder, mut whole) = (Path::new(name), Vec::new());
-    for file in look::plugin(root, name).0.into_keys() {
+    for file in scan::plugin(root, name).0.into_keys() {
         if let Some((_, encoding)) =
             file.to_str().and_then(alone).filter(|_| file.parent() == Some(Path::new("")))
         {
@@ -113,7 +113,7 @@ pub(super) fn read(root: &Path, name: &str) -> Result<RawConfigMap, Error> {
     Ok(raw)
 }
 
-/// What the component is by its exports. What cannot be unpacked is refused later, by who unpacks it.
+/// Returns the contract that the component's exports belong to. A component that cannot be unpacked is refused later.
 fn contract(raw: &RawConfigMap) -> Contract {
     let packed = Encoding::ALL.into_iter().find_map(|encoding| {
         let bytes = raw.binary_data.get(encoding.key())?;
@@ -129,7 +129,7 @@ struct Files<'a> {
 impl Files<'_> {
     fn folder(&self, folder: &Path, raw: &mut RawConfigMap) -> Result<(), Error> {
         let name = folder.to_str().unwrap_or_default();
-        for file in look::files(self.root, name)? {
+        for file in scan::files(self.root, name)? {
             let path = folder.join(&file);
             if Encoding::ALL.into_iter().any(|encoding| encoding.key() == file) {
                 raw.binary_data.insert(file, self.component(&path)?);
@@ -139,7 +139,7 @@ impl Files<'_> {
             } else if [INDEX_KEY, OCI_KEY].contains(&file.as_str()) {
                 return Err(Error::Elsewhere { path });
             } else {
-                // What it holds does not matter; that it is there is said.
+                // Only the existence of the file is reported, not its content.
                 raw.data.insert(file, String::new());
             }
         }
@@ -197,14 +197,14 @@ mod tests {
         let root = folder.path().join("plugins");
         fs::create_dir(&root).unwrap();
         prepare(&root).unwrap();
-        let said = match read(&root, "sim") {
+        let message = match read(&root, "sim") {
             Ok(raw) => {
                 let keys: Vec<&String> = raw.data.keys().chain(raw.binary_data.keys()).collect();
                 format!("{:?} {:?}", raw.labels.values().collect::<Vec<_>>(), keys)
             }
             Err(error) => machinist_core::value::error_chain::chain(&error),
         };
-        assert_eq!(said.replace(&*root.to_string_lossy(), "DIR"), expected);
+        assert_eq!(message.replace(&*root.to_string_lossy(), "DIR"), expected);
     }
 
     fn folder(root: &Path) -> io::Result<PathBuf> {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn problems_are_named() {
         check(
             |root| {
                 folder(root)?;

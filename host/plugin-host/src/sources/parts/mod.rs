@@ -13,7 +13,7 @@ use crate::loading::digest::{Digest, NotADigest};
 
 /// The value of the label `machinist.dev/plugin` on a part.
 pub const PART_KIND: &str = "part";
-/// On a part that `machinist plugin push` made: the index that it was made for.
+/// On a part of `machinist plugin push`: the index that the part belongs to.
 pub const INDEX_LABEL: &str = "machinist.dev/plugin-index";
 /// The key of `data` that makes a ConfigMap an index.
 pub const INDEX_KEY: &str = "parts.json";
@@ -24,9 +24,9 @@ pub const BYTES_KEY: &str = "plugin.wasm.part";
 /// Thirty-two ConfigMaps hold the largest component that may be.
 pub const MOST_PARTS: usize = 32;
 /// No ConfigMap is larger.
-pub const MOST_PART_BYTES: usize = 1 << 20;
+pub(crate) const MOST_PART_BYTES: usize = 1 << 20;
 
-/// What an index says.
+/// The content of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// How the whole is packed.
@@ -46,20 +46,18 @@ pub struct PartRef {
 
 /// A part's number, from 1, among so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Which one.
+pub struct PartNumber {
     pub number: usize,
-    /// Of how many.
     pub total: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PartNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.total)
     }
 }
 
-impl Place {
+impl PartNumber {
     fn words(self) -> String {
         format!("part {} of {}", self.number, self.total)
     }
@@ -70,46 +68,30 @@ impl Place {
     }
 }
 
-/// What is wrong in an index.
+/// A problem of an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Not JSON, or other fields.
     #[error("write {{\"encoding\":\"zstd\",\"parts\":[{{\"configMap\":\"…\",\"sha256\":\"…\"}}, …]}}")]
     Json(#[source] serde_json::Error),
-    /// An encoding that nobody knows.
+    /// An unknown compression.
     #[error("encoding {name:?} is unknown; this host reads none, gzip and zstd")]
-    Encoding {
-        /// What it says.
-        name: String,
-    },
-    /// No part.
+    Encoding { name: String },
     #[error("it names no part")]
     Empty,
     /// More parts than the largest component needs.
     #[error("it names {count} parts, and {MOST_PARTS} are the most")]
-    TooMany {
-        /// So many.
-        count: usize,
-    },
+    TooMany { count: usize },
     /// A digest that is none.
     #[error("the digest of part {number} is wrong")]
     Digest {
-        /// Of this part.
         number: usize,
-        /// Why.
         #[source]
         source: NotADigest,
     },
     /// One ConfigMap in two places.
     #[error("it names ConfigMap {config_map} twice, as part {first} and part {second}")]
-    Twice {
-        /// Which one.
-        config_map: String,
-        /// First here.
-        first: usize,
-        /// Then here.
-        second: usize,
-    },
+    Twice { config_map: String, first: usize, second: usize },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -167,24 +149,21 @@ impl Index {
         serde_json::to_string(&raw).unwrap_or_default()
     }
 
-    fn places(&self) -> impl Iterator<Item = (Place, &PartRef)> {
+    fn places(&self) -> impl Iterator<Item = (PartNumber, &PartRef)> {
         let total = self.parts.len();
-        (1..).zip(&self.parts).map(move |(number, part)| (Place { number, total }, part))
+        (1..).zip(&self.parts).map(move |(number, part)| (PartNumber { number, total }, part))
     }
 }
 
 /// A part as its ConfigMap holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it belongs.
-    pub place: Place,
-    /// Its bytes.
+    pub place: PartNumber,
     pub bytes: Bytes,
-    /// Their digest.
     pub digest: Digest,
 }
 
-/// What is wrong in a part's ConfigMap.
+/// A problem of a part's ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
     /// It does not say which part it is.
@@ -192,24 +171,17 @@ pub enum PartError {
     NoPlace,
     /// It says nothing that is a place.
     #[error("its {PLACE_KEY} is {text:?}, not a place such as \"1/5\"")]
-    Place {
-        /// What it says.
-        text: String,
-    },
-    /// It holds nothing.
+    Place { text: String },
     #[error("its binaryData has no {BYTES_KEY}")]
     NoBytes,
     /// It holds more than a ConfigMap can.
     #[error("its {bytes} bytes are more than the {MOST_PART_BYTES} that a part may have")]
-    TooLarge {
-        /// So many.
-        bytes: usize,
-    },
+    TooLarge { bytes: usize },
 }
 
 impl Part {
     /// A part with these bytes.
-    pub fn new(place: Place, bytes: Bytes) -> Self {
+    pub fn new(place: PartNumber, bytes: Bytes) -> Self {
         let digest = Digest::of(&bytes);
         Self { place, bytes, digest }
     }
@@ -220,7 +192,7 @@ impl Part {
     /// When it holds no part.
     pub fn read(raw: &RawConfigMap) -> Result<Self, PartError> {
         let text = raw.data.get(PLACE_KEY).ok_or(PartError::NoPlace)?;
-        let place = Place::read(text).ok_or_else(|| PartError::Place { text: text.clone() })?;
+        let place = PartNumber::read(text).ok_or_else(|| PartError::Place { text: text.clone() })?;
         let bytes = raw.binary_data.get(BYTES_KEY).ok_or(PartError::NoBytes)?;
         if bytes.len() > MOST_PART_BYTES {
             return Err(PartError::TooLarge { bytes: bytes.len() });
@@ -229,12 +201,11 @@ impl Part {
     }
 }
 
-/// What is known of a part's ConfigMap.
+/// The state of a part's ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundPart {
     /// It holds a part.
     Part(Part),
-    /// It does not.
     Wrong(PartError),
     /// It was there, and its bytes were not kept.
     Forgotten,
@@ -259,10 +230,9 @@ pub enum Error {
     #[error("{}, ConfigMap {config_map}, is wrong", place.words())]
     Part {
         /// Where the index has it.
-        place: Place,
-        /// Which one.
+        place: PartNumber,
         config_map: String,
-        /// What is wrong in it.
+        /// The problem.
         #[source]
         source: PartError,
     },
@@ -270,25 +240,22 @@ pub enum Error {
     #[error("{}, ConfigMap {config_map}, says that it is part {says}", place.words())]
     OtherPlace {
         /// Where the index has it.
-        place: Place,
-        /// Which one.
+        place: PartNumber,
         config_map: String,
         /// Where it says it belongs.
-        says: Place,
+        says: PartNumber,
     },
     /// A part of another version, or a damaged one.
     #[error("{}, ConfigMap {config_map}, has digest {found}, and {INDEX_KEY} says {expected}", place.words())]
     OtherContent {
         /// Where the index has it.
-        place: Place,
-        /// Which one.
+        place: PartNumber,
         config_map: String,
-        /// What the index says.
+        /// The digest in the index.
         expected: Digest,
-        /// What it has.
         found: Digest,
     },
-    /// A part whose bytes were not kept.
+    /// A part whose bytes were dropped.
     #[error(
         "{}, ConfigMap {config_map}, was not kept, since parts that no index names fill the memory for them: delete \
          those, then this part, and push again",
@@ -296,34 +263,34 @@ pub enum Error {
     )]
     Forgotten {
         /// Where the index has it.
-        place: Place,
-        /// Which one.
+        place: PartNumber,
         config_map: String,
     },
 }
 
-/// Puts the parts together. What is wrong outweighs what is missing, since waiting does not mend it.
+/// Assembles the parts. A wrong part takes precedence over a missing one, since waiting does not fix it.
 ///
 /// # Errors
-/// When a part is there that does not fit its place.
-pub fn assemble<'a>(index: &Index, find: impl Fn(&str) -> Option<&'a Found>) -> Result<Assembly, Error> {
+///
+/// If a part exists that does not fit its place.
+pub fn assemble<'a>(index: &Index, find: impl Fn(&str) -> Option<&'a FoundPart>) -> Result<Assembly, Error> {
     let mut pieces = Vec::with_capacity(index.parts.len());
     let mut missing = Vec::new();
     for (place, PartRef { config_map, digest }) in index.places() {
         let config_map = config_map.clone();
         match find(&config_map) {
             None => missing.push(format!("{}, ConfigMap {config_map}", place.words())),
-            Some(Found::Wrong(source)) => {
+            Some(FoundPart::Wrong(source)) => {
                 return Err(Error::Part { place, config_map, source: source.clone() });
             }
-            Some(Found::Forgotten) => return Err(Error::Forgotten { place, config_map }),
-            Some(Found::Part(part)) if part.place != place => {
+            Some(FoundPart::Forgotten) => return Err(Error::Forgotten { place, config_map }),
+            Some(FoundPart::Part(part)) if part.place != place => {
                 return Err(Error::OtherPlace { place, config_map, says: part.place });
             }
-            Some(Found::Part(part)) if part.digest != *digest => {
+            Some(FoundPart::Part(part)) if part.digest != *digest => {
                 return Err(Error::OtherContent { place, config_map, expected: *digest, found: part.digest });
             }
-            Some(Found::Part(part)) => pieces.push(part.bytes.clone()),
+            Some(FoundPart::Part(part)) => pieces.push(part.bytes.clone()),
         }
     }
     if missing.is_empty() {
@@ -333,7 +300,8 @@ pub fn assemble<'a>(index: &Index, find: impl Fn(&str) -> Option<&'a Found>) -> 
     }
 }
 
-/// Cuts a packed component into parts of at most `part_bytes`, named `prefix-1` and so on, with the index that names them.
+/// Splits a packed component into parts of at most `part_bytes`, named `prefix-1` and so on, with the index that names
+/// them.
 pub fn split(
     packed: &Bytes,
     encoding: Encoding,
@@ -346,7 +314,7 @@ pub fn split(
     let mut parts = Vec::with_capacity(total);
     for number in 1..=total {
         let bytes = rest.split_to(part_bytes.min(rest.len()));
-        parts.push((format!("{prefix}-{number}"), Part::new(Place { number, total }, bytes)));
+        parts.push((format!("{prefix}-{number}"), Part::new(PartNumber { number, total }, bytes)));
     }
     let names = parts.iter().map(|(name, part)| PartRef { config_map: name.clone(), digest: part.digest });
     (Index { encoding, parts: names.collect() }, parts)

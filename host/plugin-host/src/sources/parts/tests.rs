@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::stock::Stock;
+use super::super::part_store::PartStore;
 use super::*;
 use crate::sources::{Declared, SourceId};
 
@@ -64,19 +64,19 @@ fn a_part_is_read_or_refused_by_name() {
 /// The three parts of a text, changed by a test.
 struct Three {
     index: Index,
-    parts: BTreeMap<String, Found>,
+    parts: BTreeMap<String, FoundPart>,
 }
 
 impl Three {
     fn new() -> Self {
         let text = Bytes::from_static(b"abcdefgh");
         let (index, parts) = split(&text, Encoding::None, 3, "x");
-        Self { index, parts: parts.into_iter().map(|(name, part)| (name, Found::Part(part))).collect() }
+        Self { index, parts: parts.into_iter().map(|(name, part)| (name, FoundPart::Part(part))).collect() }
     }
 
-    fn place(&mut self, name: &str) -> &mut Place {
+    fn place(&mut self, name: &str) -> &mut PartNumber {
         match self.parts.get_mut(name) {
-            Some(Found::Part(part)) => &mut part.place,
+            Some(FoundPart::Part(part)) => &mut part.place,
             other => panic!("{other:?}"),
         }
     }
@@ -93,7 +93,7 @@ impl Three {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_place() {
+fn a_missing_part_is_named_with_its_place() {
     let mut three = Three::new();
     assert_eq!(three.says(), "abcdefgh");
     three.parts.remove("x-2");
@@ -103,7 +103,7 @@ fn what_is_missing_is_named_with_its_place() {
 }
 
 #[test]
-fn what_does_not_fit_its_place_is_wrong_whatever_is_missing() {
+fn a_part_that_does_not_fit_is_wrong_even_if_others_are_missing() {
     let mut three = Three::new();
     three.parts.remove("x-1");
     three.place("x-3").number = 2;
@@ -112,27 +112,27 @@ fn what_does_not_fit_its_place_is_wrong_whatever_is_missing() {
     three.place("x-1").total = 4;
     assert_eq!(three.says(), "part 1 of 3, ConfigMap x-1, says that it is part 1/4");
     let mut three = Three::new();
-    three.parts.insert("x-2".to_owned(), Found::Wrong(PartError::NoBytes));
+    three.parts.insert("x-2".to_owned(), FoundPart::Wrong(PartError::NoBytes));
     assert_eq!(three.says(), "part 2 of 3, ConfigMap x-2, is wrong: its binaryData has no plugin.wasm.part");
     let mut three = Three::new();
-    let other = Part::new(Place { number: 2, total: 3 }, Bytes::from_static(b"dxf"));
-    three.parts.insert("x-2".to_owned(), Found::Part(other));
+    let other = Part::new(PartNumber { number: 2, total: 3 }, Bytes::from_static(b"dxf"));
+    three.parts.insert("x-2".to_owned(), FoundPart::Part(other));
     assert!(three.says().starts_with("part 2 of 3, ConfigMap x-2, has digest sha256:"), "{}", three.says());
 }
 
 /// An index and its parts arrive in this order (0 is the index); what comes of it at the end.
 fn arrive(order: &[usize], index: &Index, parts: &[(String, Part)]) -> Result<Assembly, Error> {
-    let mut stock = Stock::default();
+    let mut part_store = PartStore::default();
     let id = SourceId::new("machinist", "index");
     for &turn in order {
         match turn.checked_sub(1).and_then(|turn| parts.get(turn)) {
-            None => stock.put_index(id.clone(), Declared::bare(id.clone(), index.clone()), 0),
+            None => part_store.put_index(id.clone(), Declared::bare(id.clone(), index.clone()), 0),
             Some((name, part)) => {
-                stock.put_part(SourceId::new("machinist", name), Found::Part(part.clone()));
+                part_store.put_part(SourceId::new("machinist", name), FoundPart::Part(part.clone()));
             }
         }
     }
-    stock.assemble(&id).expect("the index is there")
+    part_store.assemble(&id).expect("the index is there")
 }
 
 /// Bytes, a part size that makes at most 32 parts of them, and an order of arrival.
@@ -148,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: tier::cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_split_comes_together_in_every_order_of_arrival((bytes, size, order) in cases()) {
+    fn split_parts_assemble_in_every_order_of_arrival((bytes, size, order) in cases()) {
         // Packing with zstd takes longer than all the rest.
         for encoding in [Encoding::None, Encoding::Gzip] {
             let packed = Bytes::from(encoding.pack(&bytes).unwrap());

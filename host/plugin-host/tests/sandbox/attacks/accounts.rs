@@ -32,7 +32,7 @@ async fn one_throttled_account_does_not_stop_another_account_of_the_same_driver(
     let scene = Scene::narrow(Cloud::saying(throttled), 2).await;
     let host = &scene.world.host;
     host.create(asks("slow", &scene.url("cloud.test", "/too-fast"))).await.expect("answers");
-    let told = Instant::now();
+    let throttled_at = Instant::now();
     let slow: Vec<_> = (0..20)
         .map(|_| {
             let (host, ask) = (host.clone(), asks("slow", &scene.url("cloud.test", "/")));
@@ -47,11 +47,18 @@ async fn one_throttled_account_does_not_stop_another_account_of_the_same_driver(
         assert!(answer.is_ok(), "{answer:?}");
     }
     assert_eq!(scene.world.version("plain").await, "1.0.0");
-    assert!(told.elapsed() < PAUSE, "they waited for the other account: {:?}", told.elapsed());
+    assert!(
+        throttled_at.elapsed() < PAUSE,
+        "they waited for the other account: {:?}",
+        throttled_at.elapsed()
+    );
     for call in slow {
         let (answer, ended) = call.await.expect("ends");
-        assert!(ended.duration_since(told) >= PAUSE - Duration::from_millis(100), "the account is honoured");
-        // Those whose turn comes after their deadline are told so; nothing of them was sent.
+        assert!(
+            ended.duration_since(throttled_at) >= PAUSE - Duration::from_millis(100),
+            "the account is honoured"
+        );
+        // Calls whose turn comes after their deadline are refused; they have sent no request.
         assert!(matches!(answer, Ok(_) | Err(CallError::Refused(_))), "{answer:?}");
     }
 }

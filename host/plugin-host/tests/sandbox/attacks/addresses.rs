@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::scene::Scene;
 
-/// A URL whose host is this text. No connection comes, and the refusal is one of these.
+/// Sends a request to a URL with this host. No connection comes, and the refusal is one of these.
 async fn contained(host: &str, reasons: &[&str]) {
     let scene = Scene::new().await;
     let plan = json!({ "do": "fetch", "url": scene.url(host, "/") });
@@ -18,7 +18,7 @@ async fn contained(host: &str, reasons: &[&str]) {
         })
         .map(|counter| scene.world.metric(&counter))
         .sum();
-    // What the types of HTTP do not take never was a request.
+    // A text that the types of HTTP refuse never was a request.
     let is_no_request = report["error"].as_str().is_some_and(|error| error.ends_with("refused"));
     assert!(counted == 1 || is_no_request, "{host}: {report} {counted}");
 }

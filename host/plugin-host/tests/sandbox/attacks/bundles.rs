@@ -1,13 +1,12 @@
-//! Attempts of a writer of ConfigMaps without a key, where plugins must be signed: the operator's signed component with
-//! texts that nobody has signed.
+//! Attacks of a writer of ConfigMaps without a key, where plugins must be signed: the operator's signed component with
+//! unsigned texts.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use machinist_artifacts::{Bundle, Keyring, SigningKey};
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::{CounterStore, Digest, GrantsCeiling, HostSettings, Required, Trust};
+use machinist_plugin_host::{CounterStore, Digest, Grants, GrantsCeiling, HostSettings, Required, Trust};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -228,7 +227,7 @@ async fn attack_a_restore_of_the_plugins_brings_no_old_version_back() {
     let reason = after.rejected(map(6)).await;
     assert!(reason.contains("an administrator lower the store"), "{reason}");
     after.ready(map(7)).await;
-    // An administrator who lowers the number brings the older one back, once no host that has served the later one is there.
+    // An administrator who lowers the number brings the older version back, once no host with the later one is left.
     let lowered = Arc::new(Kept(std::sync::Mutex::new(Some(6))));
     strict(&key, |settings| settings.counters = Some(lowered)).ready(map(6)).await;
 }

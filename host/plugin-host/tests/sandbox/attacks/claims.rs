@@ -1,17 +1,16 @@
-//! After the provider of another plugin, whose Secrets and user data come with it.
+//! Attacks on the provider of another plugin, to get its Secrets and user data.
 
 use std::time::Duration;
 
 use machinist_core::driver::error::{CallError, Refusal};
-use machinist_plugin_host::sources::SourceId;
-use machinist_plugin_host::{PluginReport, PluginState};
+use machinist_plugin_host::{PluginReport, PluginState, SourceId};
 use serde_json::json;
 
 use crate::world::{Map, World, request, version};
 
 const STATUS: &str = "machinist.dev/status";
 
-/// What a host wrote about a plugin before this one began.
+/// The status that an earlier host wrote about a plugin.
 fn status(plugin: &str, serves: &[&str]) -> String {
     json!({ "plugin": plugin, "serves": serves }).to_string()
 }

@@ -1,5 +1,5 @@
-//! What somebody tries who writes ConfigMaps and no Secrets: reasons that command a terminal or fill an object, and
-//! references that make the host ask others.
+//! Attacks of a writer of ConfigMaps without access to Secrets: reasons that control a terminal or fill an object, and
+//! references that make the host send requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -11,14 +11,14 @@ use machinist_plugin_host::LoopbackRegistries;
 
 use crate::world::{Map, World};
 
-/// A component that nothing but its imports is made of, and one of them under the name of a driver's interface.
+/// A component with nothing but its imports, and one of them under the name of a driver's interface.
 fn importing(names: &[String]) -> Vec<u8> {
     let mut section = leb(names.len());
     for name in names {
         section.push(0);
         section.extend(leb(name.len()));
         section.extend(name.as_bytes());
-        // A function of type 0, which nobody checks before the names are known.
+        // A function of type 0, which is not checked before the names are known.
         section.extend([1, 0]);
     }
     let mut component = b"\0asm\x0d\0\x01\0".to_vec();
@@ -80,7 +80,7 @@ async fn attack_texts_beside_a_component_forge_a_status() {
         let map = Map::plain("plain", "1.0.0", &["plain"]).data(key, &text);
         let report = world.declare(if key == "oci" { map.without("plugin.wasm") } else { map }).await;
         let texts: Vec<&String> = report.reason.iter().chain(&report.warnings).collect();
-        // A signature that nobody asks for is not looked at.
+        // A signature that no rule requires is not checked.
         assert!(!texts.is_empty() || key == "signature", "{key}");
         assert!(texts.iter().all(|text| is_for_people(text)), "{key}: {texts:?}");
     }
@@ -109,10 +109,10 @@ fn neighbour() -> (String, Arc<AtomicUsize>) {
         for mut stream in listener.incoming().flatten() {
             counter.fetch_add(1, Ordering::SeqCst);
             let _asked = stream.read(&mut [0; 8192]);
-            let said = "internal: db password is hunter2!!";
+            let body = "internal: db password is hunter2!!";
             let head =
-                format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", said.len());
-            let _answered = stream.write_all(&[head.as_bytes(), said.as_bytes()].concat());
+                format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _answered = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
         }
     });
     (address, asked)

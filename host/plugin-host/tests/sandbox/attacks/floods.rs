@@ -1,4 +1,4 @@
-//! What belongs to all is used up, and texts that break careless code.
+//! Floods of common resources, and texts that break careless code.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -78,7 +78,8 @@ async fn attack_log_flood() {
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
     assert_eq!(scene.world.metric(ended), 4, "each ended");
-    // What is kept for `plugin logs` has its bounds too, and says what was dropped and in which call it was logged.
+    // The lines for `plugin logs` are bounded, too; the result says how many were dropped, and in which call a line was
+    // logged.
     let kept = scene.world.host.logs(&"hostile".into(), 0).expect("has logged");
     let bytes: usize = kept.lines.iter().map(|line| line.message.len() + line.fields.len()).sum();
     assert!((1..=500).contains(&kept.lines.len()) && bytes <= 256 << 10, "{} lines", kept.lines.len());
@@ -141,9 +142,9 @@ const ODD: [&str; 14] = [
     "blanks",
 ];
 
-/// Neither a field of an answer nor a panic's message harms whoever reads it.
+/// Neither a field of an answer nor a panic's message harms its readers.
 #[tokio::test]
-async fn attack_odd_texts_in_every_field() {
+async fn attack_unusual_texts_in_every_field() {
     let scene = Scene::new().await;
     let fields = ["provider-id", "node-name", "address", "failure-domain", "condition", "last-known-state"];
     for kind in ODD {
@@ -167,8 +168,8 @@ async fn attack_odd_texts_in_every_field() {
         ] {
             if let Err(error) = scene.call(&plan).await {
                 assert!(!matches!(error, CallError::Refused(_)), "{plan}");
-                let told = error.to_string();
-                assert!(told.len() < 6_000 && !told.contains(char::is_control), "{plan}: {told:?}");
+                let shown = error.to_string();
+                assert!(shown.len() < 6_000 && !shown.contains(char::is_control), "{plan}: {shown:?}");
             }
         }
     }
@@ -180,13 +181,13 @@ async fn attack_odd_texts_in_every_field() {
     assert!(scene.world.metric(contract) >= 5 * 6, "{}", scene.world.metric(contract));
 }
 
-/// What people read comes cut and in one line; what is a name comes whole or not at all.
+/// Texts for people are cut and in one line; names are complete or refused.
 #[tokio::test]
 async fn attack_endless_and_forged_texts() {
     let scene = Scene::new().await;
     let forged = "gone\n2026-01-01T00:00:00Z ERROR forged\0\u{202e}";
     let shown = "gone\\n2026-01-01T00:00:00Z ERROR forged\\u{0}\\u{202e}";
-    for (message, told) in [
+    for (message, shown) in [
         (json!(forged), shown.to_owned()),
         (json!({ "odd": "long" }), format!("{}… (295904 bytes left out)", "x".repeat(4_096))),
         (
@@ -196,11 +197,11 @@ async fn attack_endless_and_forged_texts() {
     ] {
         let error = scene.call(&json!({ "do": "fail", "message": message, "cloud-code": message })).await;
         let Err(CallError::Guest(error)) = error else { panic!("{error:?}") };
-        assert_eq!(error.message, told);
+        assert_eq!(error.message, shown);
         assert!(error.cloud_code.is_some_and(|code| code.len() < 300 && !code.contains('\n')));
         let waiting = scene.call(&json!({ "do": "in-progress", "message": message })).await;
         let Ok(Creation::InProgress(waiting)) = waiting else { panic!("{waiting:?}") };
-        assert_eq!(waiting.message, told);
+        assert_eq!(waiting.message, shown);
         let trapped =
             scene.call(&json!({ "do": "trap", "message": message })).await.expect_err("traps").to_string();
         assert!(trapped.len() < 4_300 && !trapped.contains(char::is_control), "{trapped:?}");
@@ -227,7 +228,7 @@ async fn attack_endless_and_forged_texts() {
 }
 
 #[tokio::test]
-async fn attack_odd_texts_in_requests_and_settings() {
+async fn attack_unusual_texts_in_requests_and_settings() {
     let scene = Scene::new().await;
     for kind in ODD {
         let plan = json!({ "do": "fetch", "method": "POST", "url": scene.url("cloud.test", "/"), "body": { "odd": kind } });

@@ -1,5 +1,5 @@
-//! Attacks by a driver, by the cloud that it speaks to, and by both. Each is contained, leaves a notice or a count, shows no secret, and an honest
-//! driver answers behind it.
+//! Attacks by a driver, by its cloud, and by both. Each is contained, leaves a notice or a count, shows no secret, and
+//! an honest driver answers afterwards.
 
 mod accounts;
 mod addresses;

@@ -1,4 +1,4 @@
-//! Attacks cost their own plugin and nobody else.
+//! Attacks cost only their own plugin.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ async fn other_drivers_are_answered_while_attacks_run() {
     );
 }
 
-/// A driver that nobody has seen at work might compute for a second in its first poll.
+/// A driver without a good call might compute for a second in its first poll.
 #[tokio::test]
 async fn attack_the_first_call_of_a_driver_keeps_its_callers_thread() {
     let threads: Arc<Mutex<Vec<Option<String>>>> = Arc::default();

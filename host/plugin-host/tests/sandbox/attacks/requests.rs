@@ -36,7 +36,7 @@ async fn attack_header_smuggling() {
         }
         assert!(!head.contains("metadata.internal"), "{head}");
     }
-    // What only the host says to itself is not sent on.
+    // Headers that are only for the host itself are not sent on.
     plan = json!({ "do": "fetch", "url": scene.url("cloud.test", "/"), "headers": [["machinist-auth", "basic"], ["machinist-auth", "basic"]] });
     scene.refused(&plan, "auth-mark").await;
 }

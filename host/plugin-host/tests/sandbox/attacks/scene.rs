@@ -1,5 +1,5 @@
-//! Where attacks take place: a host with a driver that misbehaves on demand and one that is honest, a name service in the hands of the attacker,
-//! and a cloud that may be hostile as well.
+//! The scene of attacks: a host with a driver that misbehaves on demand and an honest one, a name service in the hands
+//! of the attacker, and a cloud that may be hostile as well.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Creation, DriverResult, SecretValues};
-use machinist_plugin_host::egress::{RefusalNotice, Resolve};
-use machinist_plugin_host::{HostSettings, LogLine, MemoryWitness, WitnessedCall};
+use machinist_plugin_host::testing::{InspectedCall, LogLine, MemoryInspector};
+use machinist_plugin_host::{HostSettings, RefusalNotice, Resolve};
 use serde_json::Value;
 
 use crate::world::{Map, World, request, settings};
@@ -25,7 +25,7 @@ fn hostile() -> Vec<u8> {
     guests::bytes("hostile-driver").expect("the driver builds")
 }
 
-/// What no test may find outside of the host.
+/// Values that no test may find outside of the host.
 const CANARIES: [&str; 7] = [
     TOKEN,
     PASSWORD,
@@ -61,19 +61,18 @@ impl Resolve for Names {
 /// Looks for canaries in the memory of each instance when its call is over.
 #[derive(Default)]
 struct Watch {
-    looks: Mutex<usize>,
+    inspected: Mutex<usize>,
     found: Mutex<Vec<&'static str>>,
 }
 
-impl MemoryWitness for Watch {
-    fn call_ended(&self, call: &WitnessedCall<'_>) {
-        *self.looks.lock().expect("no panic") += 1;
+impl MemoryInspector for Watch {
+    fn call_ended(&self, call: &InspectedCall<'_>) {
+        *self.inspected.lock().expect("no panic") += 1;
         let found = CANARIES.into_iter().filter(|canary| call.contains(canary.as_bytes()));
         self.found.lock().expect("no panic").extend(found);
     }
 }
 
-/// One attack.
 pub(super) struct Scene {
     pub(super) world: World,
     pub(super) cloud: Cloud,
@@ -96,11 +95,12 @@ impl Scene {
 
     pub(super) async fn watched_with(cloud: Cloud) -> Self {
         let (watch, mut settings) = (Arc::new(Watch::default()), settings());
-        settings.memory_witness = Some(watch.clone());
+        settings.memory_inspector = Some(watch.clone());
         Self { watch: Some(watch), ..Self::staged(cloud, settings, hostile()).await }
     }
 
-    /// `cloud.test` is granted, by name, and leads to the cloud; a token may stand in its header `x-token`, user data in `/vm/userData` of JSON.
+    /// `cloud.test` is granted by name and leads to the cloud. A token may be in its header `x-token`, user data in
+    /// `/vm/userData` of JSON.
     pub(super) async fn with(cloud: Cloud) -> Self {
         Self::staged(cloud, settings(), hostile()).await
     }
@@ -149,7 +149,7 @@ impl Scene {
         scene
     }
 
-    /// What the name service says of a name, in turn.
+    /// Sets the answers of the name service for a name, in turn.
     pub(super) fn name(&self, name: &str, answers: &[&[&str]]) {
         let parsed = |answer: &&[&str]| answer.iter().map(|text| text.parse().expect("an address")).collect();
         let answers = answers.iter().map(parsed).collect();
@@ -160,7 +160,8 @@ impl Scene {
         format!("http://{host}:{}{path}", self.cloud.port)
     }
 
-    /// One call of the hostile driver, with secrets. Whatever comes of it, no secret is in it, and the honest driver answers.
+    /// Makes one call of the hostile driver, with secrets. Its result has no secret, and the honest driver answers
+    /// afterwards.
     pub(super) async fn call(&self, plan: &Value) -> DriverResult<Creation> {
         self.call_with(plan, TOKEN).await
     }
@@ -175,10 +176,10 @@ impl Scene {
             user_data: Some(USER_DATA.as_bytes().to_vec()),
             ..SecretValues::default()
         };
-        let before = self.looks();
+        let before = self.inspected();
         let answer = self.world.host.create(ask).await;
         if let Some(watch) = &self.watch {
-            assert!(self.looks() > before, "{plan}: nobody looked");
+            assert!(self.inspected() > before, "{plan}: nobody looked");
             assert_eq!(*watch.found.lock().expect("no panic"), [] as [&str; 0], "{plan}: in its memory");
         }
         for line in self.lines.lock().expect("no panic").drain(..) {
@@ -192,12 +193,12 @@ impl Scene {
         answer
     }
 
-    /// How many instances the witness has seen.
-    fn looks(&self) -> usize {
-        self.watch.as_ref().map_or(0, |watch| *watch.looks.lock().expect("no panic"))
+    /// Returns how many instances the inspector has seen.
+    fn inspected(&self) -> usize {
+        self.watch.as_ref().map_or(0, |watch| *watch.inspected.lock().expect("no panic"))
     }
 
-    /// What the hostile driver reports of its attack.
+    /// Returns the hostile driver's report about its attack.
     pub(super) async fn report(&self, plan: &Value) -> Value {
         match self.call(plan).await {
             Ok(Creation::Created(vm)) => {
@@ -208,7 +209,7 @@ impl Scene {
         }
     }
 
-    /// The attack ends in a breakage of this kind, which is counted, each time anew.
+    /// The attack ends in a breakage of this kind, which is counted each time.
     pub(super) async fn breaks(&self, plan: &Value, kind: &str) {
         let counter = format!("machinist_plugin_breakages_total{{plugin=\"hostile\",kind=\"{kind}\"}}");
         let before = self.world.metric(&counter);
@@ -219,13 +220,13 @@ impl Scene {
         assert_eq!(self.world.metric(&counter) - before, 2, "{plan}: {counter}");
     }
 
-    /// The attack's request is refused for this reason, told and counted.
+    /// The attack's request is refused for this reason, reported and counted.
     pub(super) async fn refused(&self, plan: &Value, reason: &str) -> Value {
         let counter =
             format!("machinist_plugin_http_refused_total{{plugin=\"hostile\",reason=\"{reason}\"}}");
-        let (before, told) = (self.world.metric(&counter), self.notices.lock().expect("no panic").len());
+        let (before, earlier) = (self.world.metric(&counter), self.notices.lock().expect("no panic").len());
         let report = self.report(plan).await;
-        let notices: Vec<RefusalNotice> = self.notices.lock().expect("no panic")[told..].to_vec();
+        let notices: Vec<RefusalNotice> = self.notices.lock().expect("no panic")[earlier..].to_vec();
         assert!(!notices.is_empty(), "{plan}: {report}");
         assert!(notices.iter().all(|notice| notice.reason.name() == reason), "{plan}: {notices:?}");
         assert_eq!(self.world.metric(&counter) - before, notices.len() as u64, "{counter}");

@@ -210,7 +210,7 @@ async fn attack_mark_for_a_host_that_gets_no_password() {
     assert!(scene.cloud.seen().is_empty());
 }
 
-/// However a call ends that has sent secrets and was told them by the cloud: nothing is left of them in its memory.
+/// However a call ends that has sent secrets and got them back from the cloud: none is left in its memory.
 #[tokio::test]
 async fn attack_dump_after_every_end_of_a_call() {
     let scene = Scene::watched_with(Cloud::saying(echo)).await;

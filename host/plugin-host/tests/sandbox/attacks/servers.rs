@@ -1,4 +1,4 @@
-//! A cloud that is hostile itself, or that somebody has taken over.
+//! A hostile cloud, or one that an attacker has taken over.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::scene::{Cloud, Scene};
 
 #[tokio::test]
 async fn attack_decompression_bomb() {
-    // A gigabyte of zeros begins like this; nobody unpacks it.
+    // A gigabyte of zeros begins like this; the host does not unpack it.
     let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3];
     packed.resize(40_000, 0xec);
     let cloud = Cloud::saying(move |_| {
@@ -20,7 +20,7 @@ async fn attack_decompression_bomb() {
     let scene = Scene::with(cloud).await;
     let report =
         scene.report(&json!({ "do": "fetch", "url": scene.url("cloud.test", "/"), "keep": 10 })).await;
-    // What cannot be searched for secrets is refused before it is read.
+    // An answer that cannot be searched for secrets is refused before it is read.
     assert_eq!(report["error"], "ErrorCode::HttpResponseContentCoding(None)", "{report}");
     assert!(scene.cloud.seen()[0].contains("accept-encoding: identity"));
     let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"response-coding\"}";
@@ -55,7 +55,7 @@ async fn attack_headers_without_end() {
     assert_eq!(scene.world.metric(counter), 1);
 }
 
-/// A byte now and then keeps a careless client waiting for ever.
+/// Single bytes with pauses keep a careless client waiting for ever.
 #[tokio::test]
 async fn attack_slow_loris_by_the_cloud() {
     let cloud = Cloud::serving(|mut stream, _| {

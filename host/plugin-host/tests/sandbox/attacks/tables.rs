@@ -1,4 +1,4 @@
-//! Tables of functions grow, too. No tool chain has a word for that: the instructions are written into components by hand.
+//! Tables of functions grow, too. No tool chain emits these instructions: they are written into components by hand.
 
 use serde_json::json;
 use wasmparser::{Parser, Payload};

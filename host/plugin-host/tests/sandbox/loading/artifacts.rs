@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{Bundle, ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
-use machinist_plugin_host::registry::status::{PluginStatus, STATUS_ANNOTATION};
-use machinist_plugin_host::sources::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION};
+use machinist_plugin_host::keys::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, STATUS_ANNOTATION};
+use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 
@@ -57,7 +57,7 @@ fn pin(report: &PluginReport) -> ContentDigest {
 }
 
 /// The ConfigMap with what the host has written onto it.
-fn told(mut map: Map, report: &PluginReport) -> Map {
+fn with_status(mut map: Map, report: &PluginReport) -> Map {
     let resolved = PluginStatus::from(report).resolved;
     assert!(resolved.is_some(), "it is resolved");
     let status = PluginStatus { resolved, ..PluginStatus::default() };
@@ -79,22 +79,22 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
     assert_eq!(world.version("plain").await, "1.0.0");
     // The tag moves: neither this host, nor one that starts with what it has written, follows.
     let second = shop.push("1", "second").await;
-    let same = world.ready(told(map(&shop.reference("1")), &report)).await;
+    let same = world.ready(with_status(map(&shop.reference("1")), &report)).await;
     assert_eq!(
         (pin(&same), same.held.as_ref().unwrap().generation),
         (first, report.held.unwrap().generation)
     );
     let other = World::cold(|_| {});
-    assert_eq!(pin(&other.ready(told(map(&shop.reference("1")), &same)).await), first);
-    // Other settings are no reason to resolve it anew either.
+    assert_eq!(pin(&other.ready(with_status(map(&shop.reference("1")), &same)).await), first);
+    // Other settings do not cause another resolution either.
     let settings = serde_json::json!({ "version": "1.0.1", "providers": ["plain"] }).to_string();
     let changed = world.ready(map(&shop.reference("1")).data("settings.json", &settings)).await;
     assert_eq!(pin(&changed), first);
     assert_eq!(world.version("plain").await, "1.0.1");
-    let anew = world.ready(asking(told(map(&shop.reference("1")), &same), "2")).await;
-    assert_eq!(pin(&anew), second);
+    let again = world.ready(asking(with_status(map(&shop.reference("1")), &same), "2")).await;
+    assert_eq!(pin(&again), second);
     // A host that waits takes over what the leader has resolved.
-    assert_eq!(pin(&other.ready(told(asking(map(&shop.reference("1")), "2"), &anew)).await), second);
+    assert_eq!(pin(&other.ready(with_status(asking(map(&shop.reference("1")), "2"), &again)).await), second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +110,7 @@ async fn a_component_is_pinned_by_its_digest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_registry_answers_wrongly_does_not_replace_what_serves() {
+async fn a_wrong_answer_of_a_registry_does_not_replace_the_serving_version() {
     let shop = shop(Door::Open).await;
     let world = World::cold(|settings| {
         settings.registry.silence = Duration::from_secs(2);
@@ -192,7 +192,7 @@ async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_starts_without_its_registry_goes_on_with_what_it_had() {
+async fn a_host_that_starts_without_its_registry_serves_its_kept_versions() {
     let folder = tempfile::tempdir().unwrap();
     let shop = shop(Door::Open).await;
     let digest = shop.push("1", "kept").await;
@@ -202,7 +202,7 @@ async fn a_host_that_starts_without_its_registry_goes_on_with_what_it_had() {
     drop(before);
     drop(shop);
     let after = World::with(settings_in(folder.path()));
-    assert_eq!(pin(&after.ready(told(map(&reference), &report)).await), digest);
+    assert_eq!(pin(&after.ready(with_status(map(&reference), &report)).await), digest);
     assert_eq!(after.version("plain").await, "1.0.0");
 }
 
@@ -256,7 +256,7 @@ async fn where_signatures_are_needed_an_artifact_needs_a_bundle_by_a_trusted_key
     );
     // Of other settings nothing is signed.
     assert!(world.rejected(changed("1.0.4")).await.contains("for another settings.json:"));
-    // What was kept is checked again by the keys of today.
+    // Kept documents are checked again by the current keys.
     let moved = trusting(&theirs, |_| {});
     assert_eq!(moved.ready(map(&reference)).await.bundle.map(|bundle| bundle.counter), Some(9));
     let nobody = trusting(&SigningKey::generate().unwrap(), |_| {});

@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::{CacheKey, Digest, HostSettings, PluginReport};
+use machinist_plugin_host::{CacheKey, Digest, Encoding, HostSettings, PluginReport};
 
 use crate::world::{Map, World, marked, plain, settings_in};
 
@@ -32,7 +31,7 @@ fn replace(file: &Path, bytes: &[u8]) {
     fs::write(file, bytes).expect("writable");
 }
 
-/// What a host that cannot compile makes of the cache: it must be enough.
+/// A host that cannot compile: the cache must be enough.
 fn without_compiler(folder: &Path) -> HostSettings {
     let mut settings = settings_in(folder);
     settings.compiler = "/bin/false".into();
@@ -52,7 +51,7 @@ async fn code_is_compiled_once_and_then_loaded_without_a_compiler() {
     assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 }
 
-/// Damages the file, and expects that it is compiled anew.
+/// Damages the file, and expects another compilation.
 async fn check(damage: impl FnOnce(&mut Vec<u8>)) {
     let folder = tempfile::tempdir().expect("a folder");
     load(settings_in(folder.path())).await;
@@ -166,7 +165,7 @@ async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
 
     load("two").await;
     let second = notes(folder.path()).into_iter().find(|note| note != first).expect("another note");
-    // What is noted of one does not pass for the other, nor does nonsense; both are mended.
+    // A note of one does not pass for the other, nor does an invalid note; both are written again.
     for wrong in [good.clone(), b"{}".to_vec()] {
         fs::write(&second, &wrong).expect("ours");
         assert!(load("two").await.from_cache);

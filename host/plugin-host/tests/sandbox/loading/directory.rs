@@ -13,7 +13,7 @@ use machinist_plugin_host::{Digest, HostSettings, PluginReport, PluginState, Req
 use crate::world::{Map, World, marked, plain, settings, signed, version};
 
 /// Only a defect waits this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Scene {
     world: World,
@@ -48,7 +48,7 @@ impl Scene {
             if holds(report.as_ref()) {
                 return report;
             }
-            assert!(begun.elapsed() < PATIENCE, "{report:?}");
+            assert!(begun.elapsed() < TIMEOUT, "{report:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -60,7 +60,7 @@ impl Scene {
         self.until(name, serves).await;
         let begun = Instant::now();
         while self.world.version("plain").await != version {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", self.report(name));
+            assert!(begun.elapsed() < TIMEOUT, "{:?}", self.report(name));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -93,7 +93,7 @@ fn put(root: &Path, name: &str, version: &str) {
     rename(&folder, "settings.json", of_version(version).as_bytes());
 }
 
-/// As whoever deploys well does it.
+/// Replaces the file by a rename, as a careful deployment does.
 fn rename(folder: &Path, name: &str, bytes: &[u8]) {
     let draft = folder.join(format!(".{name}"));
     fs::write(&draft, bytes).expect("writes");
@@ -101,7 +101,7 @@ fn rename(folder: &Path, name: &str, bytes: &[u8]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lies_there_at_the_start_is_declared_when_the_watch_begins() {
+async fn plugins_that_are_there_at_the_start_are_declared_when_the_watch_begins() {
     let scene = Scene::with(settings(), |root| put(root, "plain", "1.0.0")).await;
     assert!(scene.report("plain").is_some());
     scene.serving("plain", "1.0.0").await;
@@ -144,7 +144,7 @@ async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_comes_after_it_the_version_that_serves_goes_on() {
+async fn the_serving_version_stays_whatever_follows() {
     let scene = Scene::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
@@ -160,7 +160,7 @@ async fn whatever_comes_after_it_the_version_that_serves_goes_on() {
         assert_eq!(scene.world.version("plain").await, "1.0.0");
         reasons.push(reason);
     };
-    // Whoever runs as root may read everything: a folder in the place of a file is unreadable for all.
+    // root may read all files: a folder in the place of a file is unreadable for all.
     let heal = async || {
         fs::write(folder.join("plugin.wasm"), plain()).expect("writes");
         let is_ready =
@@ -189,7 +189,7 @@ async fn whatever_comes_after_it_the_version_that_serves_goes_on() {
     fs::rename(&scene.root, &away).expect("renames");
     let begun = Instant::now();
     while scene.world.host.directory().is_none_or(|directory| directory.trouble.is_none()) {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(scene.world.metric("machinist_plugin_directory_failures_total") >= 1);
@@ -197,7 +197,7 @@ async fn whatever_comes_after_it_the_version_that_serves_goes_on() {
     assert_eq!(scene.world.version("plain").await, "1.0.0");
     fs::rename(&away, &scene.root).expect("renames");
     while scene.world.host.directory().is_none_or(|directory| directory.trouble.is_some()) {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(reasons.len(), 5);
@@ -280,7 +280,7 @@ async fn a_directory_that_is_not_there_yet_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_signatures_are_required_later_all_sources_are_judged_anew_and_what_serves_goes_on() {
+async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_serve() {
     let key = SigningKey::generate().expect("a key");
     let mut loose = settings();
     loose.trust.keys = Keyring::parse("ours", &key.public_pem()).expect("a key");

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::KIND_LABEL;
-use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
-use machinist_plugin_host::{Digest, PluginReport, PluginState};
+use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, PLACE_KEY};
+use machinist_plugin_host::parts::{Part, split};
+use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
 use crate::world::{Map, World, marked, plain};
 
@@ -128,7 +127,7 @@ async fn parts_in_every_encoding_are_a_plugin() {
 }
 
 #[tokio::test]
-async fn whatever_arrives_last_completes_the_plugin() {
+async fn the_last_part_completes_the_plugin_in_any_order() {
     let orders = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]];
     for order in orders {
         let (world, cut) = (World::new(), cut("1.0.0"));

@@ -1,7 +1,6 @@
 //! Bad content is rejected by name, and never replaces what serves.
 
-use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::{Digest, PluginState};
+use machinist_plugin_host::{Digest, Encoding, PluginState};
 
 use crate::world::{Map, World, compiler, plain, renamed};
 
@@ -86,7 +85,7 @@ async fn an_unknown_import() {
 
 #[tokio::test]
 async fn a_function_that_a_known_interface_does_not_have() {
-    // Stands for a component made for a later patch version of an interface.
+    // As a component for a later patch version of an interface.
     let odd = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
     check(component(odd), "environmint").await;
 }

@@ -1,4 +1,4 @@
-//! A large component serves soon, with code that was made in haste; better code takes its place while it is called.
+//! A large component serves soon, with its first code; optimised code replaces it while calls run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ use crate::world::{Map, World, compiler, marked, plain, request, settings_in, ve
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
 
 /// All components count as large.
-fn hasty(folder: &Path) -> HostSettings {
+fn first_code(folder: &Path) -> HostSettings {
     HostSettings { optimised_at_once_bytes: 0, ..settings_in(folder) }
 }
 
@@ -25,7 +25,7 @@ fn hasty(folder: &Path) -> HostSettings {
 fn scripted(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("compiler.sh");
     let real = compiler();
-    // The tenth byte of the input is the tier. What was read is put in front of the rest again.
+    // The tenth byte of the input is the tier. The bytes that were read are put in front of the rest again.
     let script = format!(
         "#!/bin/bash\nexport PATH=/bin:/usr/bin HERE={}\nhead=$(mktemp -p $HERE)\nhead -c 10 > $head\n\
          TIER=$(tail -c 1 $head | tr '\\000\\001\\002' bqo)\n\
@@ -76,16 +76,16 @@ async fn optimised_code_takes_the_place_of_baseline_code_and_no_call_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("code");
     // The optimising compiler waits until calls are running.
-    let mut settings = hasty(&cache);
+    let mut settings = first_code(&cache);
     let gate = "if [ $TIER = o ]; then until [ -e $HERE/gate ]; do :; done; fi; next";
     settings.compiler = scripted(folder.path(), gate);
     let world = World::with(settings);
     let first = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    let hasty_tier = code(&first).expect("is Ready");
-    assert_ne!(hasty_tier, CodeTier::Optimised, "{first:?}");
-    assert!(cfg!(not(target_arch = "x86_64")) || hasty_tier == CodeTier::Baseline);
-    assert!(shows(&world, hasty_tier) && !shows(&world, CodeTier::Optimised));
-    assert_eq!(kept(&cache), [hasty_tier.name()]);
+    let first_tier = code(&first).expect("is Ready");
+    assert_ne!(first_tier, CodeTier::Optimised, "{first:?}");
+    assert!(cfg!(not(target_arch = "x86_64")) || first_tier == CodeTier::Baseline);
+    assert!(shows(&world, first_tier) && !shows(&world, CodeTier::Optimised));
+    assert_eq!(kept(&cache), [first_tier.name()]);
 
     let slow: Vec<_> = (0..20)
         .map(|_| {
@@ -114,7 +114,7 @@ async fn optimised_code_takes_the_place_of_baseline_code_and_no_call_is_lost() {
     assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 0);
     // The metric follows a moment after the code.
     let since = Instant::now();
-    while !shows(&world, CodeTier::Optimised) || shows(&world, hasty_tier) {
+    while !shows(&world, CodeTier::Optimised) || shows(&world, first_tier) {
         assert!(since.elapsed() < Duration::from_secs(60), "the metric shows other code");
         tokio::task::yield_now().await;
     }
@@ -125,21 +125,21 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("code");
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
-    let mut settings = hasty(&cache);
+    let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then exit 3; fi; next");
-    let hasty_tier = code(&World::with(settings).ready(map()).await).expect("is Ready");
-    assert_eq!(kept(&cache), [hasty_tier.name()]);
+    let first_tier = code(&World::with(settings).ready(map()).await).expect("is Ready");
+    assert_eq!(kept(&cache), [first_tier.name()]);
 
-    // Who cannot compile has what was made in haste.
-    let without = || HostSettings { compiler: "/bin/false".into(), ..hasty(&cache) };
+    // A host that cannot compile has the first code only.
+    let without = || HostSettings { compiler: "/bin/false".into(), ..first_code(&cache) };
     let world = World::with(without());
     let report = world.ready(map()).await;
-    assert!(report.from_cache && code(&report) == Some(hasty_tier), "{report:?}");
+    assert!(report.from_cache && code(&report) == Some(first_tier), "{report:?}");
     assert_eq!(world.version("plain").await, "1.0.0");
     assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 
-    // Who can goes on from there.
-    let world = World::with(hasty(&cache));
+    // A host that can compile continues from there.
+    let world = World::with(first_code(&cache));
     let report = world.ready(map()).await;
     assert!(report.from_cache, "{report:?}");
     world.reaches(&report, CodeTier::Optimised).await;
@@ -157,7 +157,7 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = folder.path().join("code");
         let map = || Map::plain("plain", "1.0.0", &["plain"]);
-        let mut settings = hasty(&cache);
+        let mut settings = first_code(&cache);
         if tier == "hasty" {
             settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then exit 3; fi; next");
         } else {
@@ -183,7 +183,7 @@ async fn code_of_one_tier_does_not_pass_for_another() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("code");
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
-    let mut settings = hasty(&cache);
+    let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "case $TIER in b) exit 2;; o) exit 3;; esac; next");
     World::with(settings).ready(map()).await;
     assert_eq!(kept(&cache), ["quick"]);
@@ -212,7 +212,7 @@ fn with_tail_call(component: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_the_baseline_compiler_does_not_know_is_compiled_without_optimisation() {
+async fn code_that_the_baseline_compiler_lacks_is_compiled_without_optimisation() {
     let world = World::cold(|settings| settings.optimised_at_once_bytes = 0);
     let map = Map::plain("plain", "1.0.0", &["plain"]).binary("plugin.wasm", with_tail_call(&plain()));
     let report = world.ready(map).await;
@@ -227,7 +227,7 @@ async fn what_the_baseline_compiler_does_not_know_is_compiled_without_optimisati
 #[tokio::test]
 async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = hasty(&folder.path().join("code"));
+    let mut settings = first_code(&folder.path().join("code"));
     settings.compiler = scripted(folder.path(), "if [ $TIER = b ]; then kill -9 $$; fi; next");
     let world = World::with(settings);
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
@@ -236,10 +236,10 @@ async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
 }
 
 #[tokio::test]
-async fn what_somebody_waits_for_does_not_wait_for_an_optimising_compiler() {
+async fn urgent_code_does_not_wait_for_an_optimising_compiler() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = hasty(&folder.path().join("code"));
-    // It never ends by itself.
+    let mut settings = first_code(&folder.path().join("code"));
+    // It never ends.
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then while :; do :; done; fi; next");
     let world = World::with(settings);
     for version in ["1.0.0", "2.0.0", "3.0.0"] {
@@ -261,7 +261,7 @@ async fn a_large_policy_begins_with_quick_code_until_it_is_optimised() {
 #[tokio::test]
 async fn one_compiler_runs_at_a_time_however_many_components_come() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = hasty(&folder.path().join("code"));
+    let mut settings = first_code(&folder.path().join("code"));
     let script = "mkdir $HERE/running || { [ $TIER = o ] || echo $TIER >> $HERE/overlaps; }\n\
                   next; status=$?; rmdir $HERE/running; exit $status";
     settings.compiler = scripted(folder.path(), script);

@@ -6,8 +6,8 @@ use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Creation, DriverResult};
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::registry::canary::decided::{Decision, ROLLOUT_ANNOTATION};
-use machinist_plugin_host::{PluginReport, PluginState};
+use machinist_plugin_host::keys::ROLLOUT_ANNOTATION;
+use machinist_plugin_host::{Decision, PluginReport, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, version};
 
@@ -97,7 +97,7 @@ async fn traps_withdraw_it_and_the_version_before_answers_all() {
         .data("rollout.yaml", "{mode: canary, share: 50%}");
     let report = on_trial(&world, hostile).await;
     for uid in 0..40 {
-        // Whoever is on the bad one meets a trap, until it is withdrawn.
+        // Machines of the bad version meet a trap, until it is withdrawn.
         let _answer = create(&world, uid, r#"{"do":"trap"}"#).await;
     }
     assert_eq!(answers(&world, 20).await, BTreeMap::from([("1.0.0".to_owned(), 20)]));
@@ -117,8 +117,8 @@ async fn errors_that_only_the_new_one_has_withdraw_it() {
     let world = World::new();
     let terms = "{mode: canary, share: 50%, withdraw: {minimum_calls: 5}}";
     // It is cut off where the other one answers.
-    let hasty = newer(terms).data("grants.yaml", "limits: { deadline_ms: 20 }");
-    let report = on_trial(&world, hasty).await;
+    let first_code = newer(terms).data("grants.yaml", "limits: { deadline_ms: 20 }");
+    let report = on_trial(&world, first_code).await;
     for uid in 0..40 {
         let _answer = create(&world, uid, r#"{"delayMs":40}"#).await;
     }
@@ -176,7 +176,7 @@ async fn a_person_ends_a_trial_by_an_annotation() {
 }
 
 #[tokio::test]
-async fn what_was_decided_holds_for_the_next_start_of_the_host() {
+async fn decisions_hold_after_a_restart_of_the_host() {
     let world = World::new();
     let report = on_trial(&world, newer("{mode: canary, share: 100%}")).await;
     let (digest, content) = (report.digest.expect("a digest"), report.content.expect("content"));
@@ -200,7 +200,7 @@ async fn what_was_decided_holds_for_the_next_start_of_the_host() {
 }
 
 #[tokio::test]
-async fn what_was_withdrawn_and_is_alone_after_a_restart_deletes_and_makes_nothing() {
+async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_nothing() {
     let world = World::new();
     let map = || Map::plain("plain-1", "2.0.0", &["plain"]).plugin("plain");
     let report = world.ready(map()).await;
@@ -249,7 +249,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
             assert!(refusal.contains(part), "{part} is missing in {refusal}");
         }
     }
-    // What it has made goes on being looked at and deleted by it.
+    // It still queries and deletes its own VMs.
     let looked = world.host.get_status(pinned()).await;
     assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
     world.host.delete(pinned()).await.expect("it deletes");
@@ -272,7 +272,10 @@ async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
     assert_eq!(world.version("plain").await, "1.10.0");
     let odd = Map::plain("odd", "9.0.0", &["plain"]).plugin("plain").created(3_000);
     let report = world.ready(odd.annotation("machinist.dev/plugin-version", "latest")).await;
-    assert!(!report.serving && report.warnings.iter().any(|said| said.contains("\"latest\"")), "{report:?}");
+    assert!(
+        !report.serving && report.warnings.iter().any(|warning| warning.contains("\"latest\"")),
+        "{report:?}"
+    );
 }
 
 #[tokio::test]

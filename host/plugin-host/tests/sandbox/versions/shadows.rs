@@ -1,4 +1,4 @@
-//! New versions that answer nobody: what they would have done is compared.
+//! Shadows: their calls are compared with those of the serving version.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use machinist_core::driver::{Creation, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::registry::canary::decided::Decision;
-use machinist_plugin_host::registry::canary::shadow::{ShadowCounts, ShadowReport};
-use machinist_plugin_host::{PluginReport, PluginState, SourceId};
+use machinist_plugin_host::{Decision, PluginReport, PluginState, ShadowCounts, ShadowReport, SourceId};
 use serde_json::json;
 
 use crate::world::{Map, World, marked, plain, renamed, request, version};
@@ -55,7 +53,7 @@ impl Sky {
         report
     }
 
-    /// Creates a VM for this Machine, looks at it, and deletes it.
+    /// Creates a VM for this Machine, queries it, and deletes it.
     async fn life(&self, uid: usize) {
         let ask = machine("sim", uid, SPEC);
         let created = self.world.host.create(ask.clone()).await;
@@ -77,7 +75,7 @@ fn machine(provider: &str, uid: usize, spec: &str) -> MachineRequest {
     request
 }
 
-/// What was seen of a shadow once this many calls were looked at.
+/// Returns the report of a shadow after this many calls.
 async fn seen(world: &World, source: &SourceId, calls: u64) -> ShadowReport {
     let since = Instant::now();
     loop {
@@ -122,7 +120,7 @@ async fn a_version_that_does_the_same_is_asked_without_its_cloud_and_answers_nob
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_write_is_told_and_never_sent() {
+async fn another_write_is_reported_and_never_sent() {
     let sky = Sky::new().await;
     let report = sky.shadow(renamed(&sim(), "/v1/vms", "/v2/vms"), "").await;
     sky.life(1).await;
@@ -172,8 +170,8 @@ fn cloud() -> (u16, Arc<Mutex<Vec<String>>>) {
     (port, asked)
 }
 
-/// A hostile shadow with these lines beside its egress rule, asked once for each method and path. What the cloud was
-/// asked, and what was seen of it.
+/// A hostile shadow with these lines beside its egress rule, called once for each method and path. Returns the requests
+/// to the cloud, and the report.
 async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, World) {
     let (world, (port, asked)) = (World::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
@@ -293,7 +291,7 @@ async fn traps_withdraw_it_and_no_caller_meets_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_hangs_delays_nobody_and_what_finds_no_room_is_counted() {
+async fn a_shadow_that_hangs_delays_no_call_and_dropped_calls_are_counted() {
     let world = World::new();
     let report = hostile(&world, "{mode: shadow, share: 100%}").await;
     let since = Instant::now();
@@ -358,7 +356,7 @@ async fn too_many_differences_withdraw_it_where_that_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_shadow_was_shown_is_in_no_report() {
+async fn values_that_a_shadow_saw_are_in_no_report() {
     let world = World::new();
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();

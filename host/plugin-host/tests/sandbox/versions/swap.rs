@@ -104,8 +104,8 @@ async fn two_plugins_for_one_provider_are_a_conflict_and_the_first_stays() {
     let second = Map::plain("second", "2.0.0", &["plain", "other"]);
     let second_id = second.id();
     let reason = world.rejected(second).await;
-    let said = "provider plain is served by plugin first, and the first stays; it stays rejected until";
-    assert!(reason.starts_with(said), "{reason}");
+    let expected = "provider plain is served by plugin first, and the first stays; it stays rejected until";
+    assert!(reason.starts_with(expected), "{reason}");
     assert_eq!(world.version("plain").await, "1.0.0");
     let refused = world.create("other", "{}").await;
     assert!(matches!(refused, Err(CallError::Refused(Refusal::UnknownProvider { .. }))), "{refused:?}");

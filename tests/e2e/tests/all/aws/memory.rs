@@ -12,7 +12,8 @@ use ec2::{Credentials, Effect, IdentityToken, Rule};
 use machinist_api::MachineClass;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::ProviderId;
-use machinist_plugin_host::{MemoryWitness, PluginHost, WitnessedCall};
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
 use super::scene::AWS;
 
@@ -52,8 +53,8 @@ impl Witness {
     }
 }
 
-impl MemoryWitness for Witness {
-    fn call_ended(&self, call: &WitnessedCall<'_>) {
+impl MemoryInspector for Witness {
+    fn call_ended(&self, call: &InspectedCall<'_>) {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = all.entry(call.operation.name()).or_default();
         seen.calls += 1;
@@ -129,7 +130,7 @@ impl Scan {
             seen: Mutex::default(),
         });
         let mut settings = sandbox::settings(folder.path())?;
-        settings.memory_witness = Some(Arc::clone(&witness) as Arc<dyn MemoryWitness>);
+        settings.memory_inspector = Some(Arc::clone(&witness) as Arc<dyn MemoryInspector>);
         let host = PluginHost::start(settings)?;
         let grants = aws::grants_of_web_identity(&cloud.url(), folder.path())?;
         sandbox::load(&host, sandbox::raw(aws::plugin("aws", &AWS, &cloud.url(), &grants)?)).await?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::driver::{SecretValues, Vm};
-use machinist_plugin_host::fuzz::{Taken, guest_answer, is_visible};
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::vault::Vault;
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::Vault;
+use machinist_plugin_host::testing::fuzz::{UsedPart, guest_answer, is_visible};
 use serde_json::{Value, json};
 
 use crate::mutate::Grammar;
@@ -117,41 +117,41 @@ fn check(input: &[u8]) -> Verdict {
     }
 }
 
-fn holds(taken: &Taken) -> Result<(), String> {
+fn holds(taken: &UsedPart) -> Result<(), String> {
     match taken {
-        Taken::Creation(machinist_core::driver::Creation::Created(vm)) | Taken::Vm(vm) => vm_holds(vm),
-        Taken::Creation(machinist_core::driver::Creation::InProgress(waiting))
-        | Taken::Deletion(machinist_core::driver::Deletion::InProgress(waiting)) => {
+        UsedPart::Creation(machinist_core::driver::Creation::Created(vm)) | UsedPart::Vm(vm) => vm_holds(vm),
+        UsedPart::Creation(machinist_core::driver::Creation::InProgress(waiting))
+        | UsedPart::Deletion(machinist_core::driver::Deletion::InProgress(waiting)) => {
             promise(waiting.resume_token.len() <= 64 * 1024, || "a token floods".to_owned())?;
             shown(&waiting.message, 4096)
         }
-        Taken::Deletion(machinist_core::driver::Deletion::Deleted { last_known_state }) => {
+        UsedPart::Deletion(machinist_core::driver::Deletion::Deleted { last_known_state }) => {
             let length = last_known_state.as_ref().map_or(0, String::len);
             promise(length <= 64 * 1024, || "a state floods".to_owned())
         }
-        Taken::Page(page) => {
+        UsedPart::Page(page) => {
             promise(page.machines.len() <= 10_000, || "a page floods".to_owned())?;
             page.machines.iter().try_for_each(|listed| {
                 identifier(listed.provider_id.as_str(), 1024)?;
                 shown_as_is(listed.machine_name.as_str(), 253 + ROOM)
             })
         }
-        Taken::VolumeIds(ids) => {
+        UsedPart::VolumeIds(ids) => {
             promise(ids.len() == 2, || "ids for other volumes".to_owned())?;
             ids.iter().flatten().try_for_each(|id| identifier(id, 1024))
         }
-        Taken::Warnings(warnings) => {
+        UsedPart::Warnings(warnings) => {
             promise(warnings.len() <= 101, || "warnings flood".to_owned())?;
             warnings.iter().try_for_each(|warning| shown(warning, 4096))
         }
-        Taken::About(about) => {
+        UsedPart::About(about) => {
             promise(!about.providers.is_empty() && about.providers.len() <= 100, || {
                 "odd providers".to_owned()
             })?;
             about.providers.iter().try_for_each(|name| identifier(name.as_str(), 253))?;
             identifier(&about.name, 253)
         }
-        Taken::Error(error) => error_holds(error),
+        UsedPart::Error(error) => error_holds(error),
     }
 }
 

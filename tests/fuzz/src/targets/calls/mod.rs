@@ -6,7 +6,8 @@ pub(super) mod recording;
 
 use std::cell::RefCell;
 
-use machinist_plugin_host::recording::{Exchange, Outcome, Recording};
+use machinist_plugin_host::Recording;
+use machinist_plugin_host::testing::{Exchange, ExchangeOutcome};
 use machinist_sdk::driver::{
     Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, Reboot, Request, Trouble,
 };
@@ -158,9 +159,9 @@ fn check(input: &[u8]) -> Verdict {
 
 fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnswer, Trouble> {
     match exchange.map(|exchange| &exchange.outcome) {
-        None | Some(Outcome::Unanswered) => Err(Trouble::TimedOut),
-        Some(Outcome::Failed(error)) => Err(Trouble::Other(format!("{error:?} {}", request.url))),
-        Some(Outcome::Answer { status, headers, body, .. }) => Ok(HttpAnswer {
+        None | Some(ExchangeOutcome::Unanswered) => Err(Trouble::TimedOut),
+        Some(ExchangeOutcome::Failed(error)) => Err(Trouble::Other(format!("{error:?} {}", request.url))),
+        Some(ExchangeOutcome::Answer { status, headers, body, .. }) => Ok(HttpAnswer {
             status: *status,
             headers: headers.clone(),
             body: body.bytes().unwrap_or_default(),

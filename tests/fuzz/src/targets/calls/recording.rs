@@ -1,7 +1,7 @@
 //! Recordings, and their player.
 
-use machinist_plugin_host::fuzz::{play, recording};
-use machinist_plugin_host::recording::difference;
+use machinist_plugin_host::testing::difference;
+use machinist_plugin_host::testing::fuzz::{play, recording};
 
 use crate::mutate::Grammar;
 use crate::samples;
@@ -48,7 +48,7 @@ fn check(input: &[u8]) -> Verdict {
         }
     };
     let text = serde_json::to_vec(&recording).map_err(|error| format!("it cannot be written: {error}"))?;
-    let again = machinist_plugin_host::fuzz::recording(&text)
+    let again = machinist_plugin_host::testing::fuzz::recording(&text)
         .map_err(|error| format!("it is not read again: {error}"))?;
     promise(difference(&recording, &again).is_empty(), || "it differs from itself".to_owned())?;
     let asked = recording.http.len();

@@ -12,9 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::fuzz::sent;
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::vault::{Encoding, Vault};
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::fuzz::sent;
+use machinist_plugin_host::testing::{PlaceholderEncoding, Vault};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -98,14 +98,17 @@ fn check(input: &[u8]) -> Verdict {
     let user_data = Some(SCRIPT.as_bytes().to_vec());
     let vault =
         Vault::new(SecretValues { values, user_data, ..SecretValues::default() }, Arc::clone(&grants));
-    let placeholder = |id: Option<_>, encodings: &[Encoding]| {
+    let placeholder = |id: Option<_>, encodings: &[PlaceholderEncoding]| {
         let id = id.ok_or("no secret")?;
         vault.placeholder(id, encodings).map_err(|refusal| refusal.to_string())
     };
     let token = placeholder(vault.open("token"), &[])?;
     let is_form = raw.headers.iter().any(|(_, value)| value.contains("form"));
-    let encodings =
-        if is_form { [Encoding::Base64, Encoding::Form] } else { [Encoding::Base64, Encoding::Plain] };
+    let encodings = if is_form {
+        [PlaceholderEncoding::Base64, PlaceholderEncoding::Form]
+    } else {
+        [PlaceholderEncoding::Base64, PlaceholderEncoding::Plain]
+    };
     let user_data = placeholder(vault.user_data(), &encodings)?;
     let filled = |text: &str| text.replace(TOKEN, &token).replace(USER_DATA, &user_data);
     let mut request = Request::builder().method(raw.method.as_str()).uri(filled(&raw.url));

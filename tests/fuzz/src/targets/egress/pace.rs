@@ -2,7 +2,7 @@
 
 use http::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use jiff::Timestamp;
-use machinist_plugin_host::fuzz::cloud_says;
+use machinist_plugin_host::testing::fuzz::cloud_says;
 
 use crate::mutate::Grammar;
 use crate::samples;

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bytes::Bytes;
 use machinist_core::driver::SecretValues;
-use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::vault::{MASK, Vault};
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::{MASK, Vault};
 use serde_json::{Value, json};
 
 use crate::mutate::Grammar;

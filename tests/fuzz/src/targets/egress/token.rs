@@ -1,7 +1,7 @@
 //! Answers of token services.
 
 use jiff::Timestamp;
-use machinist_plugin_host::fuzz::token_answer;
+use machinist_plugin_host::testing::fuzz::token_answer;
 
 use super::pace;
 use crate::mutate::Grammar;

@@ -1,8 +1,9 @@
 //! URLs of requests: what is judged is what is sent.
 
 use http::Method;
-use machinist_plugin_host::fuzz::methods;
-use machinist_plugin_host::grants::{Grants, Host, RequestTarget, Verdict as Judged};
+use machinist_plugin_host::testing::fuzz::methods;
+use machinist_plugin_host::testing::{EgressDecision as Judged, RequestTarget};
+use machinist_plugin_host::{Grants, Host};
 
 use crate::mutate::Grammar;
 use crate::samples;

@@ -1,6 +1,7 @@
 //! Bytes of components before they are compiled.
 
-use machinist_plugin_host::loading::verify::{self, Contract};
+use machinist_plugin_host::component;
+use machinist_plugin_host::component::Contract;
 use wasm_encoder::{
     Component, ComponentExportKind, ComponentExportSection, ComponentImportSection, ComponentTypeRef,
     ComponentTypeSection, InstanceType, Module,
@@ -85,8 +86,8 @@ fn is_known(import: &str) -> bool {
 fn check(input: &[u8]) -> Verdict {
     let mut shape = Shape::of("");
     for contract in [Contract::Driver, Contract::HealthPolicy] {
-        let outside = verify::outside(input, contract);
-        let inspected = verify::inspect(input, contract);
+        let outside = component::outside(input, contract);
+        let inspected = component::inspect(input, contract);
         if let (Ok(outside), Ok(_)) = (&outside, &inspected) {
             promise(outside.unknown.is_empty(), || format!("unknown imports pass: {:?}", outside.unknown))?;
             let strange = imports(input).into_iter().find(|name| !is_known(name));

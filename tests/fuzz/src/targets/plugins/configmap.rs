@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use machinist_plugin_host::fuzz::{is_visible, reason};
-use machinist_plugin_host::loading::verify::{self, Contract};
-use machinist_plugin_host::registry::canary::decided::Said;
-use machinist_plugin_host::registry::status::PluginStatus;
-use machinist_plugin_host::sources::Content;
-use machinist_plugin_host::sources::configmap::RawConfigMap;
-use machinist_plugin_host::sources::parts::Part;
-use machinist_plugin_host::sources::remote::Resolved;
+use machinist_plugin_host::component::Contract;
+use machinist_plugin_host::parts::Part;
+use machinist_plugin_host::status::PluginStatus;
+use machinist_plugin_host::testing::VersionDecision;
+use machinist_plugin_host::testing::fuzz::{is_visible, reason};
+use machinist_plugin_host::{Content, RawConfigMap, Resolved, component};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -124,7 +122,7 @@ fn check(input: &[u8]) -> Verdict {
     promise(map.fingerprint() == map.clone().fingerprint(), || {
         "a fingerprint is not of its content".to_owned()
     })?;
-    let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
+    let _said = (VersionDecision::of(&map.annotations), Part::read(&map).is_ok());
     let statuses = map.annotations.values().filter_map(|text| PluginStatus::parse(text).ok());
     let _resolved = statuses.filter_map(|status| Resolved::of_status(status.resolved?)).count();
     let declared = match map.declared() {
@@ -139,7 +137,7 @@ fn check(input: &[u8]) -> Verdict {
     let Content::Whole(packed) = &declared.component else { return Ok(shape) };
     match packed.unpack() {
         Err(error) => error_is_readable(&error),
-        Ok(bytes) => match verify::inspect(&bytes, Contract::of(&bytes)) {
+        Ok(bytes) => match component::inspect(&bytes, Contract::of(&bytes)) {
             Ok(inspection) => Ok(shape.and(Shape::of(&format!("{inspection:?}")))),
             Err(error) => error_is_readable(&error),
         },

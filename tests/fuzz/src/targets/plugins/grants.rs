@@ -1,7 +1,8 @@
 //! Grants.
 
 use http::Method;
-use machinist_plugin_host::grants::{Grants, RequestTarget, Verdict as Judged};
+use machinist_plugin_host::Grants;
+use machinist_plugin_host::testing::{EgressDecision as Judged, RequestTarget};
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;

@@ -1,6 +1,6 @@
 //! Packed components.
 
-use machinist_plugin_host::sources::{Encoding, Packed};
+use machinist_plugin_host::{Encoding, Packed};
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use machinist_plugin_host::sources::parts::{Assembly, Found, Index, Part, Place, assemble};
+use machinist_plugin_host::parts::{Assembly, FoundPart, Index, Part, PartNumber, assemble};
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
@@ -22,7 +22,7 @@ pub(crate) const TARGET: Target = Target {
 const BYTES: [&[u8]; 2] = [b"the first half, ", b"and the second"];
 
 fn parts() -> Vec<Part> {
-    let place = |number| Place { number, total: BYTES.len() };
+    let place = |number| PartNumber { number, total: BYTES.len() };
     (1..).zip(BYTES).map(|(number, bytes)| Part::new(place(number), Bytes::from_static(bytes))).collect()
 }
 
@@ -41,8 +41,8 @@ fn check(input: &[u8]) -> Verdict {
     };
     let again = Index::parse(&index.to_json());
     promise(again.is_ok_and(|again| again == index), || "an index is not read as it was written".to_owned())?;
-    let found: BTreeMap<String, Found> =
-        (1..).zip(parts()).map(|(number, part)| (format!("aws-{number}"), Found::Part(part))).collect();
+    let found: BTreeMap<String, FoundPart> =
+        (1..).zip(parts()).map(|(number, part)| (format!("aws-{number}"), FoundPart::Part(part))).collect();
     let assembled = assemble(&index, |name| found.get(name));
     if let Ok(Assembly::Complete(packed)) = &assembled {
         let wanted: Vec<_> = parts().iter().map(|part| part.digest).collect();

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use machinist_core::health_policy::{
     Action, Asked, MAX_HOLD, MIN_HOLD, Mode, PolicyVerdict as Health, RawAnswer, opinion_of,
 };
-use machinist_plugin_host::fuzz::{is_visible, policy_about, policy_reason};
+use machinist_plugin_host::testing::fuzz::{is_visible, policy_about, policy_reason};
 use serde_json::{Value, json};
 
 use crate::mutate::Grammar;

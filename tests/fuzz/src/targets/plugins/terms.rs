@@ -1,8 +1,7 @@
 //! How versions come to serve, and what operators say of policies.
 
-use machinist_plugin_host::Terms;
-use machinist_plugin_host::registry::canary::Rollout;
-use machinist_plugin_host::registry::canary::decided::Said;
+use machinist_plugin_host::testing::VersionDecision;
+use machinist_plugin_host::{PolicyTerms, Release};
 
 use super::configmap::error_is_readable;
 use crate::mutate::Grammar;
@@ -62,10 +61,10 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
-    let annotations = |name: &str| Said::of(&[(name.to_owned(), text.to_string())].into());
+    let annotations = |name: &str| VersionDecision::of(&[(name.to_owned(), text.to_string())].into());
     let said = [annotations("machinist.dev/rollout"), annotations("machinist.dev/status")].concat();
-    let (rollout, terms) = (Rollout::parse(&text), Terms::parse(&text));
-    promise(rollout.as_ref().ok() == Rollout::parse(&text).as_ref().ok(), || {
+    let (rollout, terms) = (Release::parse(&text), PolicyTerms::parse(&text));
+    promise(rollout.as_ref().ok() == Release::parse(&text).as_ref().ok(), || {
         "the same text is another rollout".to_owned()
     })?;
     let mut shape = Shape::of(&format!("{said:?}"));

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use super::{BOOTSTRAP, TOKEN, USER_DATA, World, folder, life, play, recording_into, request, with_secrets};
+use super::{BOOTSTRAP, TOKEN, USER_DATA, World, life, play, recording_into, request, with_secrets};
 use crate::world::Map;
 
 /// Each value in the spellings in which it travels.
@@ -52,7 +52,7 @@ fn holds_no_secret(text: &str) {
 }
 
 fn texts(folder: &std::path::Path) -> Vec<String> {
-    let all = folder::read_all(folder).expect("recordings");
+    let all = machinist_plugin_host::read_recordings(folder).expect("recordings");
     all.iter().map(|(path, _)| std::fs::read_to_string(path).expect("text")).collect()
 }
 
@@ -71,7 +71,7 @@ async fn a_life_is_recorded_without_its_secrets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_component_was_shown_and_spreads_everywhere_is_masked() {
+async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
     let echo = echo_server();
     let folder = tempfile::tempdir().expect("a folder");
     let world = World::with(recording_into(folder.path()));
@@ -103,7 +103,7 @@ async fn what_a_component_was_shown_and_spreads_everywhere_is_masked() {
     for text in &texts {
         holds_no_secret(text);
     }
-    let all = folder::read_all(folder.path()).expect("recordings");
+    let all = machinist_plugin_host::read_recordings(folder.path()).expect("recordings");
     let guesses = all.into_iter().map(|(_, recording)| recording);
     let guess: Vec<_> = guesses.filter(|recording| !recording.secrets.prefixes.is_empty()).collect();
     assert_eq!((guess.len(), guess[0].left_out.len()), (1, 1), "who spells a value out is not followed");

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_plugin_host::recording::files::folder;
-use machinist_plugin_host::recording::{Difference, RecordSettings, Recording, ReplayError, Replayed};
-use machinist_plugin_host::sources::Declared;
-use machinist_plugin_host::{HostSettings, PluginHost};
+use machinist_plugin_host::{
+    Declared, Difference, HostSettings, PluginHost, RecordSettings, Recording, ReplayError, Replayed,
+    read_recordings,
+};
 
 use crate::world::{Map, World, class, request, settings};
 
@@ -42,7 +42,7 @@ fn secrets() -> SecretValues {
 /// All that was recorded, without what was asked when the plugin was loaded.
 async fn recorded(world: &World, folder: &Path) -> Vec<Recording> {
     world.host.shutdown().await;
-    let all = folder::read_all(folder).expect("recordings");
+    let all = read_recordings(folder).expect("recordings");
     all.into_iter()
         .map(|(_, recording)| recording)
         .filter(|recording| recording.operation != "Describe")
@@ -58,9 +58,10 @@ fn declared(name: &str) -> Declared {
     let raw = Map::new(name, guests::bytes(&format!("{name}-driver")).expect("the driver builds")).0;
     let declared = raw.declared().expect("a plugin");
     let component = match declared.component.clone() {
-        machinist_plugin_host::sources::Content::Whole(component) => component,
-        machinist_plugin_host::sources::Content::Parts(_)
-        | machinist_plugin_host::sources::Content::Remote(_) => panic!("it is whole"),
+        machinist_plugin_host::Content::Whole(component) => component,
+        machinist_plugin_host::Content::Parts(_) | machinist_plugin_host::Content::Remote(_) => {
+            panic!("it is whole")
+        }
     };
     declared.with(component)
 }

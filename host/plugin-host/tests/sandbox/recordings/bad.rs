@@ -1,9 +1,10 @@
 //! Recordings that are none.
 
-use machinist_plugin_host::recording::{FORMAT, KeyFact, Recording};
+use machinist_plugin_host::testing::{FORMAT, KeyFact};
+use machinist_plugin_host::{Recording, read_recordings};
 use serde_json::json;
 
-use super::{World, folder, play, recorded, recording_into, request};
+use super::{World, play, recorded, recording_into, request};
 use crate::world::Map;
 
 async fn one() -> Recording {
@@ -18,39 +19,39 @@ async fn one() -> Recording {
 async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     let root = tempfile::tempdir().expect("a folder");
     let file = root.path().join("call.json");
-    let said = |bytes: &[u8]| {
+    let error_of = |bytes: &[u8]| {
         std::fs::write(&file, bytes).expect("writes");
-        let error = folder::read(&file).expect_err("is no recording");
+        let error = machinist_plugin_host::testing::read_recording(&file).expect_err("is no recording");
         let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         format!("{error}: {source}")
     };
     let good = serde_json::to_vec_pretty(&one().await).expect("JSON");
     for length in [0, 1, 40, good.len() / 2, good.len() - 2] {
-        let told = said(&good[..length]);
-        assert!(told.contains("call.json is cut off in line"), "{length}: {told}");
+        let message = error_of(&good[..length]);
+        assert!(message.contains("call.json is cut off in line"), "{length}: {message}");
     }
-    assert!(said(b"\x00asm").contains("call.json is no recording"));
-    assert!(said(b"{}").contains("missing field"));
-    assert!(said(b"[1]").contains("no recording"));
+    assert!(error_of(b"\x00asm").contains("call.json is no recording"));
+    assert!(error_of(b"{}").contains("missing field"));
+    assert!(error_of(b"[1]").contains("no recording"));
     let mut later: serde_json::Value = serde_json::from_slice(&good).expect("JSON");
     later["format"] = json!(FORMAT + 1);
     later["unknown"] = json!(1);
-    let told = said(later.to_string().as_bytes());
-    assert!(told.contains("has the format 2, and this host reads 1: record anew"), "{told}");
+    let message = error_of(later.to_string().as_bytes());
+    assert!(message.contains("has the format 2, and this host reads 1: record anew"), "{message}");
     later["format"] = json!(FORMAT);
-    assert!(said(later.to_string().as_bytes()).contains("unknown field `unknown`"));
+    assert!(error_of(later.to_string().as_bytes()).contains("unknown field `unknown`"));
     std::fs::write(&file, &good).expect("writes");
-    assert!(folder::read(&file).is_ok());
+    assert!(machinist_plugin_host::testing::read_recording(&file).is_ok());
 
     let empty = root.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
-    let told = folder::read_all(&empty).expect_err("is empty").to_string();
-    assert!(told.contains("there is no recording (*.json) in"), "{told}");
-    assert!(folder::read_all(&root.path().join("absent")).is_err());
+    let message = read_recordings(&empty).expect_err("is empty").to_string();
+    assert!(message.contains("there is no recording (*.json) in"), "{message}");
+    assert!(read_recordings(&root.path().join("absent")).is_err());
 }
 
 #[tokio::test]
-async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() {
+async fn a_recording_that_cannot_be_played_is_reported_and_the_next_one_is_played() {
     let good = one().await;
     let change = |change: &dyn Fn(&mut Recording)| {
         let mut changed = good.clone();
@@ -61,7 +62,7 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         change(&|recording| recording.operation = "FlyMachine".to_owned()),
         change(&|recording| recording.question = json!({ "machine": 1 })),
         change(&|recording| recording.operation = "ListMachines".to_owned()),
-        change(&|recording| recording.chance = "00".to_owned()),
+        change(&|recording| recording.seed = "00".to_owned()),
         change(&|recording| {
             recording.secrets.keys = vec![KeyFact { key: "token".to_owned(), bytes: u64::MAX }];
         }),
@@ -69,7 +70,7 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         good.clone(),
     ];
     let played = play("plain", &recordings).await;
-    let told: Vec<String> = played
+    let message: Vec<String> = played
         .iter()
         .map(|played| played.as_ref().err().map(ToString::to_string).unwrap_or_default())
         .collect();
@@ -82,8 +83,8 @@ async fn a_recording_that_cannot_be_played_is_told_and_the_next_one_is_played() 
         "the recording has the format 7",
         "",
     ];
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.contains(expected), "{told}");
+    for (message, expected) in message.iter().zip(expected) {
+        assert!(message.contains(expected), "{message}");
     }
     assert!(
         played.last().is_some_and(|played| played.as_ref().is_ok_and(|played| played.differences.is_empty()))

@@ -1,4 +1,4 @@
-//! What lies in the directory, without reading it.
+//! Lists the directory without reading files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -15,7 +15,7 @@ const MOST_PLUGINS: usize = 1_000;
 /// More than this is not a plugin's folder. All that has a meaning are twelve names.
 const MOST_FILES: usize = 100;
 
-/// What writes it may pause for so long.
+/// A writer may pause for this long.
 const REST: Duration = Duration::from_secs(2);
 
 /// Made by file systems, for themselves.
@@ -34,13 +34,11 @@ pub(super) enum Error {
     TooMany { folder: PathBuf, most: usize },
 }
 
-/// All of it.
 #[derive(Debug, Default)]
-pub(super) struct Look {
-    /// By name.
+pub(super) struct Scan {
     pub(super) plugins: BTreeMap<String, Stamps>,
     /// Names that are no plugin's.
-    pub(super) odd: Vec<String>,
+    pub(super) invalid: Vec<String>,
 }
 
 /// The files of one plugin, by their path in the directory.
@@ -56,7 +54,7 @@ pub(super) enum Stamp {
         bytes: u64,
         /// Seconds and nanoseconds of the last write.
         modified: (i64, i64),
-        /// Of the last change, be it of the name or of who may read it.
+        /// The last change of the content, the name or the permissions.
         changed: (i64, i64),
     },
     /// It is no file.
@@ -66,8 +64,8 @@ pub(super) enum Stamp {
 }
 
 impl Stamps {
-    /// Nobody writes any of it at the moment, as far as one look can tell: a rename, or another change, came after the last write, or that
-    /// was long ago.
+    /// True if no file is being written, as far as one scan can tell: a rename, or another change, came after the last
+    /// write, or the last write was long ago.
     pub(super) fn is_at_rest(&self, now: SystemTime) -> bool {
         self.0.values().all(|stamp| stamp.is_at_rest(now))
     }
@@ -97,30 +95,30 @@ impl Stamp {
 }
 
 /// All that lies there.
-pub(super) fn look(root: &Path) -> Result<Look, Error> {
-    let mut look = Look::default();
+pub(super) fn scan(root: &Path) -> Result<Scan, Error> {
+    let mut scan = Scan::default();
     for name in names(root, MOST_PLUGINS)? {
         let path = root.join(&name);
         let is_folder = fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir());
         match alone(&name) {
-            // A folder of such a name is told of when it is read.
+            // An invalid folder name is reported when the folder is read.
             Some((plugin, _)) if is_name(plugin) => {
                 let stamp = Stamp::of(fs::metadata(&path));
                 let plugin = plugin.to_owned();
-                look.plugins.entry(plugin).or_default().0.insert(PathBuf::from(name), stamp);
+                scan.plugins.entry(plugin).or_default().0.insert(PathBuf::from(name), stamp);
             }
             None if is_folder && name == LOST => {}
             None if is_folder && is_name(&name) => {
                 let stamps = folder(root, &name);
-                look.plugins.entry(name).or_default().0.extend(stamps.0);
+                scan.plugins.entry(name).or_default().0.extend(stamps.0);
             }
-            Some(_) | None => look.odd.push(name),
+            Some(_) | None => scan.invalid.push(name),
         }
     }
-    Ok(look)
+    Ok(scan)
 }
 
-/// One plugin, as [`look`] finds it.
+/// One plugin, as [`scan`] finds it.
 pub(super) fn plugin(root: &Path, name: &str) -> Stamps {
     let is_folder = fs::metadata(root.join(name)).is_ok_and(|metadata| metadata.is_dir());
     let mut stamps = if is_folder { folder(root, name) } else { Stamps::default() };
@@ -135,7 +133,7 @@ pub(super) fn plugin(root: &Path, name: &str) -> Stamps {
     stamps
 }
 
-/// What follows the name of a file that is a whole plugin.
+/// Returns the suffix of a file that is a whole plugin.
 fn suffix(encoding: Encoding) -> Option<&'static str> {
     encoding.key().strip_prefix("plugin")
 }
@@ -191,15 +189,15 @@ mod tests {
     use super::*;
 
     fn found(root: &Path) -> (Vec<String>, Vec<String>) {
-        let look = look(root).unwrap();
-        for (name, stamps) in &look.plugins {
+        let scan = scan(root).unwrap();
+        for (name, stamps) in &scan.plugins {
             assert_eq!(plugin(root, name), *stamps, "{name} is found alike by itself");
         }
-        (look.plugins.into_keys().collect(), look.odd)
+        (scan.plugins.into_keys().collect(), scan.invalid)
     }
 
     #[test]
-    fn files_and_folders_are_plugins_and_the_rest_is_odd() {
+    fn files_and_folders_are_plugins_and_the_rest_is_invalid() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for name in
@@ -212,9 +210,9 @@ mod tests {
         }
         fs::write(root.join("d/plugin.wasm"), "").unwrap();
         symlink("nowhere", root.join("f.wasm")).unwrap();
-        let (plugins, odd) = found(root);
+        let (plugins, invalid) = found(root);
         assert_eq!(plugins, ["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(odd, ["README.md", "no name.wasm"]);
+        assert_eq!(invalid, ["README.md", "no name.wasm"]);
         assert_eq!(plugin(root, "nobody"), Stamps::default());
     }
 
@@ -241,7 +239,7 @@ mod tests {
         for number in 0..=MOST_PLUGINS {
             fs::write(folder.path().join(format!("p{number}.wasm")), "").unwrap();
         }
-        let error = look(folder.path()).unwrap_err().to_string();
+        let error = scan(folder.path()).unwrap_err().to_string();
         assert!(error.contains("more than 1000 entries"), "{error}");
     }
 }

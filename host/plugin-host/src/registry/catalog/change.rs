@@ -1,9 +1,9 @@
-//! What becomes of a source when it, or a part that it names, has changed.
+//! Handles a change of a source, or of a part that it names.
 
 use jiff::Timestamp;
 
-use super::{Contents, Details, Order, Orders, bounds};
-use crate::health_policy::Terms;
+use super::{CatalogState, Details, LoadAction, LoadActions, bounds};
+use crate::health_policy::PolicyTerms;
 use crate::registry::Stage;
 use crate::sources::configmap::Fingerprint;
 use crate::sources::parts::Assembly;
@@ -19,11 +19,10 @@ pub(super) struct Seen {
     pub(super) fingerprint: Fingerprint,
     /// The kind of plugin, in the word of its label.
     pub(super) kind: String,
-    /// Of a policy.
-    pub(super) terms: Option<Terms>,
+    pub(super) terms: Option<PolicyTerms>,
 }
 
-impl Contents {
+impl CatalogState {
     /// The source has a component. Nothing is ordered when that is known.
     pub(super) fn load(
         &mut self,
@@ -31,7 +30,7 @@ impl Contents {
         declared: Declared<Origin>,
         fingerprint: Fingerprint,
         now: Timestamp,
-    ) -> Orders {
+    ) -> LoadActions {
         let Seen { id, plugin, age, fingerprint: content, kind, terms } = seen;
         let declaration = self.registry.declare(id.clone(), plugin, age, fingerprint, now);
         let Some(declaration) = declaration else {
@@ -57,42 +56,42 @@ impl Contents {
             ..Details::default()
         };
         self.details.insert(id.clone(), details);
-        vec![(id, Order::Load(declaration, Box::new(declared)))]
+        vec![(id, LoadAction::Load(declaration, Box::new(declared)))]
     }
 
     /// The source has nothing to load; the stage says why.
-    pub(super) fn settle(
+    pub(super) fn declare_without_load(
         &mut self,
         seen: Seen,
         fingerprint: Fingerprint,
         stage: Stage,
         warnings: Vec<String>,
         now: Timestamp,
-    ) -> Orders {
+    ) -> LoadActions {
         let Seen { id, plugin, age, fingerprint: content, kind, terms } = seen;
         let declaration = self.registry.declare(id.clone(), plugin, age, fingerprint, now);
         let Some(declaration) = declaration else { return Vec::new() };
-        // What is wrong beside a reference does not make anybody resolve it anew.
+        // A problem elsewhere in the declaration does not cause another resolution of the reference.
         let resolved = self.resolved_before(&id);
         let details =
             Details { content: Some(content), kind, terms, warnings, resolved, ..Details::default() };
         self.details.insert(id.clone(), details);
         self.registry.reach(&id, declaration, stage, now);
-        vec![(id, Order::Stop)]
+        vec![(id, LoadAction::Stop)]
     }
 
     fn resolved_before(&self, id: &SourceId) -> Option<Resolved> {
         self.details.get(id).and_then(|details| details.resolved.clone())
     }
 
-    /// The source names an artifact. Nothing is ordered when that is known, be it as declared or as resolved: what another
-    /// host has resolved counts, so that all of them serve the same.
-    pub(super) fn look_at_remote(
+    /// The source names an artifact. Nothing is loaded if the artifact is known, as declared or as resolved: a
+    /// resolution of another host counts, so that all hosts serve the same.
+    pub(super) fn declare_remote(
         &mut self,
         seen: Seen,
         mut declared: Declared<Remote>,
         now: Timestamp,
-    ) -> Orders {
+    ) -> LoadActions {
         let (content, remote) = (seen.fingerprint, &declared.component);
         let details = self.details.get(&seen.id);
         let resolved = details.and_then(|details| details.resolved.as_ref());
@@ -117,14 +116,16 @@ impl Contents {
     }
 
     /// Looks again at the indexes that name this part.
-    pub(super) fn look_at_indexes_of(&mut self, part: &SourceId, now: Timestamp) -> Orders {
-        let indexes = self.stock.indexes_of(part);
-        indexes.iter().flat_map(|index| self.look_at_index(index, now)).collect()
+    pub(super) fn update_indexes_of(&mut self, part: &SourceId, now: Timestamp) -> LoadActions {
+        let indexes = self.part_store.indexes_of(part);
+        indexes.iter().flat_map(|index| self.update_index(index, now)).collect()
     }
 
-    /// Puts together what the index names, as far as it is there. What is loaded already needs its parts no more.
-    pub(super) fn look_at_index(&mut self, id: &SourceId, now: Timestamp) -> Orders {
-        let (Some((declared, kept)), Some(assembly)) = (self.stock.index(id), self.stock.assemble(id)) else {
+    /// Assembles the parts of an index, as far as they exist. A loaded version needs its parts no more.
+    pub(super) fn update_index(&mut self, id: &SourceId, now: Timestamp) -> LoadActions {
+        let (Some((declared, kept)), Some(assembly)) =
+            (self.part_store.index(id), self.part_store.assemble(id))
+        else {
             return Vec::new();
         };
         let content = kept.fingerprint;
@@ -153,24 +154,24 @@ impl Contents {
                 let warnings = declared.warnings.clone();
                 let reason = format!("waits for {missing}");
                 let fingerprint = content.and(&reason);
-                self.settle(seen, fingerprint, Stage::Waiting { reason }, warnings, now)
+                self.declare_without_load(seen, fingerprint, Stage::Waiting { reason }, warnings, now)
             }
             Err(error) => {
                 let warnings = declared.warnings.clone();
                 let reason = bounds::reason(&error);
                 let fingerprint = content.and(&reason);
-                self.settle(seen, fingerprint, Stage::Rejected { reason }, warnings, now)
+                self.declare_without_load(seen, fingerprint, Stage::Rejected { reason }, warnings, now)
             }
         }
     }
 
     /// Nothing of this source is left.
-    pub(super) fn forget_source(&mut self, id: &SourceId, now: Timestamp) -> Orders {
-        self.stock.take_index(id);
+    pub(super) fn forget_source(&mut self, id: &SourceId, now: Timestamp) -> LoadActions {
+        self.part_store.take_index(id);
         let was_known = self.registry.fingerprint(id).is_some();
         self.registry.withdraw(id, now);
         self.details.remove(id);
-        self.told.remove(id);
-        if was_known { vec![(id.clone(), Order::Stop)] } else { Vec::new() }
+        self.last_reported.remove(id);
+        if was_known { vec![(id.clone(), LoadAction::Stop)] } else { Vec::new() }
     }
 }

@@ -16,11 +16,11 @@ use crate::recording::files::folder;
 use crate::recording::files::folder::ReadError;
 use crate::recording::{NoSeed, Player, Playing, Recording};
 use crate::vault::Vault;
-use crate::{About, PolicyAbout, auth, egress, recording as tape};
+use crate::{About, PolicyAbout, auth, egress};
 
 /// The part of a guest's answer that the host uses.
 #[derive(Debug)]
-pub enum Taken {
+pub enum UsedPart {
     Creation(Creation),
     Deletion(Deletion),
     Vm(Vm),
@@ -32,19 +32,19 @@ pub enum Taken {
 }
 
 /// The answer of a guest, by the name of its type in the contract. `None`: no guest can answer this.
-pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<Taken, GuestFailure>> {
+pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<UsedPart, GuestFailure>> {
     fn of<T: DeserializeOwned>(answer: Value) -> Option<T> {
         serde_json::from_value(answer).ok()
     }
     Some(match kind {
-        "creation" => convert::creation(of(answer)?, vault).map(Taken::Creation),
-        "deletion" => convert::deletion(of(answer)?, vault).map(Taken::Deletion),
-        "vm" => convert::vm(of(answer)?, vault).map(Taken::Vm),
-        "page" => convert::page(of(answer)?).map(Taken::Page),
-        "volume-ids" => convert::volume_ids(2, of(answer)?).map(Taken::VolumeIds),
-        "warnings" => Ok(Taken::Warnings(convert::warnings(&of::<Vec<String>>(answer)?, vault))),
-        "about" => convert::about(of(answer)?).map(Box::new).map(Taken::About),
-        "error" => Ok(Taken::Error(Box::new(convert::error(of::<wit::DriverError>(answer)?, vault)))),
+        "creation" => convert::creation(of(answer)?, vault).map(UsedPart::Creation),
+        "deletion" => convert::deletion(of(answer)?, vault).map(UsedPart::Deletion),
+        "vm" => convert::vm(of(answer)?, vault).map(UsedPart::Vm),
+        "page" => convert::page(of(answer)?).map(UsedPart::Page),
+        "volume-ids" => convert::volume_ids(2, of(answer)?).map(UsedPart::VolumeIds),
+        "warnings" => Ok(UsedPart::Warnings(convert::warnings(&of::<Vec<String>>(answer)?, vault))),
+        "about" => convert::about(of(answer)?).map(Box::new).map(UsedPart::About),
+        "error" => Ok(UsedPart::Error(Box::new(convert::error(of::<wit::DriverError>(answer)?, vault)))),
         _ => return None,
     })
 }
@@ -64,7 +64,7 @@ pub fn recording(bytes: &[u8]) -> Result<Recording, ReadError> {
 pub fn play(recording: Recording) -> Result<usize, NoSeed> {
     let again = recording.clone();
     let player = Player::new(recording.into(), Playing::Replay)?;
-    Ok(tape::play_through(&player, &again))
+    Ok(crate::recording::play_through(&player, &again))
 }
 
 /// Reads the answer of a token service with status 200. `None`: there is no such scheme.

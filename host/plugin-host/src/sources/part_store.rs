@@ -1,8 +1,8 @@
-//! The parts that are on hand, and the indexes that wait for them. Pure: told what arrives and what goes.
+//! The parts that exist, and the indexes that wait for them. Pure: arrivals and removals are arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::{self, Assembly, Found, Index};
+use super::parts::{self, Assembly, FoundPart, Index};
 use super::{Declared, Packed, SourceId};
 
 /// For parts that no index names, such as those that arrive before their index: one largest component.
@@ -10,29 +10,29 @@ const MOST_SPARE_BYTES: usize = super::unpack::MOST_PACKED_BYTES;
 
 /// `T` is what the caller keeps with each index.
 #[derive(Debug)]
-pub(crate) struct Stock<T> {
-    parts: BTreeMap<SourceId, Held>,
+pub(crate) struct PartStore<T> {
+    parts: BTreeMap<SourceId, StoredPart>,
     indexes: BTreeMap<SourceId, (Declared<Index>, T)>,
     arrivals: u64,
 }
 
 #[derive(Debug)]
-struct Held {
+struct StoredPart {
     arrival: u64,
-    found: Found,
+    found: FoundPart,
 }
 
-impl<T> Default for Stock<T> {
+impl<T> Default for PartStore<T> {
     fn default() -> Self {
         Self { parts: BTreeMap::new(), indexes: BTreeMap::new(), arrivals: 0 }
     }
 }
 
-impl<T> Stock<T> {
+impl<T> PartStore<T> {
     /// A part is there, or has changed.
-    pub(crate) fn put_part(&mut self, id: SourceId, found: Found) {
+    pub(crate) fn put_part(&mut self, id: SourceId, found: FoundPart) {
         self.arrivals += 1;
-        self.parts.insert(id, Held { arrival: self.arrivals, found });
+        self.parts.insert(id, StoredPart { arrival: self.arrivals, found });
         self.forget_spare();
     }
 
@@ -71,17 +71,17 @@ impl<T> Stock<T> {
             .collect()
     }
 
-    /// What the parts of an index come to; `None` without the index.
+    /// Assembles the parts of an index; `None` without the index.
     pub(crate) fn assemble(&self, id: &SourceId) -> Option<Result<Assembly, parts::Error>> {
         let (declared, _) = self.indexes.get(id)?;
         let find = |name: &str| {
             let part = SourceId::new(id.namespace.as_str(), name);
-            self.parts.get(&part).map(|held| &held.found)
+            self.parts.get(&part).map(|stored| &stored.found)
         };
         Some(parts::assemble(&declared.component, find))
     }
 
-    /// Lets go of the bytes that nobody has asked for, the oldest first, when they are too many.
+    /// Drops the bytes of parts that no index names, the oldest first, if they are too many.
     fn forget_spare(&mut self) {
         let named: BTreeSet<SourceId> = self
             .indexes
@@ -94,15 +94,15 @@ impl<T> Stock<T> {
                     .map(|part| SourceId::new(id.namespace.as_str(), &part.config_map))
             })
             .collect();
-        let mut spare: Vec<&mut Held> =
-            self.parts.iter_mut().filter(|(id, _)| !named.contains(id)).map(|(_, held)| held).collect();
-        spare.sort_by_key(|held| std::cmp::Reverse(held.arrival));
+        let mut spare: Vec<&mut StoredPart> =
+            self.parts.iter_mut().filter(|(id, _)| !named.contains(id)).map(|(_, stored)| stored).collect();
+        spare.sort_by_key(|stored| std::cmp::Reverse(stored.arrival));
         let mut bytes = 0_usize;
-        for held in spare {
-            let Found::Part(part) = &held.found else { continue };
+        for stored in spare {
+            let FoundPart::Part(part) = &stored.found else { continue };
             bytes = bytes.saturating_add(part.bytes.len());
             if bytes > MOST_SPARE_BYTES {
-                held.found = Found::Forgotten;
+                stored.found = FoundPart::Forgotten;
             }
         }
     }
@@ -131,23 +131,23 @@ mod tests {
     fn parts_of_an_index_stay_and_the_oldest_that_nobody_names_are_forgotten() {
         let whole = Bytes::from(vec![1; 2 * MOST_PART_BYTES]);
         let (index, parts) = split(&whole, Encoding::None, MOST_PART_BYTES, "mine");
-        let mut stock = Stock::default();
+        let mut part_store = PartStore::default();
         for (name, part) in &parts {
-            stock.put_part(id(name), Found::Part(part.clone()));
+            part_store.put_part(id(name), FoundPart::Part(part.clone()));
         }
-        stock.put_index(id("index"), Declared::bare(id("index"), index.clone()), ());
+        part_store.put_index(id("index"), Declared::bare(id("index"), index.clone()), ());
         let many = Bytes::from(vec![2; MOST_SPARE_BYTES + MOST_PART_BYTES]);
         let (spare, pieces) = split(&many, Encoding::None, MOST_PART_BYTES, "spare");
         for (name, part) in &pieces {
-            stock.put_part(id(name), Found::Part(part.clone()));
+            part_store.put_part(id(name), FoundPart::Part(part.clone()));
         }
-        assert_eq!(stock.parts[&id("spare-1")].found, Found::Forgotten);
-        assert!(matches!(stock.parts[&id("spare-2")].found, Found::Part(_)));
-        assert!(matches!(stock.assemble(&id("index")), Some(Ok(Assembly::Complete(_)))));
-        stock.put_index(id("late"), Declared::bare(id("late"), spare), ());
-        let late = stock.assemble(&id("late"));
+        assert_eq!(part_store.parts[&id("spare-1")].found, FoundPart::Forgotten);
+        assert!(matches!(part_store.parts[&id("spare-2")].found, FoundPart::Part(_)));
+        assert!(matches!(part_store.assemble(&id("index")), Some(Ok(Assembly::Complete(_)))));
+        part_store.put_index(id("late"), Declared::bare(id("late"), spare), ());
+        let late = part_store.assemble(&id("late"));
         assert!(matches!(late, Some(Err(parts::Error::Forgotten { .. }))), "{late:?}");
-        assert_eq!(stock.indexes_of(&id("mine-2")), [id("index")]);
-        assert_eq!(stock.indexes_of(&SourceId::new("elsewhere", "mine-2")), []);
+        assert_eq!(part_store.indexes_of(&id("mine-2")), [id("index")]);
+        assert_eq!(part_store.indexes_of(&SourceId::new("elsewhere", "mine-2")), []);
     }
 }

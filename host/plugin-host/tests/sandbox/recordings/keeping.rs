@@ -2,10 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use machinist_plugin_host::HostSettings;
-use machinist_plugin_host::recording::RecordSettings;
+use machinist_plugin_host::{HostSettings, RecordSettings, read_recordings};
 
-use super::{World, folder, recording_into, request, settings};
+use super::{World, recording_into, request, settings};
 use crate::world::Map;
 
 fn record(settings: &mut HostSettings) -> &mut RecordSettings {
@@ -20,7 +19,7 @@ async fn a_recording_is_a_file_of_its_own_for_this_user_alone() {
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     world.version("plain").await;
     world.host.shutdown().await;
-    let files = folder::read_all(&folder).expect("recordings");
+    let files = read_recordings(&folder).expect("recordings");
     let names: Vec<String> =
         files.iter().map(|(path, _)| path.strip_prefix(&folder).unwrap().display().to_string()).collect();
     assert!(names[0].starts_with("plain/2") && names[0].ends_with("-000001-Describe.json"), "{names:?}");
@@ -46,7 +45,7 @@ async fn the_oldest_go_when_there_is_no_room_also_those_of_an_earlier_process() 
         }
         world.host.shutdown().await;
         assert_eq!(world.metric("machinist_plugin_recordings_total{outcome=\"written\"}"), 21);
-        let files = folder::read_all(folder.path()).expect("recordings");
+        let files = read_recordings(folder.path()).expect("recordings");
         let bytes: u64 = files.iter().map(|(path, _)| std::fs::metadata(path).expect("is there").len()).sum();
         assert!(bytes <= 12_000 && bytes > 6_000, "{bytes} bytes in round {round}");
         assert!(
@@ -67,7 +66,7 @@ async fn only_calls_of_the_plugins_that_are_named_are_recorded() {
     world.version("one").await;
     world.version("two").await;
     world.host.shutdown().await;
-    let files = folder::read_all(folder.path()).expect("recordings");
+    let files = read_recordings(folder.path()).expect("recordings");
     assert_eq!(files.len(), 2);
     assert!(files.iter().all(|(_, recording)| recording.plugin == "one"));
 }
@@ -86,7 +85,7 @@ async fn calls_go_on_when_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_is_told_at_the_start() {
+async fn an_unusable_folder_is_reported_at_the_start() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let error =
         machinist_plugin_host::PluginHost::start(recording_into(file.path())).err().expect("is refused");
@@ -102,9 +101,9 @@ async fn a_call_that_nobody_waited_for_is_recorded_too() {
     let call = world.host.create(request("hostile", r#"{"do":"sleep"}"#));
     let _ended = tokio::time::timeout(std::time::Duration::from_millis(300), call).await.expect_err("sleeps");
     world.host.shutdown().await;
-    let files = folder::read_all(folder.path()).expect("recordings");
+    let files = read_recordings(folder.path()).expect("recordings");
     let ends: Vec<_> = files.iter().map(|(_, recording)| &recording.end).collect();
-    assert_eq!(ends.last(), Some(&&machinist_plugin_host::recording::End::Dropped), "{ends:?}");
+    assert_eq!(ends.last(), Some(&&machinist_plugin_host::testing::End::Dropped), "{ends:?}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! What a replay shows: the same, or in what it is not.
+//! Results of a replay: equal, or the differences.
 
-use machinist_plugin_host::recording::{Body, Difference, End, Outcome, Recording, WireError};
+use machinist_plugin_host::testing::{Body, End, ExchangeOutcome, WireError};
+use machinist_plugin_host::{Difference, Recording};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};
 use crate::world::{Map, World, request};
 
-fn said(differences: &[Difference]) -> String {
+fn text_of(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -31,17 +32,17 @@ async fn a_life_is_replayed_bit_for_bit_without_its_cloud() {
     assert!(of(&recordings, "CreateMachine").http.iter().any(|exchange| exchange.method == "POST"));
     for (recording, played) in recordings.iter().zip(play("sim", &recordings).await) {
         let played = played.expect("plays");
-        assert_eq!(said(&played.differences), "", "{}", recording.operation);
+        assert_eq!(text_of(&played.differences), "", "{}", recording.operation);
         let again = &played.recording;
         assert_eq!(again.http, recording.http, "requests and what came back");
         assert_eq!((&again.end, &again.log), (&recording.end, &recording.log));
-        assert_eq!((&again.clocks, &again.chance), (&recording.clocks, &recording.chance));
+        assert_eq!((&again.clocks, &again.seed), (&recording.clocks, &recording.seed));
         assert_eq!((&again.question, &again.secrets), (&recording.question, &recording.secrets));
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_another_version_does_otherwise_is_told_by_its_place() {
+async fn differences_of_another_version_are_reported_by_their_place() {
     let (recordings, url) = life().await;
     // As if an older version had asked otherwise.
     let mut create = of(&recordings, "CreateMachine").clone();
@@ -49,20 +50,20 @@ async fn what_another_version_does_otherwise_is_told_by_its_place() {
     create.http[post].headers.push(("x-older".to_owned(), "1".to_owned()));
     let Body::Text(text) = &create.http[post].body else { panic!("text") };
     create.http[post].body = Body::Text(text.replace("sim.small", "sim.large"));
-    let told = said(&differences("sim", &create).await);
-    assert!(told.contains(&format!("request made otherwise: POST {url}/v1/vms")), "{told}");
+    let differing = text_of(&differences("sim", &create).await);
+    assert!(differing.contains(&format!("request made otherwise: POST {url}/v1/vms")), "{differing}");
     assert!(
-        told.contains("header x-older: 1 -> absent") && told.contains("sim.large\" -> \"sim.small"),
-        "{told}"
+        differing.contains("header x-older: 1 -> absent") && differing.contains("sim.large\" -> \"sim.small"),
+        "{differing}"
     );
-    assert!(!told.contains("answer differs"), "it was answered all the same: {told}");
+    assert!(!differing.contains("answer differs"), "it was answered all the same: {differing}");
 
     let mut fewer = of(&recordings, "CreateMachine").clone();
     fewer.http.remove(post);
     let played = play("sim", &[fewer]).await.remove(0).expect("plays");
-    let told = said(&played.differences);
-    assert!(told.contains(&format!("request additional: POST {url}/v1/vms")), "{told}");
-    assert!(told.contains("answer differs"), "{told}");
+    let differing = text_of(&played.differences);
+    assert!(differing.contains(&format!("request additional: POST {url}/v1/vms")), "{differing}");
+    assert!(differing.contains("answer differs"), "{differing}");
     let End::Answered { answer, .. } = played.recording.end else { panic!("answered") };
     let message = format!("not in the recording: POST {url}/v1/vms");
     assert!(answer.to_string().contains(&message), "the driver is told, and tells: {answer}");
@@ -71,22 +72,24 @@ async fn what_another_version_does_otherwise_is_told_by_its_place() {
     let mut extra = more.http[0].clone();
     extra.url = format!("{url}/v1/older");
     more.http.push(extra);
-    let told = said(&differences("sim", &more).await);
-    assert_eq!(told, format!("request missing: {} {url}/v1/older", more.http[0].method));
+    let differing = text_of(&differences("sim", &more).await);
+    assert_eq!(differing, format!("request missing: {} {url}/v1/older", more.http[0].method));
 
     let mut answer = of(&recordings, "GetMachineStatus").clone();
     let End::Answered { answer: end, .. } = &mut answer.end else { panic!("answered") };
     end["Ok"]["node_name"] = json!("older");
     answer.log.clear();
-    let told = said(&differences("sim", &answer).await);
-    assert!(told.starts_with("answer differs:\n  answer.Ok.node_name: \"older\" -> "), "{told}");
+    let differing = text_of(&differences("sim", &answer).await);
+    assert!(differing.starts_with("answer differs:\n  answer.Ok.node_name: \"older\" -> "), "{differing}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_differs_reaches_the_driver() {
     let (recordings, _) = life().await;
     let mut status = of(&recordings, "GetMachineStatus").clone();
-    let Outcome::Answer { status: code, body, .. } = &mut status.http[0].outcome else { panic!("answered") };
+    let ExchangeOutcome::Answer { status: code, body, .. } = &mut status.http[0].outcome else {
+        panic!("answered")
+    };
     (*code, *body) = (500, Body::Text("out of order".to_owned()));
     let played = play("sim", &[status]).await.remove(0).expect("plays");
     let End::Answered { answer, .. } = played.recording.end else { panic!("{:?}", played.recording.end) };
@@ -122,10 +125,10 @@ async fn however_a_call_ends_it_ends_so_again() {
     assert!(matches!(ends[1], End::Limit { limit, .. } if limit == "cpu-time"), "{ends:?}");
     assert!(matches!(ends[2], End::Limit { limit, .. } if limit == "memory"), "{ends:?}");
     assert_eq!(recordings[3].log.len(), 20);
-    assert!(matches!(recordings[4].http[0].outcome, Outcome::Failed(_)), "{:?}", recordings[4].http);
+    assert!(matches!(recordings[4].http[0].outcome, ExchangeOutcome::Failed(_)), "{:?}", recordings[4].http);
     for (recording, played) in recordings.iter().zip(play("hostile", &recordings).await) {
         let played = played.expect("plays");
-        assert_eq!(said(&played.differences), "", "{}", recording.question);
+        assert_eq!(text_of(&played.differences), "", "{}", recording.question);
     }
 }
 
@@ -138,11 +141,11 @@ async fn a_request_that_the_host_refused_is_refused_again() {
     let plan = json!({ "do": "fetch", "url": "https://b.invalid/x", "method": "POST", "body": "b" });
     world.host.create(request("hostile", &plan.to_string())).await.expect("reports");
     let recordings = recorded(&world, folder.path()).await;
-    assert_eq!(recordings[0].http[0].outcome, Outcome::Failed(WireError::HttpRequestDenied));
+    assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Failed(WireError::HttpRequestDenied));
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     // Whether it learns of that while it writes the body or afterwards is a matter of moments, then and now.
     assert_eq!(played.recording.http[0].outcome, recordings[0].http[0].outcome);
-    assert!(!said(&played.differences).contains("request"), "{:?}", played.differences);
+    assert!(!text_of(&played.differences).contains("request"), "{:?}", played.differences);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,8 +164,8 @@ async fn a_call_that_waited_for_its_cloud_until_the_end_is_cut_off_again_at_once
     let _cut_off = world.host.create(request("hostile", &plan.to_string())).await;
     let mut recordings = recorded(&world, folder.path()).await;
     assert!(matches!(&recordings[0].end, End::Limit { limit, .. } if limit == "deadline"), "{recordings:?}");
-    assert_eq!(recordings[0].http[0].outcome, Outcome::Unanswered);
-    // As long as a create may take: nobody waits for that.
+    assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Unanswered);
+    // The deadline of a create: no caller waits for that.
     recordings[0].limits.deadline_ms = 300_000;
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     assert!(matches!(&played.recording.end, End::Limit { limit, .. } if limit == "deadline"));

@@ -8,8 +8,7 @@ use ec2::{Ec2, Effect, Rule};
 use futures::future::BoxFuture;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
 use machinist_core::value::id::Uid;
-use machinist_plugin_host::egress::{EgressSettings, Resolve};
-use machinist_plugin_host::recording::Recording;
+use machinist_plugin_host::{EgressSettings, Recording, Resolve};
 
 use super::{recorded, recording_into};
 use crate::world::{Map, World, class, request};
@@ -18,7 +17,7 @@ const GRANTS: &str = include_str!("../../../../../plugins/aws/grants.yaml");
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
 const PROVIDER: &str = "AWS";
 
-/// What no recording may hold, in the spellings in which it travels.
+/// Values that no recording may have, in the spellings in which they travel.
 pub(super) fn secrets_of_the_tests() -> Vec<String> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
@@ -31,7 +30,7 @@ pub(super) fn secrets_of_the_tests() -> Vec<String> {
     all
 }
 
-/// Every name leads to a public address, which nobody dials: the detour is dialled.
+/// Every name has a public address, which is never dialled: the detour is.
 struct Anywhere;
 
 impl Resolve for Anywhere {
@@ -64,7 +63,8 @@ fn secrets(ec2: &Ec2) -> SecretValues {
     SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() }
 }
 
-/// Made, looked at, listed, started anew and removed; then what the cloud and the class refuse, and a cloud that wants fewer requests.
+/// A VM is created, queried, listed, restarted and deleted; then refusals of the cloud and the class, and a cloud that
+/// throttles.
 pub(super) async fn life() -> Vec<Recording> {
     // Fails only when another test was first.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -1,64 +1,66 @@
-//! Recordings that lie beside the drivers: each does what it did when they were made.
+//! Recordings beside the drivers: each driver still does the same.
 
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::recording::Recording;
-use machinist_plugin_host::recording::files::folder;
+use machinist_plugin_host::testing::write_recording;
+use machinist_plugin_host::{Recording, read_recordings};
 
 use super::{aws, life, play};
 
 /// Set: what the driver does is taken for what it is to do.
-const ANEW: &str = "MACHINIST_RECORD_ANEW";
+const RECORD_AGAIN: &str = "MACHINIST_RECORD_ANEW";
 
 fn beside(driver: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(driver).join("recordings")
 }
 
-fn record_anew(folder: &Path, recordings: &[Recording]) {
+fn record_again(folder: &Path, recordings: &[Recording]) {
     let _absent = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder");
     for (number, recording) in recordings.iter().enumerate() {
         let name = format!("{:02}-{}.json", number + 1, recording.operation);
-        folder::write(&folder.join(name), recording).expect("writes");
+        write_recording(&folder.join(name), recording).expect("writes");
     }
 }
 
-/// What a driver does otherwise than its recordings say, and how to record anew.
-async fn told(driver: &str) -> String {
-    let all = folder::read_all(&beside(driver)).expect("recordings");
+/// Returns the differences between a driver and its recordings, and how to record again.
+async fn changes(driver: &str) -> String {
+    let all = read_recordings(&beside(driver)).expect("recordings");
     let recordings: Vec<Recording> = all.iter().map(|(_, recording)| recording.clone()).collect();
-    let mut told = String::new();
+    let mut changes = String::new();
     for ((path, _), played) in all.iter().zip(play(driver, &recordings).await) {
         for difference in played.expect("plays").differences {
-            told += &format!("{}: {difference}\n", path.display());
+            changes += &format!("{}: {difference}\n", path.display());
         }
     }
-    if !told.is_empty() {
-        let command = "cargo test -p machinist-plugin-host --test sandbox tapes::regression";
-        told = format!("the driver {driver} does otherwise:\n{told}If that is meant: {ANEW}=1 {command}");
+    if !changes.is_empty() {
+        let command = "cargo test -p machinist-plugin-host --test sandbox recordings::regression";
+        changes = format!(
+            "the driver {driver} does otherwise:\n{changes}If that is meant: {RECORD_AGAIN}=1 {command}"
+        );
     }
-    told
+    changes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_driver_of_the_simulated_cloud_does_what_it_did() {
-    if std::env::var_os(ANEW).is_some() {
-        record_anew(&beside("sim"), &life().await.0);
+    if std::env::var_os(RECORD_AGAIN).is_some() {
+        record_again(&beside("sim"), &life().await.0);
     }
-    let told = told("sim").await;
-    assert!(told.is_empty(), "{told}");
-    let calls = folder::read_all(&beside("sim")).expect("recordings").len();
+    let changes = changes("sim").await;
+    assert!(changes.is_empty(), "{changes}");
+    let calls = read_recordings(&beside("sim")).expect("recordings").len();
     assert!(calls >= 7, "{calls} calls");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_driver_of_ec2_does_what_it_did() {
-    if std::env::var_os(ANEW).is_some() {
-        record_anew(&beside("aws"), &aws::life().await);
+    if std::env::var_os(RECORD_AGAIN).is_some() {
+        record_again(&beside("aws"), &aws::life().await);
     }
-    let told = told("aws").await;
-    assert!(told.is_empty(), "{told}");
-    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let changes = changes("aws").await;
+    assert!(changes.is_empty(), "{changes}");
+    let all = read_recordings(&beside("aws")).expect("recordings");
     let has = |operation: &str, is_error: bool| {
         let ended = |recording: &Recording| {
             let end = serde_json::to_value(&recording.end).expect("JSON");
@@ -96,7 +98,7 @@ async fn the_driver_of_ec2_does_what_it_did() {
 /// The test above fails for a driver that does otherwise: here for another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_answer_of_ec2_is_a_difference() {
-    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let all = read_recordings(&beside("aws")).expect("recordings");
     let mut list =
         all.into_iter().map(|(_, recording)| recording).find(|one| one.operation == "ListMachines");
     let list = list.as_mut().expect("a list");
