@@ -94,4 +94,10 @@ impl Report {
             ended: None,
         }
     }
+
+    /// Returns the last version of an object of this kind that the reconcile has written.
+    pub(crate) fn last_written(&self, kind: Kind) -> Option<&str> {
+        let last = self.wrote.iter().rev().find(|(wrote, _)| *wrote == kind);
+        last.map(|(_, version)| version.as_str())
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver::error::{GuestFailure, CallError, Code, DriverError, Sent};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Sent};
 use memory_api::wire::{Call, Handling, Wire};
 
 use crate::check::{HOST, Watchman};

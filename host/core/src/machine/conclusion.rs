@@ -11,25 +11,13 @@ use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
+use crate::scheduling::step::Step;
+
 use super::delete::note::DeletionNote;
 use super::effect::MachineEffect;
 
 /// The next step of a reconcile.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum MachineStep {
-    /// Carry out these effects in parallel, then call `step` again.
-    Act(Vec<MachineEffect>),
-    /// The reconcile is over.
-    Finish(MachineConclusion),
-}
-
-impl MachineStep {
-    /// A batch of one.
-    pub fn act(effect: MachineEffect) -> Self {
-        Self::Act(vec![effect])
-    }
-}
+pub type MachineStep = Step<MachineEffect, MachineConclusion>;
 
 /// The end of a reconcile.
 #[derive(Clone, Debug)]

@@ -2,17 +2,13 @@
 
 use crate::machine::{Requeue, Severity};
 
+use crate::scheduling::step::Step;
+
 use super::effect::DeploymentEffect;
 use super::status::DeploymentStatus;
 
 /// The next step of a reconcile.
-#[derive(Clone, Debug)]
-pub enum DeploymentStep {
-    /// Carry out these effects in parallel, then call `step` again.
-    Act(Vec<DeploymentEffect>),
-    /// The reconcile is over.
-    Finish(DeploymentConclusion),
-}
+pub type DeploymentStep = Step<DeploymentEffect, DeploymentConclusion>;
 
 /// The end of a reconcile.
 #[derive(Clone, Debug)]

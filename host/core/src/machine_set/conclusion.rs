@@ -5,24 +5,12 @@ use crate::machine::{Requeue, Severity};
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
 
+use crate::scheduling::step::Step;
+
 use super::effect::SetEffect;
 
 /// The next step of a reconcile.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum SetStep {
-    /// Carry out these effects in parallel, then call `step` again.
-    Act(Vec<SetEffect>),
-    /// The reconcile is over.
-    Finish(SetConclusion),
-}
-
-impl SetStep {
-    /// A batch of one.
-    pub(super) fn act(effect: SetEffect) -> Self {
-        Self::Act(vec![effect])
-    }
-}
+pub type SetStep = Step<SetEffect, SetConclusion>;
 
 /// The end of a reconcile.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `queue` | which key is reconciled next |
+//! | `step` | the next step of a reconcile: effects, or its end |
 //! | `retry` | the retry table, and the count of failures of each key |
 //! | `barrier` | an owner's next pass waits until the cache has seen its last writes |
 //! | `gate` | the one check before each effect: open, or frozen for destructive ones |
@@ -20,4 +21,5 @@ pub mod lease;
 pub mod queue;
 pub mod request_rate;
 pub mod retry;
+pub mod step;
 pub mod vm_checks;

@@ -306,7 +306,8 @@ fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &V
             GuestFailure::Trap { detail: output_limits::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
         CallFailure::Broken(
-            other @ (GuestFailure::Limit { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. }),
+            other
+            @ (GuestFailure::Limit { .. } | GuestFailure::Contract { .. } | GuestFailure::CutOff { .. }),
         ) => other.into(),
     }
 }

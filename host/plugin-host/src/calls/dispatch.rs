@@ -149,7 +149,11 @@ impl HostState {
     /// priority. Dropping the future ends the call.
     ///
     /// Waking another thread and being woken by it takes longer than a call that sends no request.
-    pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> DriverResult<A::Answer> {
+    pub(crate) async fn dispatch<A: Ask>(
+        self: &Arc<Self>,
+        target: Target,
+        ask: A,
+    ) -> DriverResult<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
         let loaded_by = started + longest.min(self.settings.load_timeout);

@@ -65,10 +65,7 @@ fn count(answers: &[Result<machinist_core::driver::Creation, CallError>]) -> (us
     let broke = |error: &CallError| {
         matches!(
             error,
-            CallError::Broken(Broken {
-                failure: GuestFailure::Limit { limit: Limit::MemoryBudget, .. },
-                ..
-            })
+            CallError::Broken(Broken { failure: GuestFailure::Limit { limit: Limit::MemoryBudget, .. }, .. })
         )
     };
     let waited = |error: &CallError| matches!(error, CallError::Refused(Refusal::NoMemory { .. }));

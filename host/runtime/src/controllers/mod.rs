@@ -2,12 +2,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `frame` | what the reconciles of the three kinds share: steps, effects, the status write, Events |
 //! | `machine`, `machine_set`, `machine_deployment` | reconciles of the three kinds |
 //! | `classes` | reconciles of MachineClasses and their Secrets |
 //! | `objects` | patches, conditions and status writes of API objects |
 //! | `state` | caches, drivers and memories of a tenant, for all reconciles |
 
 pub(crate) mod classes;
+pub(crate) mod frame;
 pub(crate) mod machine;
 pub(crate) mod machine_deployment;
 pub(crate) mod machine_set;

@@ -14,7 +14,8 @@ use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
 use machinist_core::safety::listing::{ListingTrust, Trust};
 use machinist_core::safety::orphans::{
-    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership, ownership,
+    ClassListing, Findings, OrphanCandidate, OrphanRule, SecondVm, Sightings, VmOwners, VmOwnership,
+    ownership,
 };
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};

@@ -273,7 +273,9 @@ fn broken<T>(failure: CallFailure) -> DriverResult<T> {
             DriverError::new(code, "the cloud refuses").into()
         }
         CallFailure::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        CallFailure::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        CallFailure::NoAnswer => {
+            GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into()
+        }
         CallFailure::Answered(error) => error,
     })
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use machinist_plugin_host::component::Contract;
 use machinist_plugin_host::{
-    AddressClass, EgressRule, GrantedPlace, Grants, Inspected, Limits, PathPattern, PolicyAbout, PolicyLimits,
-    PolicyTerms, RequestPlace, SecretGrant, shown,
+    AddressClass, EgressRule, GrantedPlace, Grants, Inspected, Limits, PathPattern, PolicyAbout,
+    PolicyLimits, PolicyTerms, RequestPlace, SecretGrant, shown,
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -152,10 +152,7 @@ async fn attack_unusual_texts_in_every_field() {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
                 assert!(
-                    matches!(
-                        error,
-                        CallError::Broken(Broken { failure: GuestFailure::Contract { .. }, .. })
-                    ),
+                    matches!(error, CallError::Broken(Broken { failure: GuestFailure::Contract { .. }, .. })),
                     "{plan}: {error:?}"
                 );
                 assert!(error.to_string().len() < 1_024, "{plan}");

@@ -8,11 +8,10 @@ use machinist_core::driver::error::Refusal;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
 use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
-use machinist_core::scheduling::gate::permits;
 use machinist_core::scheduling::vm_checks::CheckResult;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
-use tracing::{Instrument, info, info_span};
+use tracing::info;
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
@@ -23,7 +22,7 @@ use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
 
 use super::facts::observe::ObservedMachine;
 use super::node;
-use super::reconcile::ReconcileState;
+use super::reconcile::Learned;
 use super::request::{UserData, request};
 use super::token::{self, BootstrapToken};
 use crate::controllers::objects::WriteOutcome;
@@ -43,7 +42,7 @@ pub(super) struct EffectResult {
 }
 
 impl EffectResult {
-    fn call(outcome: MachineOutcome) -> Self {
+    pub(super) fn call(outcome: MachineOutcome) -> Self {
         Self { outcome, wrote: None, token: None, provider_id: None, drain_slot: None }
     }
 
@@ -58,38 +57,21 @@ impl EffectResult {
     }
 }
 
-/// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(
-    tenant: &TenantState,
-    context: &Context,
-    observed: &ObservedMachine,
-    state: &ReconcileState,
-    effect: &MachineEffect,
-) -> EffectResult {
-    let span = info_span!("act", effect = effect.name());
-    async {
-        if !*context.leads.borrow() {
-            return EffectResult::call(effect.refused("this process does not lead"));
-        }
-        // Again, since it may have been shut after the facts were taken.
-        if !permits(context.gate_state.borrow().gate, effect.kind(&observed.view.machine)) {
-            return EffectResult::call(effect.refused("dangerous work is held"));
-        }
-        perform_allowed(tenant, context, observed, state, effect).await
-    }
-    .instrument(span)
-    .await
+/// The surroundings of an effect.
+pub(super) struct Scene<'a> {
+    pub(super) tenant: &'a TenantState,
+    pub(super) context: &'a Context,
+    pub(super) observed: &'a ObservedMachine,
+    pub(super) learned: &'a Learned,
+    /// The last version of the Machine that this reconcile has written.
+    pub(super) written: Option<&'a str>,
 }
 
-async fn perform_allowed(
-    tenant: &TenantState,
-    context: &Context,
-    observed: &ObservedMachine,
-    state: &ReconcileState,
-    effect: &MachineEffect,
-) -> EffectResult {
+/// Does an effect.
+pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> EffectResult {
+    let Scene { tenant, context, observed, learned, .. } = *scene;
     let cluster = &tenant.settings.cluster;
-    let request = |user_data| request(observed, cluster, user_data, state.token.as_deref());
+    let request = |user_data| request(observed, cluster, user_data, learned.token.as_deref());
     match effect {
         MachineEffect::AddFinalizer => {
             EffectResult::write(add_finalizer(context, observed).await, MachineOutcome::AddFinalizer)
@@ -99,7 +81,7 @@ async fn perform_allowed(
             EffectResult::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
         }
         MachineEffect::CloseIntent => {
-            EffectResult::write(close_intent(context, observed, state).await, MachineOutcome::CloseIntent)
+            EffectResult::write(close_intent(scene).await, MachineOutcome::CloseIntent)
         }
         MachineEffect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
             Ok(token) => {
@@ -148,7 +130,7 @@ async fn perform_allowed(
             let answer = ask(request(UserData::Sent), |mut request| {
                 // The driver finds the VM by its id also in the reconcile that created it, however late reads of the
                 // cloud are.
-                request.machine.provider_id = state.provider_id.clone().or(request.machine.provider_id);
+                request.machine.provider_id = learned.provider_id.clone().or(request.machine.provider_id);
                 tenant.drivers.initialize(request)
             });
             EffectResult::call(MachineOutcome::InitializeVm(answer.await))
@@ -186,7 +168,7 @@ async fn perform_allowed(
         }
         MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
-            let recorded = record_vm(context, observed, state, mark, provider_id, node_name.as_ref()).await;
+            let recorded = record_vm(scene, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
                 tenant.creates.forget(&observed.view.machine.uid);
             }
@@ -238,7 +220,7 @@ async fn perform_allowed(
             let drainer = Drainer {
                 machine: &observed.view.machine.key,
                 volumes,
-                has_slot: state.drain_slot.is_some(),
+                has_slot: learned.drain_slot.is_some(),
             };
             let (outcome, drain_slot) =
                 drain::perform(context, tenant.drains.as_deref(), &drainer, effect).await;
@@ -301,9 +283,10 @@ async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) ->
 }
 
 /// Only on the version that is known: a request that is late must not take off the note of a later create.
-async fn close_intent(context: &Context, observed: &ObservedMachine, state: &ReconcileState) -> WriteOutcome {
+async fn close_intent(scene: &Scene<'_>) -> WriteOutcome {
+    let Scene { context, observed, written, .. } = *scene;
     let meta = &observed.machine.metadata;
-    let version = state.wrote_last(Kind::Machine).or(meta.resource_version.as_deref());
+    let version = written.or(meta.resource_version.as_deref());
     let metadata =
         Metadata::of(meta).with("resourceVersion", json!(version)).with("annotations", no_intent());
     patch_machine(context, observed, metadata.patch()).await
@@ -332,16 +315,15 @@ async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutco
 
 /// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
 async fn record_vm(
-    context: &Context,
-    observed: &ObservedMachine,
-    state: &ReconcileState,
+    scene: &Scene<'_>,
     mark: Option<&str>,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> WriteOutcome {
+    let Scene { context, observed, learned, .. } = *scene;
     // The VM is known: its create needs no note any more.
     let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
-    let until = state.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
+    let until = learned.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
     let mark = mark.filter(|_| observed.view.marks.of_machine.is_none());
     let mark = mark.map(|mark| json!({ names::annotations::CLUSTER_MARK: mark }));
     let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];

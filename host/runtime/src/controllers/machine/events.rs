@@ -12,7 +12,7 @@ use machinist_core::value::phase::Phase;
 use crate::events::{About, Event};
 
 use super::facts::observe::ObservedMachine;
-use super::publish::repeats;
+use super::status_patch::repeats;
 use super::vm_status;
 use crate::controllers::objects::conditions::{READY, is_same_text};
 

@@ -2,14 +2,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `reconcile` | one reconcile, in the frame of all kinds |
 //! | `facts` | API objects to facts |
-//! | `act` | does the effects, after it has checked leadership and gate |
+//! | `act` | does the effects |
 //! | `request` | the request to a driver |
 //! | `token` | the bootstrap token, as a Secret |
 //! | `node` | effects on the Node |
 //! | `template` | a node template as JSON |
-//! | `publish` | writes the status if it differs |
+//! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
 //! | `status_message`, `vm_status`, `drain_status` | parts of the status |
 //! | `events` | which Events a reconcile writes |
 //! | `milestones` | points in a Machine's life, for metrics |
@@ -20,10 +20,10 @@ mod events;
 pub(crate) mod facts;
 mod milestones;
 mod node;
-mod publish;
 mod reconcile;
 mod request;
 mod status_message;
+mod status_patch;
 mod template;
 mod token;
 mod vm_status;

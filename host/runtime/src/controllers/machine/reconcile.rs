@@ -1,7 +1,7 @@
-//! One reconcile of a Machine: observe once, then ask the core and act until it concludes.
+//! One reconcile of a Machine: facts, steps of the core, effects on clusters and clouds, the status.
 
-use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use machinist_api::Machine;
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine::{
@@ -9,13 +9,15 @@ use machinist_core::machine::{
     MachineStep, Requeue, invariants, step,
 };
 use machinist_core::safety::meltdown::Permit;
-use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::scheduling::gate::EffectKind;
 use machinist_core::value::id::{ObjectKey, ProviderId};
 use machinist_core::value::phase::Phase;
-use tracing::{debug, warn};
+use serde_json::{Map, Value};
+use tracing::warn;
 
 use crate::context::Context;
 use crate::context::key::Kind;
+use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::drain::DrainSlot;
 use crate::driver_calls::call_slots::{MachineCallSlots, Purpose};
@@ -24,14 +26,11 @@ use crate::events::Event;
 use crate::message::{AccountSignal, Report};
 use crate::metrics::Milestone;
 
-use super::act::{self, EffectResult};
+use super::act::{self, EffectResult, Scene};
 use super::events;
 use super::facts::observe::{ObservedMachine, observe};
 use super::milestones;
-use super::publish;
-
-/// A batch follows a batch only with new outcomes, so a reconcile is short. More than this is a bug, not a slow cloud.
-const BATCHES_PER_RECONCILE: usize = 16;
+use super::status_patch;
 
 /// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
@@ -57,70 +56,190 @@ pub(crate) async fn run(
     let Some(observed) = observe(tenant, &gate_state, key, retry_facts, conflict, now) else {
         return Report::only(Requeue::Gone);
     };
-    let mut progress = MachineProgress::default();
-    let mut state = ReconcileState::default();
-    let slots = tenant.call_slots.slots_of(key);
-    for batch in 0..BATCHES_PER_RECONCILE {
-        let now = context.clock.now();
-        match step(&observed.view, &progress, now) {
-            MachineStep::Act(effects) => {
-                debug_assert_eq!(
-                    invariants::batch(&observed.view, &progress, &effects, now),
-                    Ok(()),
-                    "{key}"
-                );
-                if !may_call(&slots, &observed, batch == 0, &effects) {
-                    return state.report(&observed, Requeue::After(UNTIL_CALLED));
-                }
-                if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
-                    // The drain has nothing to ask any more: others may.
-                    state.drain_slot = None;
-                }
-                let batch = effects.iter().map(async |effect| {
-                    let began = context.clock.now();
-                    let done = act::perform(tenant, context, &observed, &state, effect).await;
-                    let now = context.clock.now();
-                    (effect, done, now.duration_since(began), now)
-                });
-                for (effect, mut done, took, now) in join_all(batch).await {
-                    state.learn(&mut done);
-                    if done.outcome.is_out_of_range() {
-                        // Several VMs answer to this Machine: one of them may be nobody's.
-                        context.orphans_are_likely.notify_one();
-                    }
-                    let action = events::of_action(&observed, effect, &done.outcome);
-                    // A reconcile may wait for its cloud for minutes after this.
-                    state.events.extend(action.map(|action| Event { at: Some(now), ..action }));
-                    state.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
-                    state.cloud = account_signal(&done.outcome).or(state.cloud);
-                    progress.record(done.outcome);
-                }
-            }
-            MachineStep::Finish(conclusion) => {
-                state.drain_slot = None;
-                if let Some(drains) = tenant.drains.as_ref().filter(|_| progress.drain.pods.is_none()) {
-                    // Its turn, if it was called to one, is the next one's.
-                    drains.leave_queue(key);
-                }
-                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
-                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
-                let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
-                let fails = conclusion.status.phase == Some(Phase::Failed);
-                if let (Some(drains), Some(state)) = (&tenant.drains, &conclusion.status.drain_memory) {
-                    drains.remember(key, state);
-                }
-                let reboots = matches!(progress.note_reboot, Some(Ok(())));
-                let (report, is_frozen) = finish(context, &observed, conclusion, state, jitter).await;
-                // A used permit is kept until the cache shows the result.
-                let is_unused = holds_permit && (!fails || is_frozen) && !reboots;
-                let wakes = if is_unused { tenant.meltdown().give_back(key) } else { Vec::new() };
-                return Report { wakes, ..report };
-            }
+    let reconcile = MachineReconcile {
+        tenant,
+        context,
+        slots: tenant.call_slots.slots_of(key),
+        observed,
+        progress: MachineProgress::default(),
+        learned: Learned::default(),
+        jitter,
+    };
+    frame::run(context, reconcile).await
+}
+
+struct MachineReconcile<'a> {
+    tenant: &'a TenantState,
+    context: &'a Context,
+    slots: MachineCallSlots,
+    observed: ObservedMachine,
+    progress: MachineProgress,
+    learned: Learned,
+    jitter: f64,
+}
+
+/// What effects have added to the facts of a reconcile, beside their outcomes.
+#[derive(Default)]
+pub(super) struct Learned {
+    pub(super) token: Option<String>,
+    pub(super) provider_id: Option<ProviderId>,
+    pub(super) token_until: Option<Timestamp>,
+    pub(super) drain_slot: Option<DrainSlot>,
+}
+
+/// The result of an effect, and its time.
+struct TimedResult {
+    result: EffectResult,
+    took: SignedDuration,
+    ended: Timestamp,
+}
+
+reconciled_kind!(Machine, Kind::Machine, own_status);
+
+impl Conclusion for MachineConclusion {
+    fn reason(&self) -> &'static str {
+        self.reason.as_str()
+    }
+
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn wake(&self) -> Requeue {
+        self.wake
+    }
+
+    fn status_kind(&self) -> EffectKind {
+        self.status.kind()
+    }
+}
+
+impl Reconcile for MachineReconcile<'_> {
+    type Object = Machine;
+    type Effect = MachineEffect;
+    type Outcome = TimedResult;
+    type Conclusion = MachineConclusion;
+
+    /// A batch follows a batch only with new outcomes.
+    const BATCHES: usize = 16;
+
+    fn object(&self) -> &Machine {
+        &self.observed.machine
+    }
+
+    fn step(&self) -> MachineStep {
+        let (view, progress, now) = (&self.observed.view, &self.progress, self.context.clock.now());
+        let step = step(view, progress, now);
+        let is_kept = || match &step {
+            MachineStep::Act(effects) => invariants::batch(view, progress, effects, now),
+            MachineStep::Finish(conclusion) => invariants::conclusion(view, progress, conclusion),
+        };
+        debug_assert_eq!(is_kept(), Ok(()), "{}: {step:?}", view.machine.key);
+        step
+    }
+
+    fn held(&mut self, effects: &[MachineEffect], is_first: bool) -> Option<Requeue> {
+        if !may_call(&self.slots, &self.observed, is_first, effects) {
+            return Some(Requeue::After(UNTIL_CALLED));
+        }
+        if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
+            // The drain has nothing to ask any more: others may.
+            self.learned.drain_slot = None;
+        }
+        None
+    }
+
+    fn effect_name(effect: &MachineEffect) -> &'static str {
+        effect.name()
+    }
+
+    fn effect_kind(&self, effect: &MachineEffect) -> EffectKind {
+        effect.kind(&self.observed.view.machine)
+    }
+
+    async fn perform(&self, effect: &MachineEffect, so_far: &Report) -> TimedResult {
+        let clock = &self.context.clock;
+        let began = clock.now();
+        let scene = Scene {
+            tenant: self.tenant,
+            context: self.context,
+            observed: &self.observed,
+            learned: &self.learned,
+            written: so_far.last_written(Kind::Machine),
+        };
+        let result = act::perform(&scene, effect).await;
+        let ended = clock.now();
+        TimedResult { result, took: ended.duration_since(began), ended }
+    }
+
+    fn refused(&self, effect: &MachineEffect, reason: &'static str) -> TimedResult {
+        let result = EffectResult::call(effect.refused(reason));
+        TimedResult { result, took: SignedDuration::ZERO, ended: self.context.clock.now() }
+    }
+
+    fn learn(&mut self, effect: MachineEffect, timed: TimedResult, report: &mut Report) {
+        let TimedResult { result, took, ended } = timed;
+        let outcome = self.learned.take(result, report);
+        if outcome.is_out_of_range() {
+            // Several VMs answer to this Machine: one of them may be nobody's.
+            self.context.orphans_are_likely.notify_one();
+        }
+        let action = events::of_action(&self.observed, &effect, &outcome);
+        // A reconcile may wait for its cloud for minutes after this.
+        report.events.extend(action.map(|action| Event { at: Some(ended), ..action }));
+        self.reached(milestones::of_outcome(&self.observed, &outcome, took, ended), report);
+        report.cloud = account_signal(&outcome).or(report.cloud);
+        self.progress.record(outcome);
+    }
+
+    fn conclude(&mut self, conclusion: &MachineConclusion, _report: &mut Report) {
+        self.learned.drain_slot = None;
+        let key = &self.observed.view.machine.key;
+        let Some(drains) = &self.tenant.drains else { return };
+        if self.progress.drain.pods.is_none() {
+            // Its slot, if it was given one, is the next one's.
+            drains.leave_queue(key);
+        }
+        if let Some(memory) = &conclusion.status.drain_memory {
+            drains.remember(key, memory);
         }
     }
-    warn!("pass cut off: the steps do not come to an end");
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
-    state.report(&observed, wake)
+
+    fn status(&self, conclusion: &MachineConclusion, now: Timestamp) -> Option<Map<String, Value>> {
+        status_patch::of(&self.observed, conclusion, now, self.jitter)
+    }
+
+    fn events(&self, conclusion: &MachineConclusion) -> Vec<Event> {
+        events::of_conclusion(&self.observed, conclusion)
+    }
+
+    fn concluded(&mut self, conclusion: &MachineConclusion, is_frozen: bool, report: &mut Report) {
+        let key = &self.observed.view.machine.key;
+        let fails = conclusion.status.phase == Some(Phase::Failed);
+        let holds_permit = matches!(self.progress.permit, Some(Ok(Permit::Granted { .. })));
+        let reboots = matches!(self.progress.note_reboot, Some(Ok(())));
+        // A used permit is kept until the cache shows the result.
+        if holds_permit && (!fails || is_frozen) && !reboots {
+            report.wakes = self.tenant.meltdown().give_back(key);
+        }
+        if is_frozen {
+            return;
+        }
+        if conclusion.reason == MachineReason::VmDeclaredGone {
+            // For whoever asks later what became of a VM.
+            warn!(audit = true, machine = %key, message = %conclusion.message, "machine let go unseen");
+        }
+        let now = self.context.clock.now();
+        self.reached(milestones::of_conclusion(&self.observed, conclusion, now), report);
+        report.ready = Some(status_patch::ready_condition(conclusion, now));
+    }
+}
+
+impl MachineReconcile<'_> {
+    fn reached(&self, milestones: impl IntoIterator<Item = Milestone>, report: &mut Report) {
+        let of_pool = |milestone| (milestones::pool(&self.observed), milestone);
+        report.milestones.extend(milestones.into_iter().map(of_pool));
+    }
 }
 
 /// A Machine without a call slot is requeued when one is free. This is for a message that gets lost.
@@ -151,20 +270,7 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// The state of a reconcile from batch to batch, beside the outcomes.
-#[derive(Default)]
-pub(super) struct ReconcileState {
-    pub(super) token: Option<String>,
-    pub(super) provider_id: Option<ProviderId>,
-    pub(super) token_until: Option<Timestamp>,
-    pub(super) drain_slot: Option<DrainSlot>,
-    wrote: Vec<(Kind, String)>,
-    events: Vec<Event>,
-    milestones: Vec<Milestone>,
-    cloud: Option<AccountSignal>,
-}
-
-/// What the outcome says of the cloud account. An error that does not pass by itself is an answer to this Machine alone.
+/// Returns whether an outcome shows that the cloud account answers. An error that does not pass by itself is an answer to this Machine alone.
 fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
     fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
         match answer {
@@ -196,62 +302,20 @@ fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
     }
 }
 
-impl ReconcileState {
-    fn report(self, observed: &ObservedMachine, wake: Requeue) -> Report {
-        let pool = milestones::pool(observed);
-        let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        let ended = (wake == Requeue::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
-        let cloud = self.cloud;
-        Report { wrote: self.wrote, events: self.events, milestones, cloud, ended, ..Report::only(wake) }
-    }
-
-    /// Returns the last version of an object of this kind that the reconcile has written.
-    pub(super) fn wrote_last(&self, kind: Kind) -> Option<&str> {
-        let last = self.wrote.iter().rev().find(|(wrote, _)| *wrote == kind);
-        last.map(|(_, version)| version.as_str())
-    }
-
-    fn learn(&mut self, done: &mut EffectResult) {
-        if let Some(drain_slot) = done.drain_slot.take() {
+impl Learned {
+    /// Takes over what an effect adds to the facts, and returns its outcome.
+    fn take(&mut self, result: EffectResult, report: &mut Report) -> MachineOutcome {
+        if let Some(drain_slot) = result.drain_slot {
             self.drain_slot = Some(drain_slot);
         }
-        if let Some(token) = &done.token {
-            self.token = Some(token.text.clone());
+        if let Some(token) = result.token {
+            self.token = Some(token.text);
             self.token_until = Some(token.until);
         }
-        if let Some(id) = &done.provider_id {
-            self.provider_id = Some(id.clone());
+        if let Some(id) = result.provider_id {
+            self.provider_id = Some(id);
         }
-        self.wrote.extend(done.wrote.clone());
+        report.wrote.extend(result.wrote);
+        result.outcome
     }
-}
-
-/// Returns the report, and whether the gate blocked the conclusion.
-async fn finish(
-    context: &Context,
-    observed: &ObservedMachine,
-    conclusion: MachineConclusion,
-    mut state: ReconcileState,
-    jitter: f64,
-) -> (Report, bool) {
-    debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
-    let written = state.wrote_last(Kind::Machine);
-    let published = publish::publish(context, observed, &conclusion, written, jitter).await;
-    let published = published.finish(conclusion.wake, &context.own_status);
-    state.wrote.extend(published.wrote.map(|version| (Kind::Machine, version)));
-    if published.is_frozen {
-        return (state.report(observed, published.wake), true);
-    }
-    if conclusion.reason == MachineReason::VmDeclaredGone {
-        // For whoever asks later what became of a VM.
-        warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
-    }
-    let events = events::of_conclusion(observed, &conclusion);
-    state
-        .events
-        .extend(events.into_iter().map(|event| Event { is_unsupported: published.is_unsupported, ..event }));
-    let now = context.clock.now();
-    state.milestones.extend(milestones::of_conclusion(observed, &conclusion, now));
-    let ready = Some(publish::ready_condition(&conclusion, now));
-    (Report { ready, ..state.report(observed, published.wake) }, false)
 }

@@ -7,9 +7,7 @@ use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::{
     DeploymentChange, DeploymentEffect, EffectResult, MachineChange, MachineKey,
 };
-use machinist_core::scheduling::gate::permits;
 use serde_json::{Map, Value, json};
-use tracing::{Instrument, info_span};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
@@ -26,29 +24,8 @@ use super::{node, selector, sets, template};
 /// What came of an effect, and the version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
 
-/// Does it, unless leadership is lost or the gate is shut.
+/// Does an effect.
 pub(super) async fn perform(
-    tenant: &TenantState,
-    context: &Context,
-    observed: &ObservedDeployment,
-    effect: &DeploymentEffect,
-) -> DeploymentEffectResult {
-    let span = info_span!("act", effect = effect.name());
-    async {
-        if !*context.leads.borrow() {
-            return Err(ActError::Forbidden { reason: "this process does not lead" });
-        }
-        // Again, since it may have been shut after the facts were taken.
-        if !permits(context.gate_state.borrow().gate, effect.kind()) {
-            return Err(ActError::Forbidden { reason: "dangerous work is held" });
-        }
-        perform_allowed(tenant, context, observed, effect).await
-    }
-    .instrument(span)
-    .await
-}
-
-async fn perform_allowed(
     tenant: &TenantState,
     context: &Context,
     observed: &ObservedDeployment,

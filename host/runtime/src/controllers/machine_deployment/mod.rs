@@ -3,14 +3,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `reconcile` | one reconcile, in the frame of all kinds |
 //! | `observe` | all facts of a reconcile, from the caches, without waiting |
 //! | `members` | facts about Machines and their Nodes |
 //! | `selector`, `template` | fields of the spec, as the core reads them |
 //! | `names` | names of labels and annotations |
-//! | `act` | does the effects, after it has checked leadership and gate |
+//! | `act` | does the effects |
 //! | `sets`, `node` | effects on sets and Nodes |
-//! | `publish` | writes the status if it differs |
+//! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
 //! | `status` | the status, as the core reads it |
 //! | `events` | which Events a reconcile writes |
 
@@ -20,11 +20,11 @@ mod members;
 mod names;
 mod node;
 mod observe;
-mod publish;
 mod reconcile;
 mod selector;
 mod sets;
 mod status;
+mod status_patch;
 mod template;
 
 use std::collections::BTreeMap;

@@ -1,27 +1,28 @@
-//! One reconcile of a deployment: observe once, then ask the core and act until it concludes.
+//! One reconcile of a deployment: facts, steps of the core, writes to sets, Machines and Nodes, the status.
 
-use futures::future::join_all;
+use jiff::Timestamp;
+use machinist_api::MachineDeployment;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Requeue;
 use machinist_core::machine_deployment::{
     DeploymentConclusion, DeploymentEffect, DeploymentProgress, DeploymentStep, invariants, step,
 };
-use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::scheduling::gate::EffectKind;
 use machinist_core::value::id::ObjectKey;
-use tracing::{debug, warn};
+use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::context::key::Kind;
+use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::events::Event;
 use crate::message::Report;
 
+use super::act::{self, DeploymentEffectResult};
 use super::observe::{ObservedDeployment, observe};
-use super::{OwnerTree, act, events, publish};
+use super::{OwnerTree, events, status_patch};
 
-/// A reconcile plans once and carries the plan out in a handful of batches. More than this is a bug.
-const BATCHES_PER_RECONCILE: usize = 16;
-
+/// Reconciles a deployment.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,
@@ -30,71 +31,100 @@ pub(crate) async fn run(
 ) -> Report {
     let gate = context.gate_state.borrow().gate;
     let Some(observed) = observe(tenant, gate, key, owner_tree) else { return Report::only(Requeue::Gone) };
-    // One moment for the whole pass: its plan must not change between its batches.
-    let now = context.clock.now();
-    let mut progress = DeploymentProgress::default();
-    let mut report = Report::only(Requeue::Resync);
-    for _ in 0..BATCHES_PER_RECONCILE {
-        match step(&observed.view, &progress, now) {
-            DeploymentStep::Act(effects) => {
-                let is_kept = invariants::batch(&observed.view, &progress, &effects, now);
-                debug_assert_eq!(is_kept, Ok(()), "{key}: {effects:?}");
-                let batch = effects.into_iter().map(async |effect| {
-                    let result = act::perform(tenant, context, &observed, &effect).await;
-                    (effect, result)
-                });
-                for (effect, result) in join_all(batch).await {
-                    report.is_unclear |= is_unclear(&effect, result.as_ref().err());
-                    let outcome = result.map(|(done, wrote)| {
-                        if let (DeploymentEffect::WriteSet { set, .. }, Some((Kind::Set, version))) =
-                            (&effect, &wrote)
-                        {
-                            let set = ObjectKey::new(key.namespace.as_str(), set.name.as_str());
-                            report.wrote_sets.push((set, version.clone()));
-                        }
-                        report.wrote.extend(wrote);
-                        done
-                    });
-                    progress.record(effect, outcome);
-                }
-            }
-            DeploymentStep::Finish(conclusion) => {
-                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
-                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
-                return finish(context, &observed, conclusion, report).await;
-            }
-        }
-    }
-    warn!("pass cut off: the steps do not come to an end");
-    Report { wake: Requeue::Retry { policy: RetryPolicy::LONG, hint: None }, ..report }
+    let (progress, now) = (DeploymentProgress::default(), context.clock.now());
+    frame::run(context, DeploymentReconcile { tenant, context, observed, progress, now }).await
 }
 
-/// A set that may still be made: nothing is decided about its deployment before that cannot happen any more.
+struct DeploymentReconcile<'a> {
+    tenant: &'a TenantState,
+    context: &'a Context,
+    observed: ObservedDeployment,
+    progress: DeploymentProgress,
+    /// One time for the whole reconcile: its plan must not change between its batches.
+    now: Timestamp,
+}
+
+reconciled_kind!(MachineDeployment, Kind::Deployment, own_deployment_status);
+
+impl Conclusion for DeploymentConclusion {
+    fn reason(&self) -> &'static str {
+        self.reason.as_str()
+    }
+
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn wake(&self) -> Requeue {
+        self.wake
+    }
+}
+
+impl Reconcile for DeploymentReconcile<'_> {
+    type Object = MachineDeployment;
+    type Effect = DeploymentEffect;
+    type Outcome = DeploymentEffectResult;
+    type Conclusion = DeploymentConclusion;
+
+    /// A reconcile plans once, and carries the plan out in a handful of batches.
+    const BATCHES: usize = 16;
+
+    fn object(&self) -> &MachineDeployment {
+        &self.observed.deployment
+    }
+
+    fn step(&self) -> DeploymentStep {
+        let Self { observed, progress, now, .. } = self;
+        let step = step(&observed.view, progress, *now);
+        let is_kept = || match &step {
+            DeploymentStep::Act(effects) => invariants::batch(&observed.view, progress, effects, *now),
+            DeploymentStep::Finish(conclusion) => {
+                invariants::conclusion(&observed.view, progress, conclusion)
+            }
+        };
+        debug_assert_eq!(is_kept(), Ok(()), "{}: {step:?}", observed.view.deployment.key);
+        step
+    }
+
+    fn effect_name(effect: &DeploymentEffect) -> &'static str {
+        effect.name()
+    }
+
+    fn effect_kind(&self, effect: &DeploymentEffect) -> EffectKind {
+        effect.kind()
+    }
+
+    async fn perform(&self, effect: &DeploymentEffect, _so_far: &Report) -> DeploymentEffectResult {
+        act::perform(self.tenant, self.context, &self.observed, effect).await
+    }
+
+    fn refused(&self, _effect: &DeploymentEffect, reason: &'static str) -> DeploymentEffectResult {
+        Err(ActError::Forbidden { reason })
+    }
+
+    fn learn(&mut self, effect: DeploymentEffect, outcome: DeploymentEffectResult, report: &mut Report) {
+        report.is_unclear |= is_unclear(&effect, outcome.as_ref().err());
+        let outcome = outcome.map(|(done, wrote)| {
+            if let (DeploymentEffect::WriteSet { set, .. }, Some((Kind::Set, version))) = (&effect, &wrote) {
+                let namespace = self.observed.view.deployment.key.namespace.as_str();
+                report.wrote_sets.push((ObjectKey::new(namespace, set.name.as_str()), version.clone()));
+            }
+            report.wrote.extend(wrote);
+            done
+        });
+        self.progress.record(effect, outcome);
+    }
+
+    fn status(&self, conclusion: &DeploymentConclusion, now: Timestamp) -> Option<Map<String, Value>> {
+        status_patch::of(&self.observed, conclusion, now)
+    }
+
+    fn events(&self, conclusion: &DeploymentConclusion) -> Vec<Event> {
+        events::of_conclusion(&self.observed, conclusion)
+    }
+}
+
+/// A set that may still be created: nothing is decided about its deployment before that cannot happen any more.
 fn is_unclear(effect: &DeploymentEffect, error: Option<&ActError>) -> bool {
     matches!((effect, error), (DeploymentEffect::CreateSet(_), Some(ActError::Ambiguous { .. })))
-}
-
-async fn finish(
-    context: &Context,
-    observed: &ObservedDeployment,
-    conclusion: DeploymentConclusion,
-    mut report: Report,
-) -> Report {
-    debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
-    let own = report.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Deployment);
-    let written = own.map(|(_, version)| version.clone());
-    let published = publish::publish(context, observed, &conclusion, written.as_deref()).await;
-    let published = published.finish(conclusion.wake, &context.own_deployment_status);
-    report.wrote.extend(published.wrote.map(|version| (Kind::Deployment, version)));
-    report.wake = published.wake;
-    if report.wake == Requeue::Gone {
-        report.ended = observed.deployment.metadata.uid.clone();
-    }
-    if !published.is_frozen {
-        let events = events::of_conclusion(observed, &conclusion);
-        report.events.extend(
-            events.into_iter().map(|event| Event { is_unsupported: published.is_unsupported, ..event }),
-        );
-    }
-    report
 }

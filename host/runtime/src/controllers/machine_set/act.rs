@@ -13,10 +13,8 @@ use machinist_core::machine::node::preservation::AUTO_PRESERVED;
 use machinist_core::machine_set::{
     CreateMode, CurrentSet, DeleteReason, MachineRef, NameTakenBy, PreserveChange, SetEffect, SetOutcome,
 };
-use machinist_core::scheduling::gate::permits;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
-use tracing::{Instrument, info_span};
 
 use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
@@ -45,7 +43,7 @@ pub(super) struct SetEffectResult {
 }
 
 impl SetEffectResult {
-    fn of(outcome: SetOutcome) -> Self {
+    pub(super) fn of(outcome: SetOutcome) -> Self {
         Self { outcome, wrote: None, listed: None }
     }
 
@@ -68,29 +66,8 @@ pub(super) struct EffectContext<'a> {
     pub(super) set: &'a ObjectMeta,
 }
 
-/// Does it, unless leadership is lost or the gate is shut.
+/// Does an effect.
 pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
-    let span = info_span!("act", effect = effect.name());
-    async {
-        if !*effect_context.context.leads.borrow() {
-            return SetEffectResult::of(refused(effect, "this process does not lead"));
-        }
-        // Again, since it may have been shut after the facts were taken.
-        if !permits(effect_context.context.gate_state.borrow().gate, effect.kind()) {
-            return SetEffectResult::of(refused(effect, "dangerous work is held"));
-        }
-        perform_allowed(effect_context, effect).await
-    }
-    .instrument(span)
-    .await
-}
-
-/// What may not be done is not done, and fails as such.
-fn refused(effect: &SetEffect, reason: &'static str) -> SetOutcome {
-    effect.failed(ActError::Forbidden { reason })
-}
-
-async fn perform_allowed(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
         SetEffect::AddFinalizer => {
             SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::AddFinalizer)

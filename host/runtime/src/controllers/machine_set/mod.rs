@@ -2,13 +2,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `reconcile` | one reconcile: observes once, then asks the core and acts until the core concludes |
+//! | `reconcile` | one reconcile, in the frame of all kinds |
 //! | `observe` | all facts of a reconcile, from the caches, without waiting |
 //! | `machine_fact` | a Machine as its set sees it |
 //! | `listing` | lists Machines from the API server where the caches are in doubt |
-//! | `act` | does the effects, after it has checked leadership and gate |
+//! | `act` | does the effects |
 //! | `body` | the Machines that a set creates |
-//! | `publish` | writes the status if it differs |
+//! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
 //! | `events` | which Events a reconcile writes |
 
 mod act;
@@ -17,8 +17,8 @@ mod events;
 mod listing;
 mod machine_fact;
 mod observe;
-mod publish;
 mod reconcile;
+mod status_patch;
 
 use machinist_core::value::id::ObjectKey;
 

@@ -1,31 +1,31 @@
-//! One reconcile of a set: observe once, then ask the core and act until it concludes.
+//! One reconcile of a set: facts, steps of the core, writes to Machines and the set, the status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use jiff::Timestamp;
 use kube::core::ObjectMeta;
-use machinist_api::Machine;
+use machinist_api::{Machine, MachineSet};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Requeue;
-use machinist_core::machine_set::{Freshness, SetConclusion, SetProgress, SetStep, invariants, step};
-use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::machine_set::{
+    Freshness, SetConclusion, SetEffect, SetProgress, SetStep, invariants, step,
+};
+use machinist_core::scheduling::gate::EffectKind;
 use machinist_core::value::id::{ObjectKey, Uid};
-use tracing::{debug, warn};
+use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::context::key::Kind;
+use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::events::Event;
 use crate::message::Report;
-use crate::metrics::{Milestone, Pool};
 
-use super::act::{self, EffectContext};
+use super::act::{self, EffectContext, SetEffectResult};
 use super::events::{self, Actions};
 use super::observe::{ObservedSet, observe};
-use super::{Members, publish};
-
-/// Seven batches make a hundred Machines, and each question before that takes a few. More than this is a bug.
-const BATCHES_PER_RECONCILE: usize = 32;
+use super::{Members, status_patch};
 
 /// Reconciles a set. `members` are the Machines that it may control.
 pub(crate) async fn run(
@@ -39,115 +39,116 @@ pub(crate) async fn run(
     let Some(observed) = observe(tenant, gate, key, members, freshness) else {
         return Report::only(Requeue::Gone);
     };
-    let mut progress = SetProgress::default();
-    let mut state = SetReconcileState::of(&observed);
-    // One time for the whole reconcile: the choice of Machines to delete must not change between its batches.
-    let now = context.clock.now();
-    for _ in 0..BATCHES_PER_RECONCILE {
-        match step(&observed.view, &progress, now) {
-            SetStep::Act(effects) => {
-                debug_assert_eq!(
-                    invariants::batch(&observed.view, &progress, &effects, now),
-                    Ok(()),
-                    "{key}"
-                );
-                let effect_context = EffectContext {
-                    tenant,
-                    context,
-                    observed: &observed,
-                    machines: &state.machines,
-                    set: &state.set,
-                };
-                let batch =
-                    effects.iter().map(async |effect| (effect, act::perform(&effect_context, effect).await));
-                let done = join_all(batch).await;
-                for (effect, done) in done {
-                    state.actions.note(effect, &done.outcome);
-                    if let Some((kind, version)) = done.wrote {
-                        if kind == Kind::Set {
-                            state.set.resource_version = Some(version.clone());
-                        }
-                        state.wrote.push((kind, version));
-                    }
-                    if let Some((machines, version)) = done.listed {
-                        state.machines = machines;
-                        state.listed = Some((Kind::Machine, version));
-                    }
-                    progress.record(done.outcome);
-                }
-            }
-            SetStep::Finish(conclusion) => {
-                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
-                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
-                return finish(context, &observed, &progress, &conclusion, state).await;
-            }
-        }
-    }
-    warn!("pass cut off: the steps do not come to an end");
-    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
-    state.report(&observed, &progress, wake, Vec::new())
+    let reconcile = SetReconcile {
+        tenant,
+        context,
+        progress: SetProgress::default(),
+        now: context.clock.now(),
+        set: observed.set.metadata.clone(),
+        machines: observed.machines.clone(),
+        actions: Actions::default(),
+        observed,
+    };
+    frame::run(context, reconcile).await
 }
 
-/// The state of a reconcile from batch to batch, beside the outcomes.
-struct SetReconcileState {
+struct SetReconcile<'a> {
+    tenant: &'a TenantState,
+    context: &'a Context,
+    observed: ObservedSet,
+    progress: SetProgress,
+    /// One time for the whole reconcile: the choice of Machines to delete must not change between its batches.
+    now: Timestamp,
     /// The set's metadata, in the last version that this reconcile has written.
     set: ObjectMeta,
+    /// The Machines, as observed or as listed since.
     machines: BTreeMap<Uid, Arc<Machine>>,
-    wrote: Vec<(Kind, String)>,
-    listed: Option<(Kind, String)>,
     actions: Actions,
-    milestones: Vec<(Option<Pool>, Milestone)>,
 }
 
-impl SetReconcileState {
-    fn of(observed: &ObservedSet) -> Self {
-        Self {
-            set: observed.set.metadata.clone(),
-            machines: observed.machines.clone(),
-            wrote: Vec::new(),
-            listed: None,
-            actions: Actions::default(),
-            milestones: Vec::new(),
-        }
+reconciled_kind!(MachineSet, Kind::Set, own_set_status);
+
+impl Conclusion for SetConclusion {
+    fn reason(&self) -> &'static str {
+        self.reason.as_str()
     }
 
-    fn report(
-        self,
-        observed: &ObservedSet,
-        progress: &SetProgress,
-        wake: Requeue,
-        events: Vec<Event>,
-    ) -> Report {
-        let ended = (wake == Requeue::Gone).then(|| observed.set.metadata.uid.clone()).flatten();
-        Report {
-            wrote: self.wrote,
-            is_unclear: progress.is_unclear(),
-            listed: self.listed,
-            events,
-            milestones: self.milestones,
-            ended,
-            ..Report::only(wake)
-        }
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn wake(&self) -> Requeue {
+        self.wake
     }
 }
 
-async fn finish(
-    context: &Context,
-    observed: &ObservedSet,
-    progress: &SetProgress,
-    conclusion: &SetConclusion,
-    mut state: SetReconcileState,
-) -> Report {
-    debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
-    let version = state.set.resource_version.as_deref();
-    let published = publish::publish(context, observed, &state.machines, conclusion, version).await;
-    let published = published.finish(conclusion.wake, &context.own_set_status);
-    state.milestones = state.actions.counted(conclusion);
-    let mut events = std::mem::take(&mut state.actions).into_events(observed, conclusion);
-    state.wrote.extend(published.wrote.map(|version| (Kind::Set, version)));
-    if !published.is_frozen {
-        let concluded = events::of_conclusion(observed, conclusion).into_iter();
-        events.extend(concluded.map(|event| Event { is_unsupported: published.is_unsupported, ..event }));
+impl Reconcile for SetReconcile<'_> {
+    type Object = MachineSet;
+    type Effect = SetEffect;
+    type Outcome = SetEffectResult;
+    type Conclusion = SetConclusion;
+
+    /// Seven batches create a hundred Machines, and each query before them takes a few.
+    const BATCHES: usize = 32;
+
+    fn object(&self) -> &MachineSet {
+        &self.observed.set
     }
-    state.report(observed, progress, published.wake, events)
+
+    fn step(&self) -> SetStep {
+        let Self { observed, progress, now, .. } = self;
+        let step = step(&observed.view, progress, *now);
+        let is_kept = || match &step {
+            SetStep::Act(effects) => invariants::batch(&observed.view, progress, effects, *now),
+            SetStep::Finish(conclusion) => invariants::conclusion(&observed.view, progress, conclusion),
+        };
+        debug_assert_eq!(is_kept(), Ok(()), "{}: {step:?}", observed.view.set.key);
+        step
+    }
+
+    fn effect_name(effect: &SetEffect) -> &'static str {
+        effect.name()
+    }
+
+    fn effect_kind(&self, effect: &SetEffect) -> EffectKind {
+        effect.kind()
+    }
+
+    async fn perform(&self, effect: &SetEffect, _so_far: &Report) -> SetEffectResult {
+        let Self { tenant, context, observed, machines, set, .. } = self;
+        act::perform(&EffectContext { tenant, context, observed, machines, set }, effect).await
+    }
+
+    fn refused(&self, effect: &SetEffect, reason: &'static str) -> SetEffectResult {
+        SetEffectResult::of(effect.failed(ActError::Forbidden { reason }))
+    }
+
+    fn learn(&mut self, effect: SetEffect, done: SetEffectResult, report: &mut Report) {
+        self.actions.note(&effect, &done.outcome);
+        if let Some((kind, version)) = done.wrote {
+            if kind == Kind::Set {
+                self.set.resource_version = Some(version.clone());
+            }
+            report.wrote.push((kind, version));
+        }
+        if let Some((machines, version)) = done.listed {
+            self.machines = machines;
+            report.listed = Some((Kind::Machine, version));
+        }
+        self.progress.record(done.outcome);
+        report.is_unclear = self.progress.is_unclear();
+    }
+
+    fn conclude(&mut self, conclusion: &SetConclusion, report: &mut Report) {
+        report.milestones = self.actions.counted(conclusion);
+        report.events = std::mem::take(&mut self.actions).into_events(&self.observed, conclusion);
+    }
+
+    fn status(&self, conclusion: &SetConclusion, now: Timestamp) -> Option<Map<String, Value>> {
+        status_patch::of(&self.observed, &self.machines, conclusion, now)
+    }
+
+    fn events(&self, conclusion: &SetConclusion) -> Vec<Event> {
+        events::of_conclusion(&self.observed, conclusion)
+    }
 }

@@ -41,7 +41,8 @@ impl Panel {
     /// It is being loaded, and decides.
     pub(crate) fn seat_later(&self, name: &str) {
         let standing = ServingState::NotServing { reason: format!("plugin {name} is being loaded") };
-        let fact = PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), state: standing };
+        let fact =
+            PolicyFact { policy: name.into(), mode: Mode::Enforce, scope: Scope::default(), state: standing };
         self.0.lock().unwrap().facts.push(fact);
     }
 

@@ -1,24 +1,20 @@
-//! The one status write of a reconcile, only if the status differs.
+//! The status that a conclusion asks for, as a merge patch of the differences.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Api;
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::machine::{
     MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, Requeue, Severity,
     StatusChange, in_place, preserve,
 };
-use machinist_core::scheduling::gate::permits;
 use machinist_core::scheduling::retry;
 use machinist_core::value::phase::Phase;
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
 use crate::controllers::objects::conditions::{
     MESSAGE_BYTES, READY, condition, is_same, is_same_text, merged,
 };
-use crate::controllers::objects::status_write::{Published, StatusTarget, send};
 use crate::machine_query::ReadyCondition;
 
 use super::drain_status;
@@ -26,40 +22,8 @@ use super::facts::observe::ObservedMachine;
 use super::status_message::status_message;
 use super::vm_status;
 
-/// `written` is the last version that this reconcile has written.
-pub(super) async fn publish(
-    context: &Context,
-    observed: &ObservedMachine,
-    conclusion: &MachineConclusion,
-    written: Option<&str>,
-    jitter: f64,
-) -> Published {
-    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
-        return Published::Nothing;
-    }
-    // Again, since a reconcile may have waited for its cloud for minutes after it took the facts.
-    if !permits(context.gate_state.borrow().gate, conclusion.status.kind()) {
-        return Published::Frozen;
-    }
-    if observed.machine.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
-        context.own_status.was_seen();
-    }
-    let Some(status) = status_patch(observed, conclusion, context.clock.now(), jitter) else {
-        return Published::Nothing;
-    };
-    let meta = &observed.machine.metadata;
-    let api: Api<Machine> =
-        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let version = written.or(meta.resource_version.as_deref());
-    let is_kept =
-        |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    let object =
-        StatusTarget { own_status: &context.own_status, api: &api, seen: meta, version, keeps: is_kept };
-    send(object, status, conclusion.wake).await
-}
-
-/// A merge patch of the differences; `None` without any. Times alone are no difference.
-fn status_patch(
+/// `None` without differences. Times alone are no difference.
+pub(super) fn of(
     observed: &ObservedMachine,
     conclusion: &MachineConclusion,
     now: Timestamp,

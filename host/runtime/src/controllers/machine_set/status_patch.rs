@@ -1,58 +1,25 @@
-//! The one status write of a reconcile, only if the status differs.
+//! The status that a conclusion asks for, as a merge patch of the differences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Api;
 use machinist_api::machine::LastOperation;
 use machinist_api::machine_set::{MachineSetCondition, MachineSummary};
 use machinist_api::{Machine, MachineSet, MachineSetStatus};
 use machinist_core::machine::Requeue;
 use machinist_core::machine_set::{SetConclusion, SetConditionKind, SetReason, SetStatus};
-use machinist_core::scheduling::gate::{EffectKind, permits};
 use machinist_core::value::id::Uid;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
 use crate::controllers::objects::conditions::{READY, are_unchanged, condition, merged};
-use crate::controllers::objects::status_write::{Published, StatusTarget, send};
 
 use super::observe::ObservedSet;
 
-/// `version` is that of the set as this reconcile has written it, or as it was observed.
-pub(super) async fn publish(
-    context: &Context,
-    observed: &ObservedSet,
-    machines: &BTreeMap<Uid, Arc<Machine>>,
-    conclusion: &SetConclusion,
-    version: Option<&str>,
-) -> Published {
-    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
-        return Published::Nothing;
-    }
-    if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
-        return Published::Frozen;
-    }
-    if observed.set.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
-        context.own_set_status.was_seen();
-    }
-    let Some(status) = status_patch(observed, machines, conclusion, context.clock.now()) else {
-        return Published::Nothing;
-    };
-    let meta = &observed.set.metadata;
-    let api: Api<MachineSet> =
-        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let is_kept = |set: &MachineSet| set.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    let object =
-        StatusTarget { own_status: &context.own_set_status, api: &api, seen: meta, version, keeps: is_kept };
-    send(object, status, conclusion.wake).await
-}
-
-/// A merge patch of the differences; `None` without any. Times alone are no difference.
-fn status_patch(
+/// `None` without differences. Times alone are no difference.
+pub(super) fn of(
     observed: &ObservedSet,
     machines: &BTreeMap<Uid, Arc<Machine>>,
     conclusion: &SetConclusion,

@@ -1,4 +1,4 @@
-//! The one status write of a reconcile, only if the status differs.
+//! The status that a conclusion asks for, as a merge patch of the differences.
 
 use jiff::Timestamp;
 use machinist_api::MachineDeployment;
@@ -9,13 +9,10 @@ use machinist_core::machine_deployment::{
     DeploymentConclusion, DeploymentCondition, DeploymentEvent, DeploymentEventKind, DeploymentReason,
     DeploymentStatus,
 };
-use machinist_core::scheduling::gate::{EffectKind, permits};
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
 use crate::controllers::objects::conditions;
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
-use crate::controllers::objects::status_write::{Published, StatusTarget, send};
 
 use super::observe::ObservedDeployment;
 use super::status::kind;
@@ -23,47 +20,12 @@ use super::status::kind;
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";
 
-/// `written` is the last version that this reconcile has written.
-pub(super) async fn publish(
-    context: &Context,
-    observed: &ObservedDeployment,
-    conclusion: &DeploymentConclusion,
-    written: Option<&str>,
-) -> Published {
-    if conclusion.wake == Requeue::Gone || !*context.leads.borrow() {
-        return Published::Nothing;
-    }
-    if !permits(context.gate_state.borrow().gate, EffectKind::StatusWrite) {
-        return Published::Frozen;
-    }
-    let is_kept =
-        |object: &MachineDeployment| object.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    if is_kept(&observed.deployment) {
-        context.own_deployment_status.was_seen();
-    }
-    let status = status_patch(observed, conclusion, context.clock.now());
-    if status.is_empty() {
-        return Published::Nothing;
-    }
-    let meta = &observed.deployment.metadata;
-    let api = super::act::deployments(context, observed);
-    let version = written.or(meta.resource_version.as_deref());
-    let object = StatusTarget {
-        own_status: &context.own_deployment_status,
-        api: &api,
-        seen: meta,
-        version,
-        keeps: is_kept,
-    };
-    send(object, status, conclusion.wake).await
-}
-
-/// A merge patch of the differences, empty without any. Times alone are no difference.
-fn status_patch(
+/// `None` without differences. Times alone are no difference.
+pub(super) fn of(
     observed: &ObservedDeployment,
     conclusion: &DeploymentConclusion,
     now: Timestamp,
-) -> Map<String, Value> {
+) -> Option<Map<String, Value>> {
     let (before, wanted) = (&observed.view.deployment.status, &conclusion.status);
     let mut patch = Map::new();
     if numbers(before) != numbers(wanted) {
@@ -82,7 +44,7 @@ fn status_patch(
     if let Some(own) = own(observed, conclusion, now) {
         patch.insert("machinist".to_owned(), own);
     }
-    patch
+    (!patch.is_empty()).then_some(patch)
 }
 
 fn numbers(status: &DeploymentStatus) -> Map<String, Value> {
