@@ -20,6 +20,7 @@
 //! | `problems` | reports invalid settings; the flags count instead |
 //! | `template` | compares templates: must Machines be replaced? |
 //! | `inherited` | settings that deployments and sets hand down |
+//! | `summary` | a Machine as its owners see it, and which of them is deleted first |
 //! | `finalizer` | whether our finalizer must be on a class or Secret |
 //! | `invariants` | rules that always hold, for assertions, tests and the simulator |
 
@@ -36,6 +37,7 @@ pub mod node;
 pub mod ownership;
 mod problems;
 mod step;
+pub mod summary;
 pub mod template;
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Facts of one reconcile of a MachineDeployment.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use jiff::Timestamp;
 
 use crate::disruption::maintenance::Windows;
 use crate::disruption::requests::Annotations;
+use crate::machine::summary::MachineSummary;
 use crate::machine::template::Template;
 use crate::scheduling::gate::Gate;
 use crate::value::id::{Name, NodeName, ObjectKey, Uid};
@@ -170,47 +172,28 @@ pub struct SetStatusFact {
     pub failed_machines: Vec<Name>,
 }
 
-/// A Machine, as its deployment sees it.
+/// A Machine, as its deployment sees it. The facts of its summary are read like its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedMachineFact {
-    pub name: Name,
-    pub uid: Uid,
-    /// When it was created.
-    pub created: Timestamp,
-    /// Its deletion was requested, or its phase says so.
-    pub is_deleting: bool,
-    pub phase: Phase,
-    /// A request preserves it when it fails.
-    pub is_preserve_requested: bool,
-    /// Its preservation, while it is preserved.
-    pub preserved: Option<Preserved>,
-    /// A lower one is deleted first.
-    pub priority: i64,
-    /// When it was marked for deletion.
-    pub marked_at: Option<Timestamp>,
-    /// It has the label of a successful update in place: its set does not count it as surplus.
-    pub is_labelled_updated: bool,
-    /// It cannot be decoded: its set counts it and does nothing to it.
-    pub is_unreadable: bool,
+    pub summary: MachineSummary,
     /// The value of the hash's label.
     pub hash: Option<String>,
     /// Its Node, if it exists.
     pub node: Option<RolloutNodeFact>,
 }
 
-impl OwnedMachineFact {
-    /// Returns whether it is preserved.
-    pub fn is_preserved(&self, now: Timestamp) -> bool {
-        self.preserved.is_some_and(|preserved| preserved.until > now)
+impl Deref for OwnedMachineFact {
+    type Target = MachineSummary;
+
+    fn deref(&self) -> &MachineSummary {
+        &self.summary
     }
 }
 
-/// Until when a Machine is preserved, and by whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preserved {
-    /// No request asked for it.
-    pub is_automatic: bool,
-    pub until: Timestamp,
+impl DerefMut for OwnedMachineFact {
+    fn deref_mut(&mut self) -> &mut MachineSummary {
+        &mut self.summary
+    }
 }
 
 /// A Node, as the deployment of its Machine sees it.

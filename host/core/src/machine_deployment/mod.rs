@@ -47,7 +47,7 @@ pub use effect::{
 };
 pub use facts::{
     DeploymentFact, DeploymentNames, DeploymentSelectorFact, DeploymentSettings, DeploymentView,
-    OwnedMachineFact, OwnedSetFact, Preserved, RolloutNodeFact, ScaleDown, SetOwner, SetStatusFact, SpecFact,
+    OwnedMachineFact, OwnedSetFact, RolloutNodeFact, ScaleDown, SetOwner, SetStatusFact, SpecFact,
     UpdateResult, UpdateStage, WindowsFact,
 };
 pub use rollout::stage::{RolloutCounts, RolloutStage};

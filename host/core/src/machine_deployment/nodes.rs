@@ -61,7 +61,7 @@ fn in_turn(mut effects: Vec<DeploymentEffect>, now: Timestamp) -> Vec<Deployment
 }
 
 fn with_nodes(set: &OwnedSetFact) -> impl Iterator<Item = (&OwnedMachineFact, &RolloutNodeFact)> {
-    let staying = set.machines.iter().filter(|machine| !machine.is_deleting);
+    let staying = set.machines.iter().filter(|machine| !machine.is_terminating());
     staying.filter_map(|machine| Some((machine, machine.node.as_ref()?)))
 }
 
@@ -82,7 +82,7 @@ fn holds_autoscaler(
     let is_wanted = is_rolling && view.settings.holds_autoscaler;
     match node.scale_down {
         ScaleDown::Allowed => is_wanted.then_some(true),
-        ScaleDown::HeldByUs => (!is_wanted && machine.preserved.is_none()).then_some(false),
+        ScaleDown::HeldByUs => (!is_wanted && machine.preserved_until.is_none()).then_some(false),
         ScaleDown::HeldByOthers => None,
     }
 }

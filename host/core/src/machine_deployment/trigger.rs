@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine_set::removal::ranking::FIRST_PRIORITY;
+use crate::machine::summary::FIRST_PRIORITY;
 use crate::value::id::Name;
 use crate::value::phase::Phase;
 
@@ -64,7 +64,7 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                     trigger.retry_after = trigger.retry_after.min(left).or(left);
                 }
             },
-            Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,
+            Some(machine) if machine.is_terminating() || machine.phase == Phase::Failed => continue,
             // Its set does not delete it, and it stays on the list until it can be decoded.
             Some(machine) if machine.is_unreadable => {}
             Some(machine) => {

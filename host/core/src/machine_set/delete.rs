@@ -43,7 +43,7 @@ pub(super) fn step(view: &SetView, progress: &SetProgress, now: Timestamp) -> Se
         let message = format!("the deletion of Machines is held: {}", reason.sentence());
         return end(view, progress, now, SetReason::GateFrozen, message, Requeue::Resync);
     }
-    living.sort_by_cached_key(|machine| priority::place(machine, now));
+    living.sort_by_cached_key(|machine| machine.deletion_rank(now));
     let untried = living.iter().filter(|machine| !progress.deleted.contains_key(&machine.uid));
     let effects: Vec<SetEffect> = untried
         .take(BURST.saturating_sub(progress.deleted.len()))

@@ -1,10 +1,12 @@
 //! Facts of one reconcile of a set.
 
 use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 
 use jiff::Timestamp;
 
 use crate::disruption::requests::Permits;
+use crate::machine::summary::MachineSummary;
 use crate::machine::{ClassFact, OperationFact};
 use crate::scheduling::gate::Gate;
 use crate::value::id::{ClassName, Name, ObjectKey, Uid};
@@ -123,18 +125,12 @@ pub struct ReplicaLimitFact {
     pub surge: i32,
 }
 
-/// A Machine, as its set sees it.
+/// A Machine, as its set sees it. The facts of its summary are read like its own.
 #[derive(Clone, Debug)]
 pub struct ChildFact {
-    pub name: Name,
-    pub uid: Uid,
-    /// When it was created.
-    pub created: Timestamp,
+    pub summary: MachineSummary,
     pub labels: Labels,
     pub owner: MachineOwner,
-    /// Its deletion was asked for.
-    pub is_deleting: bool,
-    pub phase: Phase,
     pub class: Option<Name>,
     /// The cloud has no capacity for it, and it has no VM.
     pub is_exhausted: bool,
@@ -142,24 +138,22 @@ pub struct ChildFact {
     /// Its ordinal among the set's Machines, see [`super::creation::names::ordinal_of`]; `None` if the set did not
     /// create it.
     pub ordinal: Option<u32>,
-    /// The text of its deletion priority.
-    pub priority: Option<String>,
-    /// When it was marked for deletion.
-    pub marked_at: Option<Timestamp>,
-    /// Its Node was updated in place, and the deployment has not counted that yet.
-    pub is_updated_in_place: bool,
-    /// It cannot be decoded: it counts, and nothing is done to it. Its facts may be old.
-    pub is_unreadable: bool,
-    /// The preservation request of its annotation.
-    pub preserve_request: Option<String>,
-    /// The preservation request of its Node, empty for none; `None` without a Node.
-    pub node_preserve_request: Option<String>,
-    /// The Node's request that was applied last.
-    pub applied_node_request: Option<String>,
-    /// Until when it is preserved.
-    pub preserved_until: Option<Timestamp>,
     /// The parts of its spec that differ from the set's.
     pub drift: BTreeSet<SyncedPart>,
+}
+
+impl Deref for ChildFact {
+    type Target = MachineSummary;
+
+    fn deref(&self) -> &MachineSummary {
+        &self.summary
+    }
+}
+
+impl DerefMut for ChildFact {
+    fn deref_mut(&mut self) -> &mut MachineSummary {
+        &mut self.summary
+    }
 }
 
 /// The controller of a Machine, by uid.
@@ -217,10 +211,5 @@ impl ChildFact {
     /// Returns whether pods may run on it: it has a Node, or it is available and there is no target cluster.
     pub fn is_in_use(&self) -> bool {
         self.node_preserve_request.is_some() || self.phase == Phase::Available
-    }
-
-    /// Returns whether it is being deleted, so that it does not count.
-    pub fn is_terminating(&self) -> bool {
-        self.is_deleting || self.phase == Phase::Terminating
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
     let labels = view.set.template.as_ref().map(|template| &template.labels);
     let is_kept =
-        |machine: &ChildFact| machine.phase == Phase::Failed && priority::is_preserved(machine, now);
+        |machine: &ChildFact| machine.phase == Phase::Failed && machine.is_preserved(now);
     let has_failed =
         |machine: &ChildFact| machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let failed = machines.iter().filter(|machine| has_failed(machine) && !is_kept(machine));

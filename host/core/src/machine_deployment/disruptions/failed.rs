@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use crate::disruption::maintenance::{Opening, left};
-use crate::value::phase::Phase;
 
 use super::super::conclusion::DeploymentReason;
 use super::ledger::Ledger;
@@ -14,8 +13,8 @@ use crate::machine_deployment::sets::group::SetGroup;
 
 /// Returns whether it has failed and is not, or no longer, to be preserved.
 pub(super) fn is_given_up(machine: &OwnedMachineFact, now: Timestamp) -> bool {
-    let is_kept = machine.preserved.map_or(machine.is_preserve_requested, |preserved| preserved.until > now);
-    machine.phase == Phase::Failed && !machine.is_deleting && !machine.is_unreadable && !is_kept
+    let own = machine.preserve_request.as_deref();
+    machine.is_given_up(own, now) && !machine.is_terminating() && !machine.is_unreadable
 }
 
 /// Permits their deletion, or begins to replace them, as far as windows and budget allow.

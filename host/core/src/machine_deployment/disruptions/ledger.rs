@@ -39,7 +39,7 @@ impl<'a> Ledger<'a> {
         let requests = DisruptionRequests::read(annotations, names);
         let machines = group.all().flat_map(|tally| &tally.set.machines);
         let living: BTreeMap<&Name, &OwnedMachineFact> =
-            machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
+            machines.filter(|machine| !machine.is_terminating()).map(|machine| (&machine.name, machine)).collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
         replacing.retain(|name, _| living.contains_key(name));
         taken.retain(|name, at| {

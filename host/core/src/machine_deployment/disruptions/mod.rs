@@ -23,7 +23,7 @@ mod replace;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine_set::removal::ranking::FIRST_PRIORITY;
+use crate::machine::summary::FIRST_PRIORITY;
 
 use super::conclusion::DeploymentReason;
 use super::effect::{DeploymentChange, DeploymentEffect, MachineChange};

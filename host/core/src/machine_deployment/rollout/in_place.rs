@@ -77,7 +77,7 @@ fn is_updated(machine: &OwnedMachineFact) -> bool {
         node.update == Some(UpdateResult::Successful) && node.stage == Some(UpdateStage::Successful)
     };
     let is_back = !matches!(machine.phase, Phase::InPlaceUpdating | Phase::Terminating | Phase::Failed);
-    !machine.is_deleting && is_back && machine.node.as_ref().is_some_and(is_done)
+    !machine.is_terminating() && is_back && machine.node.as_ref().is_some_and(is_done)
 }
 
 /// Reduces old sets by the surplus, and by all that is left once the new set wants all.
@@ -116,7 +116,7 @@ fn select<'a>(
 }
 
 pub(crate) fn is_undergoing(machine: &OwnedMachineFact) -> bool {
-    !machine.is_deleting && machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service)
+    !machine.is_terminating() && machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service)
 }
 
 /// Returns whether it waits for its selection: it is available, neither marked nor preserved, and its Node is a
@@ -127,9 +127,9 @@ pub(crate) fn waits(machine: &OwnedMachineFact) -> bool {
         |node: &RolloutNodeFact| is_known(node) && !node.is_out_of_service() && node.update.is_none();
     let is_candidate = machine.node.as_ref().is_some_and(is_free);
     is_candidate
-        && !machine.is_deleting
+        && !machine.is_terminating()
         && machine.phase == Phase::Running
-        && machine.preserved.is_none()
+        && machine.preserved_until.is_none()
         && machine.marked_at.is_none()
 }
 

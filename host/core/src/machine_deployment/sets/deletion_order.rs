@@ -2,8 +2,6 @@
 
 use jiff::Timestamp;
 
-use crate::machine_set::removal::ranking::RemovalCandidate;
-
 use crate::machine_deployment::facts::OwnedMachineFact;
 
 /// Returns the Machines that a set's number counts, in the order of deletion.
@@ -12,21 +10,9 @@ use crate::machine_deployment::facts::OwnedMachineFact;
 /// decoded, which the set counts but does not delete.
 pub(crate) fn in_order(machines: &[OwnedMachineFact], now: Timestamp) -> Vec<&OwnedMachineFact> {
     let counted = |machine: &&OwnedMachineFact| {
-        !machine.is_deleting && !machine.is_labelled_updated && !machine.is_unreadable
+        !machine.is_terminating() && !machine.is_updated_in_place && !machine.is_unreadable
     };
     let mut machines: Vec<&OwnedMachineFact> = machines.iter().filter(counted).collect();
-    machines.sort_by_cached_key(|machine| candidate(machine, now).place());
+    machines.sort_by_cached_key(|machine| machine.deletion_rank(now));
     machines
-}
-
-fn candidate(machine: &OwnedMachineFact, now: Timestamp) -> RemovalCandidate<'_> {
-    let preserved = machine.preserved.filter(|preserved| preserved.until > now);
-    RemovalCandidate {
-        kept: preserved.map(|preserved| (preserved.until, preserved.is_automatic)),
-        priority: machine.priority,
-        marked_at: machine.marked_at,
-        phase: machine.phase,
-        created: machine.created,
-        name: &machine.name,
-    }
 }

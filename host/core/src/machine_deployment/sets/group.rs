@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 
-use crate::machine_set::removal::ranking::FIRST_PRIORITY;
+use crate::machine::summary::FIRST_PRIORITY;
 use crate::value::phase::Phase;
 
 use super::current::{SetCandidate, current};
@@ -49,7 +49,7 @@ pub(crate) enum Cost {
 /// Returns whether a Machine is available.
 pub(crate) fn is_available(machine: &OwnedMachineFact) -> bool {
     let is_being_updated = machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
-    !machine.is_deleting && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
+    !machine.is_terminating() && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
 }
 
 fn is_marked(machine: &OwnedMachineFact) -> bool {
@@ -59,15 +59,15 @@ fn is_marked(machine: &OwnedMachineFact) -> bool {
 impl<'a> Tally<'a> {
     fn of(set: &'a OwnedSetFact, now: Timestamp) -> Self {
         let wanted = if set.is_deleting { 0 } else { set.wanted };
-        let deleting = count(set.machines.iter().filter(|machine| machine.is_deleting));
+        let deleting = count(set.machines.iter().filter(|machine| machine.is_terminating()));
         let live = count(set.machines.iter()).saturating_sub(deleting);
         let in_order = deletion_order::in_order(&set.machines, now);
-        let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_deleting);
+        let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_terminating());
         // They count in the number, and others are deleted instead.
         let wanted_of_these = wanted.saturating_sub(count(unreadable.clone()));
         let condemned = in_order.len().saturating_sub(size(wanted_of_these));
         let staying = in_order.iter().skip(condemned);
-        let updated = set.machines.iter().filter(|machine| machine.is_labelled_updated);
+        let updated = set.machines.iter().filter(|machine| machine.is_updated_in_place);
         let available = count(
             staying.clone().copied().chain(updated).chain(unreadable).filter(|machine| is_available(machine)),
         );
@@ -205,7 +205,7 @@ impl<'a> SetGroup<'a> {
     /// deleted.
     pub(crate) fn preserved_failed(&self, now: Timestamp) -> u32 {
         let is_kept = |machine: &&OwnedMachineFact| {
-            !machine.is_deleting && machine.phase == Phase::Failed && machine.is_preserved(now)
+            !machine.is_terminating() && machine.phase == Phase::Failed && machine.is_preserved(now)
         };
         sum(self.all().map(|tally| count(tally.set.machines.iter().filter(is_kept))))
     }

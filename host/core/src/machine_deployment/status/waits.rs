@@ -111,7 +111,7 @@ fn alone(new: &Tally<'_>, bounds: RolloutBounds) -> (DeploymentReason, String) {
     if new.available < bounds.desired {
         return (DeploymentReason::WaitingForMachines, unavailable(new));
     }
-    let deleting = names(new, |machine| machine.is_deleting);
+    let deleting = names(new, |machine| machine.is_terminating());
     (
         DeploymentReason::WaitingForDeletion,
         leaving(&deleting, new.live.saturating_sub(new.wanted.min(bounds.desired))),
@@ -121,7 +121,7 @@ fn alone(new: &Tally<'_>, bounds: RolloutBounds) -> (DeploymentReason, String) {
 fn rolling(group: &SetGroup<'_>, bounds: RolloutBounds, now: Timestamp) -> (DeploymentReason, String) {
     let wanted = group.new.as_ref().map_or(0, |new| new.wanted);
     let deleting: Vec<&str> =
-        group.all().flat_map(|tally| names(tally, |machine| machine.is_deleting)).collect();
+        group.all().flat_map(|tally| names(tally, |machine| machine.is_terminating())).collect();
     if wanted < bounds.desired && group.room(bounds) == 0 && group.wanted() < bounds.most() {
         let surplus = sum(group.all().map(|tally| tally.live.saturating_sub(tally.wanted)));
         return (DeploymentReason::WaitingForDeletion, leaving(&deleting, surplus));
@@ -184,7 +184,7 @@ fn updating(
 
 fn unavailable(tally: &Tally<'_>) -> String {
     let machines = names(tally, |machine| {
-        !machine.is_deleting && !crate::machine_deployment::sets::group::is_available(machine)
+        !machine.is_terminating() && !crate::machine_deployment::sets::group::is_available(machine)
     });
     let missing = tally.wanted.saturating_sub(tally.available);
     let which = if machines.is_empty() {

@@ -254,11 +254,11 @@ fn write_machine(
         MachineChange::Hash(hash) => machine.fact.hash = Some(hash.clone()),
         MachineChange::Transfer { to, .. } => {
             machine.set = to.name.to_string();
-            machine.fact.is_labelled_updated = true;
+            machine.fact.is_updated_in_place = true;
             machine.fact.hash =
                 hashes.into_iter().find(|(set, _)| *set == machine.set).and_then(|(_, hash)| hash);
         }
-        MachineChange::Unlabel => machine.fact.is_labelled_updated = false,
+        MachineChange::Unlabel => machine.fact.is_updated_in_place = false,
     }
     world.wrote(owner, Kind::Machine, name);
     Ok(EffectResult::Done)

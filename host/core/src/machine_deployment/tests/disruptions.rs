@@ -4,7 +4,7 @@ use expect_test::expect;
 use jiff::tz::TimeZone;
 
 use crate::disruption::maintenance::Windows;
-use crate::machine_deployment::{OwnedSetFact, Preserved, WindowsFact, words};
+use crate::machine_deployment::{OwnedSetFact, WindowsFact, words};
 use crate::value::phase::Phase::{self, Failed, Pending, Running};
 
 use super::facts::{self, recreate, rolling, seconds, set};
@@ -101,7 +101,7 @@ fn who_is_kept_or_has_no_node_needs_no_place_in_the_budget() {
     };
     assert!(kept(|_| {}).contains("taken=a0"));
     assert!(!kept(|set| set.machines[0].node = None).contains("taken"));
-    assert!(!kept(|set| set.machines[0].is_preserve_requested = true).contains("taken"));
+    assert!(!kept(|set| set.machines[0].preserve_request = Some("when-failed".into())).contains("taken"));
     assert!(!kept(|set| set.machines[0].is_deleting = true).contains("taken"));
 }
 
@@ -347,7 +347,7 @@ fn an_old_machine_that_is_preserved_stays_and_no_other_goes_in_its_place() {
         let reported = old(unavailable, surge)
             .with(|view| {
                 for machine in &mut view.sets[0].machines {
-                    machine.preserved = Some(Preserved { until: seconds(900_000), is_automatic: false });
+                    machine.preserved_until = Some(seconds(900_000));
                 }
             })
             .reported();

@@ -39,7 +39,7 @@ const UNUSUAL_SETTINGS: [fn(&mut OwnedSetFact); 7] = [
     |set| set.machines.iter_mut().take(1).for_each(|machine| machine.is_deleting = true),
     |set| {
         set.is_scale_up_disabled = true;
-        set.machines.iter_mut().take(1).for_each(|machine| machine.is_labelled_updated = true);
+        set.machines.iter_mut().take(1).for_each(|machine| machine.is_updated_in_place = true);
     },
 ];
 

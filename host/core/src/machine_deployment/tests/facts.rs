@@ -114,17 +114,21 @@ pub(in crate::machine_deployment) fn node(machine: &str) -> RolloutNodeFact {
 
 pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> OwnedMachineFact {
     OwnedMachineFact {
-        name: name.into(),
-        uid: format!("uid-{name}").as_str().into(),
-        created: seconds(10),
-        is_deleting: false,
-        phase,
-        is_preserve_requested: false,
-        preserved: None,
-        priority: 3,
-        marked_at: None,
-        is_labelled_updated: false,
-        is_unreadable: false,
+        summary: MachineSummary {
+            name: name.into(),
+            uid: format!("uid-{name}").as_str().into(),
+            created: seconds(10),
+            is_deleting: false,
+            phase,
+            priority: 3,
+            marked_at: None,
+            is_updated_in_place: false,
+            is_unreadable: false,
+            preserve_request: None,
+            node_preserve_request: None,
+            applied_node_request: None,
+            preserved_until: None,
+        },
         hash: None,
         node: (phase == Phase::Running).then(|| node(name)),
     }

@@ -123,7 +123,7 @@ fn then_the_numbers_follow_then_the_label_goes() {
     old.wanted = 3;
     let mut new = new(&[Running]);
     updated(&mut new, Running);
-    new.machines[0].is_labelled_updated = true;
+    new.machines[0].is_updated_in_place = true;
     new.wanted = 0;
     let mut sets = vec![old, new];
     update(sets.clone(), in_place(1, 0, "Auto")).check(&expect![[r#"

@@ -180,7 +180,7 @@ impl Run {
         for machine in self.world.truth.machines.values() {
             assert_eq!(machine.set, new.name.as_str(), "seed {seed}");
             assert!(machine.fact.node.as_ref().is_some_and(is_clean), "seed {seed}: {machine:?}");
-            assert!(!machine.fact.is_labelled_updated, "seed {seed}");
+            assert!(!machine.fact.is_updated_in_place, "seed {seed}");
         }
         assert!(
             self.world.own_sets().count() <= 2,

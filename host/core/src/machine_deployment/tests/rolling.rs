@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::driver::write_error::ActError;
-use crate::machine_deployment::{OwnedSetFact, Preserved};
+use crate::machine_deployment::OwnedSetFact;
 use crate::scheduling::gate::{FreezeReason, Gate};
 use crate::value::phase::Phase::{Failed, New, Pending, Running, Unknown};
 
@@ -141,7 +141,8 @@ fn old_machines_of_no_use_go_first() {
 #[test]
 fn a_preserved_machine_neither_goes_nor_holds_up_the_rollout() {
     let mut old = old(&[Failed, Running, Running]);
-    old.machines[0].preserved = Some(Preserved { is_automatic: true, until: seconds(9_000) });
+    old.machines[0].preserved_until = Some(seconds(9_000));
+    old.machines[0].preserve_request = Some("auto-preserved".into());
     case(vec![old, new(&[Running])]).wants(3, "b").check(&expect![[r#"
         write-deployment revision=2
         write-set workers-a 3→2

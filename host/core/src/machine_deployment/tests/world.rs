@@ -264,11 +264,8 @@ impl World {
     fn create(&mut self, set: &OwnedSetFact) {
         self.made += 1;
         let name = format!("{}-{}", set.name, self.made);
-        let fact = OwnedMachineFact {
-            created: self.now,
-            hash: set.selected_hash.clone(),
-            ..facts::machine(&name, Phase::New)
-        };
+        let mut fact = facts::machine(&name, Phase::New);
+        (fact.summary.created, fact.hash) = (self.now, set.selected_hash.clone());
         self.truth
             .machines
             .insert(name.clone(), Owned { set: set.name.to_string(), fact, is_replaced: false });

@@ -25,7 +25,7 @@ pub(crate) fn plan<'a>(
     let surplus = members::surplus(view, progress);
     // Most sets have the wanted number, and are not sorted.
     if surplus > 0 {
-        machines.sort_by_cached_key(|machine| priority::place(machine, now));
+        machines.sort_by_cached_key(|machine| machine.deletion_rank(now));
     }
     let surplus = surplus.min(BURST);
     let too_many = machines.iter().take(surplus).map(|machine| (*machine, DeleteReason::Surplus));

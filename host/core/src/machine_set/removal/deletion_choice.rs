@@ -2,24 +2,16 @@
 
 use jiff::Timestamp;
 
-use crate::machine::node::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
-use crate::machine_set::removal::ranking::FIRST_PRIORITY;
-use crate::value::phase::{OperationType, Phase};
+use crate::machine::summary::FIRST_PRIORITY;
+use crate::value::phase::OperationType;
 
 use super::keep;
-use super::priority;
 use crate::machine_set::effect::{DeleteReason, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 
 /// Returns whether it has failed and is not, or no longer, to be preserved.
 pub(crate) fn is_given_up(machine: &ChildFact, progress: &SetProgress, now: Timestamp) -> bool {
-    if machine.phase != Phase::Failed || keep::is_unwritten(machine, progress) {
-        return false;
-    }
-    match machine.preserved_until {
-        Some(until) => until <= now,
-        None => !is_preserve_requested(machine, progress),
-    }
+    !keep::is_unwritten(machine, progress) && machine.is_given_up(keep::request(machine, progress), now)
 }
 
 /// Returns whether its health or something else failed it.
@@ -35,18 +27,10 @@ pub(crate) fn is_deletion_permitted(view: &SetView, machine: &ChildFact) -> bool
     !machine.is_in_use() || view.permits.permits(&machine.name)
 }
 
-/// Returns whether a request preserves it. An invalid request is none.
-fn is_preserve_requested(machine: &ChildFact, progress: &SetProgress) -> bool {
-    let own = keep::request(machine, progress);
-    let of_node = machine.node_preserve_request.as_deref();
-    let request = preservation::effective(own, of_node, machine.applied_node_request.as_deref());
-    matches!(request, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
-}
-
 /// Returns whether the autoscaler has marked it, and has lowered the number of Machines since. It is deleted even if
 /// the number was raised again: its Node is empty, and another Machine replaces it.
 pub(crate) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
-    let is_first = priority::priority(machine) == FIRST_PRIORITY;
+    let is_first = machine.priority == FIRST_PRIORITY;
     let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {
         (Some(marked), Some(scaled)) => marked <= scaled,
         (None, _) | (_, None) => false,

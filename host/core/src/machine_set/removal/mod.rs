@@ -5,11 +5,7 @@
 //! | `choose` | which Machines are deleted in this pass |
 //! | `deletion_choice` | decides about a Machine that failed, or that the autoscaler chose |
 //! | `keep` | keeps failed Machines, as many as the set says |
-//! | `priority` | reads priority and marks of a Machine |
-//! | `ranking` | which Machine is deleted first |
 
 pub(crate) mod choose;
 pub(crate) mod deletion_choice;
 pub(crate) mod keep;
-pub(crate) mod priority;
-pub mod ranking;

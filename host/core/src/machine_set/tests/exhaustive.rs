@@ -30,7 +30,7 @@ fn kinds() -> Vec<fn(u32) -> ChildFact> {
         |ordinal| child(ordinal).with(|machine| machine.drift = [SyncedPart::Configuration].into()),
         |ordinal| {
             child(ordinal).with(|machine| {
-                machine.priority = Some("1".into());
+                machine.priority = 1;
                 machine.marked_at = Some(seconds(1));
             })
         },

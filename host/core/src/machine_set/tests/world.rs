@@ -375,15 +375,15 @@ impl World {
         let uid = format!("uid-{}", self.made);
         let labels = view.set.template.as_ref().expect("a template").labels.clone();
         let is_random = self.bug == Some(Bug::RandomNames);
-        ChildFact {
+        let child = child(*ordinal);
+        let summary = MachineSummary {
             name: if is_random { format!("{name}-{uid}").into() } else { name.clone() },
             uid: uid.into(),
             created: seconds(self.second),
-            labels,
             phase: Phase::New,
-            operation: None,
-            ..child(*ordinal)
-        }
+            ..child.summary
+        };
+        ChildFact { summary, labels, operation: None, ..child }
     }
 
     /// Never more than are wanted, whoever asks when.

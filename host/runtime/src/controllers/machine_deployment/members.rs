@@ -1,61 +1,24 @@
 //! Facts about the Machines of a deployment and their Nodes.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::core::ObjectMeta;
 use machinist_api::{Machine, names};
-use machinist_core::machine::node::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
 use machinist_core::machine_deployment::{
-    OwnedMachineFact, Preserved, RolloutNodeFact, ScaleDown, UpdateResult, UpdateStage,
+    OwnedMachineFact, RolloutNodeFact, ScaleDown, UpdateResult, UpdateStage,
 };
-use machinist_core::value::id::{Name, NodeName, Uid};
-use machinist_core::value::phase::Phase;
+use machinist_core::value::id::NodeName;
 
-use crate::cache::fields::phase_of;
+use crate::controllers::machine::{UPDATED, summary};
 
-use super::names::{UPDATED, YES};
+use super::names::YES;
 
-/// Of Machines that say nothing, or nothing that can be read.
-const DEFAULT_PRIORITY: i64 = 3;
-
-/// What a deployment wants to know of a Machine. `node` is its Node, when that is there.
+/// Returns the facts of a Machine for its deployment. `node` is its Node, if it exists.
 pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFact {
-    let meta = &machine.metadata;
-    let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);
-    let label = |key: &str| meta.labels.as_ref()?.get(key);
-    let phase = phase_of(machine);
-    let status = machine.status.as_ref();
-    let until = status.and_then(|status| status.current_status.preserve_expiry_time.as_ref());
-    let is_automatic = annotation(names::annotations::PRESERVE) == Some(AUTO_PRESERVED);
-    let priority = annotation(names::annotations::PRIORITY).and_then(|text| text.trim().parse().ok());
+    let labels = machine.metadata.labels.as_ref();
     OwnedMachineFact {
-        name: Name::new(meta.name.as_deref().unwrap_or_default()),
-        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
-        created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
-        is_deleting: meta.deletion_timestamp.is_some() || phase == Phase::Terminating,
-        phase,
-        preserved: until.map(|until| Preserved { is_automatic, until: until.0 }),
-        priority: priority.unwrap_or(DEFAULT_PRIORITY),
-        marked_at: annotation(names::annotations::MARKED_FOR_DELETION_TIME)
-            .and_then(|text| text.parse().ok()),
-        is_labelled_updated: label(names::labels::UPDATE_RESULT).is_some_and(|value| value == UPDATED),
-        is_unreadable: false,
-        hash: label(names::labels::TEMPLATE_HASH).cloned(),
-        is_preserve_requested: wants_preservation(machine, node),
+        summary: summary(machine, node),
+        hash: labels.and_then(|all| all.get(names::labels::TEMPLATE_HASH)).cloned(),
         node: node.map(self::node),
     }
-}
-
-/// Somebody wishes that it is kept when it fails.
-fn wants_preservation(machine: &Machine, node: Option<&Node>) -> bool {
-    let annotation =
-        |meta: &ObjectMeta, key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).cloned();
-    let own = annotation(&machine.metadata, names::annotations::PRESERVE);
-    let applied = annotation(&machine.metadata, names::annotations::LAST_APPLIED_NODE_PRESERVE);
-    let of_node =
-        node.map(|node| annotation(&node.metadata, names::annotations::PRESERVE).unwrap_or_default());
-    let wish = preservation::effective(own.as_deref(), of_node.as_deref(), applied.as_deref());
-    matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
 }
 
 /// What a deployment wants to know of a Node.
@@ -110,10 +73,6 @@ mod tests {
         node(&serde_json::from_value(value).unwrap())
     }
 
-    fn machine_of(value: Value) -> OwnedMachineFact {
-        machine(&serde_json::from_value(value).unwrap(), None)
-    }
-
     #[test]
     fn the_pair_of_annotations_says_who_holds_the_autoscaler_back() {
         let held =
@@ -147,25 +106,5 @@ mod tests {
             (read("successful"), read("done")),
             (Some(UpdateResult::Successful), Some(UpdateResult::Failed))
         );
-    }
-
-    #[test]
-    fn marks_and_priorities_that_cannot_be_read_count_as_none() {
-        let read = |priority: &str, mark: &str| {
-            let annotations = json!({
-                names::annotations::PRIORITY: priority, names::annotations::MARKED_FOR_DELETION_TIME: mark,
-            });
-            let fact = machine_of(json!({ "metadata": { "annotations": annotations } }));
-            (fact.priority, fact.marked_at.map(|at| at.to_string()))
-        };
-        let at = "2026-01-01T00:00:00Z";
-        assert_eq!(read(" 1 ", at), (1, Some(at.to_owned())));
-        assert_eq!(read("first", "soon"), (3, None));
-    }
-
-    #[test]
-    fn a_machine_that_says_so_in_its_phase_is_going() {
-        let read = json!({ "metadata": {}, "status": { "currentStatus": { "phase": "Terminating" } } });
-        assert!(machine_of(read).is_deleting);
     }
 }

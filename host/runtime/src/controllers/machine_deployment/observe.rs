@@ -76,7 +76,8 @@ pub(super) fn observe(
     }
     for machine in unreadable.values() {
         if let Some(set) = controller(&machine.metadata) {
-            let fact = OwnedMachineFact { is_unreadable: true, ..members::machine(machine, None) };
+            let mut fact = members::machine(machine, None);
+            fact.is_unreadable = true;
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use machinist_api::template::{MachineTemplate, NodeTemplate};
 use machinist_api::{Machine, MachineSet, MachineSpec, names};
@@ -14,8 +13,8 @@ use machinist_core::value::id::{Name, ObjectKey, Uid};
 use machinist_core::value::phase::{OperationState, OperationType};
 use serde_json::Value;
 
-use crate::cache::fields::{operation_of, phase_of};
-use crate::controllers::machine::{SharedNodes, own_node};
+use crate::cache::fields::operation_of;
+use crate::controllers::machine::{SharedNodes, own_node, summary};
 use crate::controllers::objects::selection::labels_of;
 use crate::controllers::objects::{inherited, merge};
 use crate::controllers::state::TenantState;
@@ -40,40 +39,20 @@ pub(super) fn fact(
     machine: &Machine,
 ) -> ChildFact {
     let meta = &machine.metadata;
-    let status = machine.status.as_ref();
-    let name = Name::new(meta.name.as_deref().unwrap_or_default());
-    let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name)).cloned();
-    let labels = labels_of(meta);
-    let (set_name, set_uid) = (set.metadata.name.as_deref(), set.metadata.uid.as_deref());
+    let id = &set.metadata;
     let (set_name, set_uid) =
-        (Name::new(set_name.unwrap_or_default()), Uid::new(set_uid.unwrap_or_default()));
+        (Name::new(id.name.as_deref().unwrap_or_default()), Uid::new(id.uid.as_deref().unwrap_or_default()));
+    let summary = summary(machine, own_node(tenant, shared, machine).as_deref());
+    let ordinal = meta.annotations.as_ref().and_then(|all| all.get(names::annotations::ORDINAL));
     ChildFact {
-        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
-        created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        labels: labels_of(meta),
         owner: owner(meta, &set_uid),
-        is_deleting: meta.deletion_timestamp.is_some(),
-        phase: phase_of(machine),
         class: machine.spec.class.name.as_deref().map(Name::new),
         is_exhausted: is_exhausted(machine),
-        operation: status.and_then(|status| operation_of(&status.last_operation)),
-        ordinal: annotation(names::annotations::ORDINAL)
-            .and_then(|text| ordinal_of(&set_name, &set_uid, &name, &text)),
-        priority: annotation(names::annotations::PRIORITY),
-        marked_at: annotation(names::annotations::MARKED_FOR_DELETION_TIME)
-            .and_then(|text| text.parse().ok()),
-        is_updated_in_place: labels
-            .get(names::labels::UPDATE_RESULT)
-            .is_some_and(|result| result == "successful"),
-        preserve_request: annotation(names::annotations::PRESERVE),
-        is_unreadable: false,
-        node_preserve_request: node_wish(tenant, shared, machine),
-        applied_node_request: annotation(names::annotations::LAST_APPLIED_NODE_PRESERVE),
-        preserved_until: status
-            .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
-            .map(|time| time.0),
+        operation: machine.status.as_ref().and_then(|status| operation_of(&status.last_operation)),
+        ordinal: ordinal.and_then(|text| ordinal_of(&set_name, &set_uid, &summary.name, text)),
         drift: template.map(|template| drift(&machine.spec, &template.spec)).unwrap_or_default(),
-        labels,
-        name,
+        summary,
     }
 }
 
@@ -93,13 +72,6 @@ fn owner(meta: &ObjectMeta, set: &Uid) -> MachineOwner {
         Some(owner) if owner.uid == set.as_str() => MachineOwner::This,
         Some(owner) => MachineOwner::Other(Name::new(owner.name.as_str())),
     }
-}
-
-/// Returns the wish in the Node's annotation; empty for none, `None` without a Node of its own.
-fn node_wish(tenant: &TenantState, shared: &SharedNodes, machine: &Machine) -> Option<String> {
-    let node = own_node(tenant, shared, machine)?;
-    let annotations = node.metadata.annotations.as_ref();
-    Some(annotations.and_then(|all| all.get(names::annotations::PRESERVE)).cloned().unwrap_or_default())
 }
 
 /// Where a Machine differs from what is handed down.

@@ -127,8 +127,9 @@ fn unreadable(
 }
 
 /// It counts, and nothing is done about it.
-fn left_alone(fact: ChildFact) -> ChildFact {
-    ChildFact { is_unreadable: true, drift: BTreeSet::new(), ..fact }
+fn left_alone(mut fact: ChildFact) -> ChildFact {
+    fact.is_unreadable = true;
+    ChildFact { drift: BTreeSet::new(), ..fact }
 }
 
 /// Facts of Machines that were listed just now.

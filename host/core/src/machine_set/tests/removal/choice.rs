@@ -104,7 +104,7 @@ fn machines_are_missing_and_others_have_failed_at_the_same_time() {
 fn who_was_marked_before_the_last_scale_down_goes_even_if_nobody_is_too_many() {
     let chosen = |second| {
         child(1).with(|machine| {
-            machine.priority = Some("1".into());
+            machine.priority = 1;
             machine.marked_at = Some(seconds(second));
         })
     };
@@ -115,7 +115,7 @@ fn who_was_marked_before_the_last_scale_down_goes_even_if_nobody_is_too_many() {
     assert_eq!(deleted(10, Some(10)), ["m1"]);
     assert_eq!(deleted(11, Some(10)), [""; 0]);
     assert_eq!(deleted(10, None), [""; 0]);
-    let unmarked = [child(0), child(1).with(|machine| machine.priority = Some("1".into()))];
+    let unmarked = [child(0), child(1).with(|machine| machine.priority = 1)];
     assert_eq!(
         closed(2, unmarked).with(|view| view.set.scaled_down_at = Some(seconds(9))).deleted(),
         [""; 0]
@@ -126,7 +126,7 @@ fn who_was_marked_before_the_last_scale_down_goes_even_if_nobody_is_too_many() {
 fn a_marked_machine_is_the_one_that_is_too_many() {
     let marked = |ordinal| {
         child(ordinal).with(|machine| {
-            machine.priority = Some("1".into());
+            machine.priority = 1;
             machine.marked_at = Some(seconds(10));
         })
     };

@@ -7,9 +7,11 @@
 //! | `deletion` | facts of a deletion |
 //! | `preservation` | preservation, updates in place, capacity, limits |
 //! | `problems` | settings that cannot be parsed |
-//! | `summary` | a Machine as the others of its deployment and zone see it |
+//! | `summary` | a Machine as its set and deployment see it |
+//! | `member` | a Machine as the others of its deployment and zone see it |
 
 pub(crate) mod deletion;
+pub(crate) mod member;
 pub(crate) mod node_ownership;
 pub(crate) mod observe;
 pub(crate) mod preservation;
