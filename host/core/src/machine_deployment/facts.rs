@@ -11,7 +11,6 @@ use crate::machine::summary::MachineSummary;
 use crate::machine::template::Template;
 use crate::scheduling::gate::Gate;
 use crate::value::id::{Name, NodeName, ObjectKey, Uid};
-use crate::value::phase::Phase;
 
 use super::rollout::strategy::RawStrategy;
 use super::status::DeploymentStatus;

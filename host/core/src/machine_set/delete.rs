@@ -11,7 +11,6 @@ use super::errors::{SetError, SetErrors};
 use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
 use super::removal::choose;
-use super::removal::priority;
 use super::status;
 use super::step::unlisted;
 

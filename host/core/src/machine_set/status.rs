@@ -16,7 +16,6 @@ use super::facts::{ChildFact, SetView};
 use super::members;
 use super::members::adoption;
 use super::removal::keep;
-use super::removal::priority;
 
 /// The number of overlapping Machines that are named.
 const NAMED: usize = 3;
@@ -25,8 +24,7 @@ pub(super) fn counts(view: &SetView, progress: &SetProgress, now: Timestamp) -> 
     let machines = members::owned(view, progress);
     let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
     let labels = view.set.template.as_ref().map(|template| &template.labels);
-    let is_kept =
-        |machine: &ChildFact| machine.phase == Phase::Failed && machine.is_preserved(now);
+    let is_kept = |machine: &ChildFact| machine.phase == Phase::Failed && machine.is_preserved(now);
     let has_failed =
         |machine: &ChildFact| machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let failed = machines.iter().filter(|machine| has_failed(machine) && !is_kept(machine));

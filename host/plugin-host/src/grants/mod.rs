@@ -42,7 +42,7 @@ pub(crate) use form::FormCondition;
 pub(crate) use limits::RawLimits;
 pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
 pub(crate) use secret::{JsonPointer, SecretKey};
-pub(crate) use shadow::{ReadCredentials, ShadowRead};
+pub(crate) use shadow::ShadowRead;
 pub use target::RequestTarget;
 pub use target::address::AddressClass;
 pub(crate) use target::address::AddressClasses;
@@ -50,7 +50,7 @@ pub(crate) use target::address::embedded;
 pub use target::host::{Host, HostPattern};
 pub use target::path::PathPattern;
 pub use target::regions::{REGION, is_region_name, regions_of};
-pub(crate) use target::{METHODS, Scheme};
+pub(crate) use target::{METHODS, Scheme, TargetError};
 
 pub(crate) use connection_header::is_connection_header;
 pub(crate) use override_header::{is_override, is_range};

@@ -5,7 +5,7 @@ pub mod fuzz;
 pub use crate::auth::sigv4;
 pub use crate::calls::guest::log::LogLine;
 pub use crate::calls::memory_inspector::{InspectedCall, MemoryInspector};
-pub use crate::calls::scheduling::low_priority::run_when_idle;
+pub use crate::calls::scheduling::low_priority::lower_own_priority;
 pub use crate::egress::{Egress, Reason, Session};
 pub use crate::grants::{EgressDecision, RequestTarget};
 pub use crate::recording::files::folder::{read as read_recording, write as write_recording};

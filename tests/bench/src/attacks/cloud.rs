@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use machinist_plugin_host::testing::run_when_idle;
+use machinist_plugin_host::testing::lower_own_priority;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -22,7 +22,7 @@ impl HostileCloud {
             .thread_name("hostile-cloud")
             .enable_all()
             .on_thread_start(|| {
-                if let Err(error) = run_when_idle() {
+                if let Err(error) = lower_own_priority() {
                     eprintln!("the hostile cloud competes with what is measured: {error}");
                 }
             })

@@ -38,8 +38,10 @@ impl<'a> Ledger<'a> {
         let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
         let requests = DisruptionRequests::read(annotations, names);
         let machines = group.all().flat_map(|tally| &tally.set.machines);
-        let living: BTreeMap<&Name, &OwnedMachineFact> =
-            machines.filter(|machine| !machine.is_terminating()).map(|machine| (&machine.name, machine)).collect();
+        let living: BTreeMap<&Name, &OwnedMachineFact> = machines
+            .filter(|machine| !machine.is_terminating())
+            .map(|machine| (&machine.name, machine))
+            .collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
         replacing.retain(|name, _| living.contains_key(name));
         taken.retain(|name, at| {

@@ -24,7 +24,9 @@ pub(crate) fn adapt<'a>(
         }
         let machines = tally.set.machines.iter();
         let labelled: Vec<&OwnedMachineFact> = machines
-            .filter(|machine| machine.is_updated_in_place && !machine.is_terminating() && !machine.is_unreadable)
+            .filter(|machine| {
+                machine.is_updated_in_place && !machine.is_terminating() && !machine.is_unreadable
+            })
             .collect();
         let excess = tally.live.saturating_sub(tally.wanted);
         match excess.min(count(labelled.iter())) {

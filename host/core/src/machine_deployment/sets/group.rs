@@ -49,7 +49,9 @@ pub(crate) enum Cost {
 /// Returns whether a Machine is available.
 pub(crate) fn is_available(machine: &OwnedMachineFact) -> bool {
     let is_being_updated = machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
-    !machine.is_terminating() && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
+    !machine.is_terminating()
+        && !is_being_updated
+        && matches!(machine.phase, Phase::Running | Phase::Available)
 }
 
 fn is_marked(machine: &OwnedMachineFact) -> bool {
@@ -62,7 +64,8 @@ impl<'a> Tally<'a> {
         let deleting = count(set.machines.iter().filter(|machine| machine.is_terminating()));
         let live = count(set.machines.iter()).saturating_sub(deleting);
         let in_order = deletion_order::in_order(&set.machines, now);
-        let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_terminating());
+        let unreadable =
+            set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_terminating());
         // They count in the number, and others are deleted instead.
         let wanted_of_these = wanted.saturating_sub(count(unreadable.clone()));
         let condemned = in_order.len().saturating_sub(size(wanted_of_these));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::machine::summary::MachineSummary;
 use crate::machine::template::Template;
 use crate::machine_deployment::{
     DeploymentFact, DeploymentNames, DeploymentSelectorFact, DeploymentSettings, DeploymentStatus,

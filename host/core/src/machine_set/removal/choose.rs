@@ -6,7 +6,6 @@ use crate::driver::write_error::ActError;
 use crate::scheduling::gate::{EffectKind, permits};
 
 use super::deletion_choice;
-use super::priority;
 use crate::machine_set::creation::capacity;
 use crate::machine_set::creation::names;
 use crate::machine_set::effect::{BURST, DeleteReason, MachineRef, SetEffect, SetProgress};

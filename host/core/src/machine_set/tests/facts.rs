@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::disruption::requests::Permits;
+use crate::machine::summary::MachineSummary;
 use crate::machine::{ClassFact, OperationFact};
 use crate::machine_set::{
     Alternatives, ChildFact, Freshness, MachineOwner, ReportedSetStatus, SetFact, SetNames, SetSelectorFact,

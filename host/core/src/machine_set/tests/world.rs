@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::driver::write_error::ActError;
 use crate::machine::Requeue;
 use crate::machine::node::preservation::AUTO_PRESERVED;
+use crate::machine::summary::MachineSummary;
 use crate::machine_set::{
     ChildFact, CurrentSet, DeleteReason, Freshness, MachineOwner, NameTakenBy, PreserveChange, SetConclusion,
     SetEffect, SetFact, SetOutcome, SetProgress, SetStep, SetView, invariants, step,

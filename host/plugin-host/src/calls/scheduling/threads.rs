@@ -20,7 +20,7 @@ use tracing::warn;
 
 use crate::calls::scheduling::cpu_share::Priority;
 use crate::calls::scheduling::cpu_time::{CpuTime, paid, paid_by_driver};
-use crate::calls::scheduling::low_priority::run_when_idle;
+use crate::calls::scheduling::low_priority::lower_own_priority;
 use crate::calls::scheduling::penalty::Penalty;
 
 pub(crate) struct Threads {
@@ -52,7 +52,7 @@ impl Threads {
             .event_interval(1)
             .enable_all()
             .on_thread_start(|| {
-                if let Err(error) = run_when_idle() {
+                if let Err(error) = lower_own_priority() {
                     warn!(%error, "drivers that compute for long compete with others");
                 }
                 LOW_PRIORITY.set(true);

@@ -11,7 +11,7 @@ use http::Uri;
 use prometheus_client::metrics::gauge::Gauge;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
@@ -19,6 +19,9 @@ use super::denied::DeniedNetworks;
 use super::resolve::Resolve;
 use super::stream::Stream;
 use crate::grants::{AddressClass, AddressClasses};
+
+/// What the kernel accepts ahead of the reader, by its own count twice as much: a page of a large listing.
+const RECEIVE_BUFFER_BYTES: u32 = 256 * 1024;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +137,7 @@ impl ConnectorState {
         let share = self.timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         let mut last = ConnectError::Timeout;
         for address in addresses {
-            match tokio::time::timeout(share, TcpStream::connect(SocketAddr::new(*address, port))).await {
+            match tokio::time::timeout(share, connect(SocketAddr::new(*address, port))).await {
                 // Without this, a body behind its headers waits 40 ms for the other side's acknowledgement.
                 Ok(Ok(stream)) => match stream.set_nodelay(true) {
                     Ok(()) => return Ok(stream),
@@ -146,6 +149,14 @@ impl ConnectorState {
         }
         Err(last)
     }
+}
+
+/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever runs
+/// then.
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+    socket.connect(address).await
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ mod template;
 mod token;
 mod vm_status;
 
+pub(crate) use facts::member::member;
 pub(crate) use facts::node_ownership::{SharedNodes, own_node};
 pub(crate) use facts::observe::{class_fact, node_matters, timeouts};
-pub(crate) use facts::member::member;
 pub(crate) use facts::summary::{UPDATED, summary};
 pub(crate) use reconcile::{RetryFacts, run};

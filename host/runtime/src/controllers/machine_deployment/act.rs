@@ -13,11 +13,12 @@ use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
 use crate::context::Context;
 use crate::context::key::Kind;
+use crate::controllers::machine::UPDATED;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 use crate::controllers::state::TenantState;
 
-use super::names::{NAMES, UPDATED};
+use super::names::NAMES;
 use super::observe::{ObservedDeployment, controller};
 use super::{node, selector, sets, template};
 

@@ -32,9 +32,6 @@ pub(super) static NAMES: DeploymentNames = DeploymentNames {
     ],
 };
 
-/// Value of the label after a successful in-place update.
-pub(super) const UPDATED: &str = "successful";
-
 /// Value of labels and annotations of Nodes that are there or not.
 pub(super) const YES: &str = "true";
 

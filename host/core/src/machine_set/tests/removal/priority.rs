@@ -17,18 +17,17 @@ fn goes(first: ChildFact, second: ChildFact) -> String {
 #[test]
 fn each_rule_outweighs_those_after_it() {
     let marked = |ordinal, second| child(ordinal).with(|machine| machine.marked_at = Some(seconds(second)));
-    let urgent = |ordinal, text: &str| child(ordinal).with(|machine| machine.priority = Some(text.into()));
+    let urgent = |ordinal, priority| child(ordinal).with(|machine| machine.priority = priority);
     // Kept ones go last, those that a controller keeps before those that somebody asked for.
     assert_eq!(goes(child(0).kept(2_000), child(1)), "m1");
     assert_eq!(goes(child(0).kept(500), child(1)), "m0");
     let auto = child(1).kept(3_000).request("auto-preserved");
     assert_eq!(goes(child(0).kept(2_000).request("now"), auto), "m1");
     assert_eq!(goes(child(0).kept(3_000), child(1).kept(2_000)), "m1");
-    // A smaller number goes first; what cannot be read counts as 3.
-    assert_eq!(goes(urgent(0, "3"), urgent(1, "2")), "m1");
-    assert_eq!(goes(urgent(0, "soon"), urgent(1, "4")), "m0");
-    assert_eq!(goes(child(0).with(|machine| machine.priority = None), urgent(1, "2")), "m1");
-    assert_eq!(goes(urgent(0, "-1"), urgent(1, "0")), "m0");
+    // A smaller number goes first; a Machine without one has 3.
+    assert_eq!(goes(child(0), urgent(1, 2)), "m1");
+    assert_eq!(goes(child(0), urgent(1, 4)), "m0");
+    assert_eq!(goes(urgent(0, -1), urgent(1, 0)), "m0");
     // A mark, then an earlier mark.
     assert_eq!(goes(child(0), marked(1, 10)), "m1");
     assert_eq!(goes(marked(0, 11), marked(1, 10)), "m1");

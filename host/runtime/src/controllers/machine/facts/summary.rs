@@ -18,7 +18,8 @@ pub(crate) fn summary(machine: &Machine, node: Option<&Node>) -> MachineSummary 
     let annotation = |key: &str| annotation(meta, key);
     let label = |key: &str| meta.labels.as_ref()?.get(key);
     let priority = annotation(names::annotations::PRIORITY).and_then(|text| text.trim().parse().ok());
-    let preserved_until = machine.status.as_ref().and_then(|status| status.current_status.preserve_expiry_time.as_ref());
+    let preserved_until =
+        machine.status.as_ref().and_then(|status| status.current_status.preserve_expiry_time.as_ref());
     MachineSummary {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
