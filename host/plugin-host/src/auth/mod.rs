@@ -41,7 +41,7 @@ mod scheme;
 pub mod sigv4;
 
 pub use grant::AuthGrant;
-pub use reason::AuthReason;
+pub(crate) use reason::AuthReason;
 
 pub(crate) use credential::lease::Lease;
 pub(crate) use credential::source::{

@@ -60,7 +60,7 @@ pub(crate) fn next(view: &SetView, progress: &SetProgress, errors: &mut SetError
                 effects.extend(adoptions.take(BURST.saturating_sub(progress.adopted.len())));
             }
             Some(Ok(_)) => {
-                errors.unseen("the set was deleted or replaced: nothing is adopted until the caches show it")
+                errors.unseen("the set was deleted or replaced: nothing is adopted until the caches show it");
             }
             Some(Err(error)) => errors.write("look at the set before it adopts Machines", error),
         }

@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use super::cache::{Got, Missing};
 use super::{CredentialError, CredentialKey};
-use crate::auth::{Credential, Holder, Lease, ServiceAnswer, TokenService};
+use crate::auth::{Credential, Holder, Lease, SchemeError, ServiceAnswer, TokenService};
 use crate::egress::connection::deliver::{Times, body_failure, deliver};
 use crate::egress::failure::Failure;
 use crate::egress::listen::Asked;
@@ -55,7 +55,7 @@ impl Call {
         service: &dyn TokenService,
         holder: Holder,
     ) -> Result<Lease<Credential>, CredentialError> {
-        let outgoing = self.outgoing(service)?;
+        let outgoing = self.outgoing(service).map_err(|error| self.refused(error))?;
         let EgressDecision::Allowed(rule) =
             self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body)
         else {
@@ -98,9 +98,8 @@ impl Call {
         })
     }
 
-    fn outgoing(&self, service: &dyn TokenService) -> Result<Outgoing, CredentialError> {
-        let request = service.request((self.egress.settings.clock)(), rand::random());
-        let request = request.map_err(|error| self.refused(error))?;
+    fn outgoing(&self, service: &dyn TokenService) -> Result<Outgoing, SchemeError> {
+        let request = service.request((self.egress.settings.clock)(), rand::random())?;
         self.vault.hide(request.hidden.iter().map(|value| value.as_slice()), None);
         Ok(Outgoing { target: service.target().clone(), headers: request.headers, body: request.body })
     }

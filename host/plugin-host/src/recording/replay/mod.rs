@@ -177,7 +177,7 @@ async fn ask_again(
             over(sandbox.call_with_recording(code, prepared, class, deadline, active).await);
         }
         Operation::Describe => {
-            over(sandbox.call_with_recording(code, prepared, ask::Describe, deadline, active).await)
+            over(sandbox.call_with_recording(code, prepared, ask::Describe, deadline, active).await);
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_api::MachineStatus;
 use machinist_api::own_status::OwnMachineStatus;
-use machinist_api::{Machine, MachineStatus};
 use machinist_core::machine::{
     MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, Requeue, Severity,
     StatusChange, in_place, preserve,

@@ -1,10 +1,8 @@
 //! The status that a conclusion asks for, as a merge patch of the differences.
 
 use jiff::Timestamp;
-use machinist_api::MachineDeployment;
 use machinist_api::machine_set::MachineSummary;
 use machinist_api::own_status::OwnStatus;
-use machinist_core::machine::Requeue;
 use machinist_core::machine_deployment::{
     DeploymentConclusion, DeploymentCondition, DeploymentEvent, DeploymentEventKind, DeploymentReason,
     DeploymentStatus,

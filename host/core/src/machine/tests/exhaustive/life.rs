@@ -67,7 +67,7 @@ fn updates_in_place_are_sound_in_every_situation() {
         Some(words::FAILED),
     ];
     let cases = each(&cases, &reported, |case, reported| {
-        change_node(case, |node| node.in_place = reported.map(text))
+        change_node(case, |node| node.in_place = reported.map(text));
     });
     let labelled = |cases: &[Case], name: &'static str, values: &[Option<&'static str>]| {
         each(cases, values, |case, value| {
@@ -99,7 +99,7 @@ fn preservation_is_sound_in_every_situation() {
     let wishes =
         [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false"), Some("what")];
     let cases = each_view(&cases, &wishes, |view, request| {
-        view.machine.preservation.request = request.map(str::to_owned)
+        view.machine.preservation.request = request.map(str::to_owned);
     });
     let cases = each_view(&cases, &[None, Some(seconds(100)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
@@ -133,7 +133,7 @@ fn preservation_during_creation_is_sound_in_every_situation() {
     let cases = gates(&times(&provider_ids(&finalizers(&phases(&[creating()])))));
     let wishes = [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false")];
     let cases = each_view(&cases, &wishes, |view, request| {
-        view.machine.preservation.request = request.map(str::to_owned)
+        view.machine.preservation.request = request.map(str::to_owned);
     });
     let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
