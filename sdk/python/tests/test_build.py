@@ -63,7 +63,7 @@ class Authors(Scratch):
         self.assertIn("\nDriver, Reboot = exports(Rebooter)\n", entry(self.load("mine:Rebooter")))
         self.assertIn("\nDriver = exports(Whole)[0]\n", entry(self.load("mine:Whole")))
 
-    def test_what_cannot_work_is_told_with_what_to_do(self) -> None:
+    def test_what_cannot_work_is_reported_with_what_to_do(self) -> None:
         self.module("mine", _DRIVER)
         self.module("bad", "import nowhere_to_be_found")
         self.module("worse", "raise SystemExit(3)")
@@ -111,7 +111,7 @@ class Tools(Scratch):
             with mock.patch.object(tool, "_install", side_effect=AssertionError):
                 self.assertTrue(tool.componentize_py().exists())
 
-    def test_an_installation_that_failed_is_told_with_the_next_step_and_starts_over(self) -> None:
+    def test_an_installation_that_failed_is_reported_with_the_next_step_and_starts_over(self) -> None:
         venv = self.folder / "python"
         self.program(venv, 'mkdir -p "$4/bin"; printf "#!/bin/sh\\nexit 1\\n" > "$4/bin/python"; chmod +x "$4/bin/python"')
         with self.cached(), mock.patch.object(sys, "executable", str(venv)):

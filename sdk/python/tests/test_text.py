@@ -53,6 +53,6 @@ class ReadJson(TestCase):
     def test_a_pair_of_surrogates_is_one_character(self) -> None:
         self.assertEqual(read_json('"\\ud83d\\ude00"'), "\U0001f600")
 
-    def test_the_place_is_told(self) -> None:
+    def test_the_place_is_reported(self) -> None:
         with self.assertRaisesRegex(NotJson, r"not JSON \(line 2, column 3\)"):
             read_json("{\n  nonsense")

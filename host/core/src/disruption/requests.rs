@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_off_and_says_what_to_mend() {
+    fn what_cannot_be_understood_is_off_and_says_what_to_fix() {
         for (name, value, problem) in [
             (
                 "budget",

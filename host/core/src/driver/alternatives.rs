@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_doubles_up_to_its_limit_and_begins_anew_after_a_success() {
+    fn the_rest_doubles_up_to_its_limit_and_begins_again_after_a_success() {
         let mut exhausted = Exhausted::default();
         let pool: Name = "zone-a".into();
         let mut minute = 0;

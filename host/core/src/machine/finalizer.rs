@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_being_deleted_is_let_go_with_its_last_user_and_never_held_anew() {
+    fn an_object_that_is_being_deleted_is_let_go_with_its_last_user_and_never_held_again() {
         check(true, true, 1, FinalizerStep::Rest);
         check(true, true, 0, FinalizerStep::Take);
         check(false, true, 1, FinalizerStep::Rest);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_that_recovers_in_between_starts_doubt_anew() {
+    fn a_listing_that_recovers_in_between_starts_doubt_again() {
         assert_eq!(check(&[10, 4, 4, 10, 4, 4]), [true, false, false, true, false, false]);
     }
 

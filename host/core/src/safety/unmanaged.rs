@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_turns_up_in_between_and_another_node_of_that_name_begin_anew() {
+    fn a_machine_that_turns_up_in_between_and_another_node_of_that_name_begin_again() {
         let mut strays = UnmanagedNodes::default();
         let mut look = |node: UnmanagedNodeFact, second| one(strays.look(&[node], &RULE, at(second)));
         assert_eq!(look(node(&[]), 2_000), UnmanagedNodeAction::Rest);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_begins_anew() {
+    fn a_clock_that_was_set_back_begins_again() {
         let mut strays = UnmanagedNodes::default();
         let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
         assert_eq!(look(9_000), UnmanagedNodeAction::Rest);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_gone_stands_in_no_line() {
+    fn one_that_is_gone_waits_in_no_line() {
         let mut room = CallRoom::new(1);
         assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3));
         assert_eq!(room.forget(&2), None);

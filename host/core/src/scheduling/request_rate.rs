@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_no_stretch_of_time_more_go_than_rate_and_burst_allow_and_who_waits_as_told_goes(
+        fn in_no_stretch_of_time_more_go_than_rate_and_burst_allow_and_a_request_that_waits_as_long_as_it_should_goes(
             per_second in 1..200_u32, burst in 1..50_u32, pauses in proptest::collection::vec(0..300_i64, 1..200)
         ) {
             let mut bucket = bucket(f64::from(per_second), burst);

@@ -113,7 +113,7 @@ mod tests {
     const OTHER_VM: &str = "0f5a1c9e-7a63-4a0f-9d0b-1f6a34a0c222";
 
     #[test]
-    fn each_cloud_writes_one_vm_in_its_forms_and_another_one_is_told_from_it() {
+    fn each_cloud_writes_one_vm_in_its_forms_and_another_one_is_distinguished_from_it() {
         let azure = |name: &str| {
             format!(
                 "azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/{name}"

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_refused_with_what_to_mend() {
+    fn what_cannot_be_understood_is_refused_with_what_to_fix() {
         let reported = |requirement| Selector::parse(&Labels::new(), [requirement]).unwrap_err().to_string();
         assert_eq!(reported(raw("", "In", &["x"])), "a requirement names no label: set its key");
         assert_eq!(reported(raw("a", "In", &[])), "In of label a has no values: name at least one");

@@ -66,7 +66,7 @@ fn a_plugin_leaves_room_for_each_that_is_known_and_takes_it_back_when_that_goes(
 }
 
 #[tokio::test]
-async fn a_call_waits_for_room_until_its_patience_ends() {
+async fn a_call_waits_for_room_until_its_timeout_ends() {
     let budget = budget(800);
     let (one, two) = (account(&budget, "one"), account(&budget, "two"));
     let much = one.take(734).expect("fits");

@@ -148,7 +148,7 @@ pub(crate) fn warnings(warnings: &[String], vault: &Vault) -> Vec<String> {
 pub(crate) fn error(error: wit::DriverError, vault: &Vault) -> CallError {
     match driver_error(error, vault) {
         Ok(error) => error.into(),
-        Err(breakage) => breakage.into(),
+        Err(failure) => failure.into(),
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
 
     fn broken(error: impl Into<Error>) -> GuestFailure {
         match classify(&error.into(), "", &Limits::default()) {
-            CallFailure::Broken(breakage) => breakage,
+            CallFailure::Broken(failure) => failure,
             CallFailure::NoRoom => panic!("the pool has room"),
         }
     }

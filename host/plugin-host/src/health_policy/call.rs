@@ -165,6 +165,6 @@ fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> Ca
         CallFailure::Broken(GuestFailure::Trap { detail }) => {
             GuestFailure::Trap { detail: output_limits::text(&detail, TEXT_BYTES) }.into()
         }
-        CallFailure::Broken(breakage) => breakage.into(),
+        CallFailure::Broken(failure) => failure.into(),
     }
 }

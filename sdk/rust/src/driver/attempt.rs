@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_an_answer_is_told_from_nonsense() {
+    fn half_of_an_answer_is_distinguished_from_nonsense() {
         let attempt = attempt(Effect::Changes);
         assert_eq!(attempt.json(&answer(200, "{\"a\": 1}")).unwrap()["a"], 1);
         assert_eq!(attempt.json(&answer(200, "{\"a\": ")).unwrap_err().code, Code::Unavailable);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_the_operator_s_to_mend() {
+    fn settings_are_the_operator_s_to_fix() {
         let failure = Fields::settings("{}").unwrap().needed_text("endpoint").unwrap_err();
         assert_eq!((failure.code, failure.terminal), (Code::FailedPrecondition, false));
         assert_eq!(failure.message, "endpoint in the plugin's settings is required");

@@ -65,7 +65,7 @@ fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
 }
 
 #[test]
-fn what_cannot_be_deleted_is_told_and_holds_nothing() {
+fn what_cannot_be_deleted_is_reported_and_holds_nothing() {
     let mut drain = node().forced(Force::Requested);
     let (reported, end) = drain.pass(|effect| match effect {
         DrainEffect::ListPods { .. } => None,
@@ -102,7 +102,7 @@ fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
 }
 
 #[test]
-fn a_server_that_asks_for_patience_gets_it_for_a_while() {
+fn a_server_that_asks_for_a_pause_gets_it_for_a_while() {
     let throttled = |seconds| {
         let (_, end) = node().forced(Force::Requested).at(seconds).pass(|effect| {
             matches!(effect, DrainEffect::DeletePod(_))

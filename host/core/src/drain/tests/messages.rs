@@ -87,7 +87,7 @@ fn a_message_tells_when_asking_ends_before_waiting_does() {
 }
 
 #[test]
-fn a_crowd_that_goes_within_its_first_moment_is_told_of_once() {
+fn a_crowd_that_goes_within_its_first_moment_is_reported_once() {
     let reported: BTreeSet<String> = (0..4)
         .map(|left| {
             let pods = (0..=left).map(|n| pod(&format!("p{n}")).ending(0));

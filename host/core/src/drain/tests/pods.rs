@@ -114,7 +114,7 @@ fn looks_are_soon_at_first_and_then_further_apart_with_one_at_the_deadline() {
 }
 
 #[test]
-fn a_pod_that_hangs_is_told_of_until_it_is_deleted_without_grace() {
+fn a_pod_that_hangs_is_reported_until_it_is_deleted_without_grace() {
     let hanging = || {
         let mut drain = drain([pod("a").ending(0)]);
         drain.settings.max_evict_retries = 30;
@@ -314,7 +314,7 @@ fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
 }
 
 #[test]
-fn an_eviction_that_fails_is_told_and_tried_again_later() {
+fn an_eviction_that_fails_is_reported_and_tried_again_later() {
     let mut drain = drain([pod("a"), pod("b").ending(0)]).at(100);
     let (reported, end) = drain.pass(|effect| {
         matches!(effect, DrainEffect::Evict(_)).then(|| ActError::Denied { message: "no such right".into() })
@@ -332,7 +332,7 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
 }
 
 #[test]
-fn a_drain_whose_turn_it_is_not_stands_in_line_and_has_not_failed() {
+fn a_drain_whose_turn_it_is_not_is_in_line_and_has_not_failed() {
     let in_line = |seconds, after| {
         let (reported, end) = drain([pod("a")]).at(seconds).pass(|_| Some(ActError::Throttled { after }));
         let DrainStep::Wait { report, .. } = &end else { panic!("{end:?}") };

@@ -143,7 +143,7 @@ fn a_secret_of_another_or_of_nobody_is_left_alone() {
 type Damage = fn(&mut BTreeMap<String, Vec<u8>>);
 
 #[test]
-fn a_damaged_token_is_told_apart() {
+fn a_damaged_token_is_distinguished() {
     let damages: [Damage; 4] = [
         |fields| drop(fields.remove(field::TOKEN_SECRET)),
         |fields| drop(fields.insert(field::TOKEN_SECRET.to_owned(), b"short".to_vec())),

@@ -14,7 +14,7 @@ fn check(stored: &str, now: i64, expected: &Expect) {
 }
 
 #[test]
-fn a_vm_is_started_anew_once_in_an_interval() {
+fn a_vm_is_rebooted_once_in_an_interval() {
     check("", 0, &expect!["reboot [0]"]);
     check(&at(0).to_string(), 599, &expect!["not before 600"]);
     check(&at(0).to_string(), 600, &expect!["reboot [0, 600]"]);

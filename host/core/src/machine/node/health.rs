@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_sorted_and_told_once() {
+    fn causes_are_sorted_and_reported_once() {
         check(
             "Ready=False ReadonlyFilesystem=True KernelDeadlock=Unknown Ready=False",
             &expect!["KernelDeadlock is Unknown, ReadonlyFilesystem is True, Ready is False"],

@@ -124,7 +124,7 @@ fn drains_by_force(case: &Case) -> bool {
 }
 
 #[test]
-fn the_clock_of_a_drain_that_was_held_starts_anew_so_that_it_is_not_forced_at_once() {
+fn the_clock_of_a_drain_that_was_held_starts_again_so_that_it_is_not_forced_at_once() {
     let late = 100 + 3 * 3_600;
     let thawed = |case: Case, at: Option<i64>| {
         drains_by_force(&case.with(|view| view.thawed_at = at.map(seconds)).at(late))

@@ -260,7 +260,7 @@ fn a_machine_that_has_lived_fails_only_with_a_permit() {
 }
 
 #[test]
-fn a_vm_is_started_anew_only_with_a_permit_that_is_written_down() {
+fn a_vm_is_rebooted_only_with_a_permit_that_is_written_down() {
     let unknown = super::unknown();
     let permit = |zone| MachineOutcome::AskPermit(Ok(Permit::Granted { zone }));
     let note = || MachineEffect::NoteReboot(crate::health_policy::Reboots::default());

@@ -97,7 +97,7 @@ fn an_entry_without_a_time_gets_that_of_the_autoscaler() {
 }
 
 #[test]
-fn entries_that_cannot_be_heeded_are_taken_off_and_told() {
+fn entries_that_cannot_be_applied_are_taken_off_and_reported() {
     let mut set = three();
     set.machines[2].phase = Failed;
     let list = format!("a2~{LOWERED}, a1~soon,somebodys~1970-01-01T00:00:00Z,,~,a1~{LOWERED}");

@@ -84,7 +84,7 @@ fn as_many_nodes_are_selected_as_can_be_spared() {
 }
 
 #[test]
-fn by_hand_nobody_is_selected_and_the_user_is_told_what_to_do() {
+fn by_hand_nobody_is_selected_and_the_message_says_what_to_do() {
     update(vec![old(&[Running, Running, Running]), new(&[])], in_place(1, 0, "Manual")).check(&expect![[r#"
         write-deployment revision=2
         write-set workers-b max=3

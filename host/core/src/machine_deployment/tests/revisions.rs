@@ -56,7 +56,7 @@ fn a_rollback_brings_annotations_back_but_not_the_time_of_the_autoscaler() {
 }
 
 #[test]
-fn a_rollback_to_what_is_in_place_or_gone_is_told_and_the_wish_is_taken_away() {
+fn a_rollback_to_what_is_in_place_or_gone_is_reported_and_the_wish_is_taken_away() {
     rolled_back(3).check(&expect![[r#"
         write-deployment -rollback 
         UnderWay: an earlier template is being put in place
@@ -91,7 +91,7 @@ fn a_rollback_to_what_is_in_place_or_gone_is_told_and_the_wish_is_taken_away() {
 
 /// Rules of the server's, or of an administrator's, may be younger than a set.
 #[test]
-fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_for() {
+fn a_template_that_the_server_does_not_let_back_in_is_reported_and_no_longer_wished_for() {
     let case = rolled_back(1);
     let mut progress = DeploymentProgress::default();
     let refused = ActError::Invalid { message: "spec.template: no".into() };
@@ -222,7 +222,7 @@ fn a_set_that_is_there_but_not_in_the_cache_is_awaited() {
 }
 
 #[test]
-fn a_set_that_cannot_be_made_is_told_and_tried_again() {
+fn a_set_that_cannot_be_made_is_reported_and_tried_again() {
     let refused = ActError::Invalid { message: "name is too long".into() };
     let case = case(vec![]).on("create-set", Err(refused));
     case.check(&expect![[r#"

@@ -343,7 +343,7 @@ fn a_set_that_was_scaled_by_hand_is_brought_back() {
 }
 
 #[test]
-fn a_set_that_somebody_deletes_keeps_its_places_and_is_made_anew() {
+fn a_set_that_somebody_deletes_keeps_its_places_and_is_created_again() {
     let mut gone = set("a", 1, &[Running, Running, Running]);
     gone.is_deleting = true;
     case(vec![gone]).check(&expect![[r#"

@@ -83,7 +83,7 @@ fn another_template_ends_what_was_done() {
 }
 
 #[test]
-fn progress_starts_the_deadline_anew_and_none_is_told_after_it() {
+fn progress_starts_the_deadline_again_and_none_is_reported_after_it() {
     let late = |updated| {
         said(case(rolled()).wants(3, "b").annotated("revision", "2"), progressing(words::UPDATED, updated))
             .with(|view| {
@@ -122,7 +122,7 @@ fn progress_starts_the_deadline_anew_and_none_is_told_after_it() {
 }
 
 #[test]
-fn pausing_and_resuming_are_told_and_stop_the_clock() {
+fn pausing_and_resuming_are_reported_and_stop_the_clock() {
     let paused = |reason| {
         let case = said(case(rolled()).wants(3, "b"), progressing(reason, 10));
         case.with(|view| {
@@ -224,7 +224,7 @@ fn a_wish_to_thaw_goes_to_the_sets_and_then_away() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_all_told_and_nothing_is_done() {
+fn what_cannot_be_understood_is_all_reported_and_nothing_is_done() {
     let spec = |view: &mut crate::machine_deployment::DeploymentView| {
         view.deployment.spec.replicas = -1;
         view.deployment.spec.selector = DeploymentSelectorFact::Misses;
@@ -289,7 +289,7 @@ fn a_selector_that_selects_everything_or_nothing_does_nothing() {
 }
 
 #[test]
-fn what_is_odd_and_harmless_is_told_beside() {
+fn what_is_unusual_and_harmless_is_reported_beside() {
     let unusual = running().with(|view| {
         view.overlapping = vec!["others".into()];
         view.deployment.spec.strategy = rolling(0, 0);
@@ -336,7 +336,7 @@ fn a_set_that_cannot_be_decoded_holds_everything() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_told_beside_what_goes_on() {
+fn what_cannot_be_understood_is_reported_beside_what_goes_on() {
     let problem = "annotation effective-creation-timeout is no duration";
     let reported = running().with(|view| view.deployment.spec.problems = vec![problem.into()]).reported();
     assert!(

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_is_made_anew_under_its_old_name_names_its_machines_differently() {
+    fn a_set_that_is_created_again_under_its_old_name_names_its_machines_differently() {
         let of = |uid: &str| name(&"pool".into(), &uid.into(), 0);
         assert_ne!(of("uid-1"), of("uid-2"));
     }

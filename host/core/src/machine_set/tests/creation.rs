@@ -232,7 +232,7 @@ fn an_ordinal_that_was_left_out_is_closed_once_nobody_is_missing() {
 }
 
 #[test]
-fn an_ordinal_that_no_set_reaches_is_told() {
+fn an_ordinal_that_no_set_reaches_is_reported() {
     let case = set(1, []).with(|view| view.set.closed_ordinal = Some(u32::MAX));
     check(
         &case,
@@ -259,7 +259,7 @@ fn a_machine_whose_class_is_not_there_is_made_without_a_mark() {
 }
 
 #[test]
-fn what_holds_creation_is_told() {
+fn what_holds_creation_is_reported() {
     let frozen = set(2, running(1)).with(|view| view.set.is_frozen = true);
     // Three is neither too many nor few enough.
     let frozen = frozen.with(|view| view.settings.safety_down = 9);

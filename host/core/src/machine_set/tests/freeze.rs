@@ -167,7 +167,7 @@ fn what_is_noted_of_failed_joins_is_read_again() {
 }
 
 #[test]
-fn a_set_whose_machines_fail_to_join_thaws_when_it_is_asked_to_and_begins_anew() {
+fn a_set_whose_machines_fail_to_join_thaws_when_it_is_asked_to_and_begins_again() {
     let frozen = watched([child(0), missed(3)], Some((3, 3))).with(|view| {
         view.set.is_frozen = true;
         view.set.reported.is_frozen = true;

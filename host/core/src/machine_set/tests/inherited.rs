@@ -69,7 +69,7 @@ fn in_every_phase_what_is_handed_down_is_right() {
 }
 
 #[test]
-fn a_slip_is_told_until_it_is_corrected() {
+fn an_invalid_setting_is_reported_until_it_is_corrected() {
     let problems = vec!["spec.template.spec.drainTimeout is no duration".to_owned()];
     let wrong = set(1, [child(0)]).with(|view| view.set.problems = problems);
     check(

@@ -17,7 +17,7 @@ fn reported(case: Case) -> String {
 }
 
 #[test]
-fn every_mistake_is_named_with_what_to_mend_and_touches_no_machine() {
+fn every_mistake_is_named_with_what_to_fix_and_touches_no_machine() {
     let rows = [
         reported(set(-3, [])),
         reported(set(9, []).with(|view| view.set.template = None)),
@@ -39,7 +39,7 @@ fn every_mistake_is_named_with_what_to_mend_and_touches_no_machine() {
 }
 
 #[test]
-fn a_set_that_is_mended_goes_on() {
+fn a_set_that_is_fixed_goes_on() {
     let broken = set(3, running(2)).with(|view| view.set.selector = selector(&[("pool", "b")]));
     assert_eq!(broken.ordinals(), [0; 0]);
     assert_eq!(broken.with(|view| view.set.selector = selector(&[("pool", "a")])).ordinals(), [2]);

@@ -165,7 +165,7 @@ fn a_request_shuts_the_gate_at_once_and_its_end_opens_it() {
 }
 
 #[test]
-fn a_request_that_is_there_from_the_start_is_told_and_no_look_opens_the_gate() {
+fn a_request_that_is_there_from_the_start_is_reported_and_no_look_opens_the_gate() {
     let mut freeze = Freeze::starting(at(0));
     let change = freeze.observe(REQUESTED, PACE, at(0));
     assert_eq!(change, FreezeChange::Froze { reason: FreezeReason::Requested });

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_again_is_told_the_same_and_no_other_while_it_is_there() {
+    fn a_second_request_gets_the_same_answer_and_no_other_does_while_it_is_there() {
         let mut renewals = Renewals::default();
         let (one, other) = (ObjectKey::new("garden", "a"), ObjectKey::new("garden", "b"));
         assert_eq!(renewals.ask(&group(), &one, |_| true, minutes(0)), Ok(()));

@@ -126,7 +126,7 @@ fn a_permit_ends_when_its_machine_recovers_is_given_back_or_its_time_is_over() {
 }
 
 #[test]
-fn vms_are_started_anew_one_after_the_other_and_none_beside_a_replacement() {
+fn vms_are_rebooted_one_after_the_other_and_none_beside_a_replacement() {
     let mut meltdown = group(&[SICK, SICK, RUNNING]);
     assert!(ask(&mut meltdown, 0, ReplacementLimit::ONE));
     reboot(&mut meltdown, 0, at(0));
@@ -157,7 +157,7 @@ fn a_vm_that_comes_back_makes_room_at_once() {
 }
 
 #[test]
-fn a_host_that_starts_anew_knows_who_was_started_anew() {
+fn a_host_that_starts_again_knows_who_was_rebooted() {
     let mut meltdown = group(&[SICK, SICK]);
     reboot(&mut meltdown, 0, at(0));
     assert!(!ask_at(&mut meltdown, 1, ReplacementLimit::ONE, at(60)));
@@ -175,7 +175,7 @@ fn a_start_of_a_vm_in_a_far_future_holds_up_nobody() {
 }
 
 #[test]
-fn a_vm_of_a_zone_that_is_started_anew_is_noticed_by_the_next_one() {
+fn a_vm_of_a_zone_that_is_rebooted_is_noticed_by_the_next_one() {
     let mut meltdown = zone(&[SICK, SICK, RUNNING]);
     reboot(&mut meltdown, 1, at(0));
     assert_eq!(speaks(&mut meltdown), "others");
@@ -404,7 +404,7 @@ proptest! {
     /// loses the news of the cache for a while and starts anew itself: whatever it does when, no more are away because
     /// of it than may be.
     #[test]
-    fn never_are_more_machines_failed_and_started_anew_at_a_time_than_the_limit_says(
+    fn never_are_more_machines_failed_and_rebooted_at_a_time_than_the_limit_says(
         places in 1..4_u32,
         actions in proptest::collection::vec((0..5_usize, 0..7_u8, 0..200_i64), 1..120),
     ) {

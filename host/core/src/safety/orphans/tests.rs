@@ -155,7 +155,7 @@ fn sightings_far_apart_and_sightings_of_the_future_count_for_nothing() {
 }
 
 #[test]
-fn a_machine_that_turns_up_begins_everything_anew() {
+fn a_machine_that_turns_up_begins_everything_again() {
     let mut watch = Watch::new([]);
     let vms = [orphan("vm-x")];
     watch.see(&vms, 0);
@@ -324,8 +324,8 @@ fn many_that_were_of_this_control_plane_for_certain_go_after_more_listings() {
 }
 
 #[test]
-fn attack_vms_that_carry_no_uid_are_told_and_never_deleted_whatever_name_they_have_and_whoever_releases_them()
-{
+fn attack_vms_that_carry_no_uid_are_reported_and_never_deleted_whatever_name_they_have_and_whoever_releases_them()
+ {
     let without_uid =
         |(id, name): (&str, &str)| Listed { created_at: Some(at(-1_000)), ..vm(id, name, None) };
     let foreign = [("their-1", "gone"), ("their-2", "pool-0"), ("their-3", "")].map(without_uid);

@@ -69,7 +69,7 @@ fn somebody_elses_lease_is_taken_after_it_stood_still_for_its_duration() {
 }
 
 #[test]
-fn a_renewal_starts_the_wait_anew_and_a_second_look_at_the_same_record_does_not() {
+fn a_renewal_starts_the_wait_again_and_a_second_look_at_the_same_record_does_not() {
     let mut election = candidate(Some(lease("other", 99)));
     election.observed(Some(lease("other", 99)), at(110));
     assert_eq!(election.decide(at(115)), LeaseAction::Acquire { transitions: 4 });

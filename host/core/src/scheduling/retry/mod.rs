@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_is_told_while_pauses_grow_and_when_they_are_long() {
+    fn an_attempt_is_reported_while_pauses_grow_and_when_they_are_long() {
         let reported = |policy: RetryPolicy, retry_after: Option<SignedDuration>| -> String {
             let one = |number| {
                 let Attempt { is_news, is_announced, .. } = attempt(policy, number, retry_after, 0.5);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn success_and_change_start_anew_for_their_key_only() {
+    fn success_and_change_start_again_for_their_key_only() {
         let mut ledger = FailureCounts::new();
         for key in ["mended", "changed", "gone", "other"] {
             ledger.failed(key, RetryPolicy::SHORT, None, 0.5);

@@ -48,7 +48,7 @@ async fn the_state_of_a_plugin_is_written_once_and_again_only_when_it_changes() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_state_stands_also_when_changes_come_faster_than_the_watch_shows_them() {
+async fn the_last_state_counts_also_when_changes_come_faster_than_the_watch_shows_them() {
     let stage = Stage::empty();
     declare(&stage);
     stage.api.delay_watches(Duration::from_secs(1));

@@ -132,7 +132,7 @@ class Life(WithCloud):
                 break
         self.assertEqual(uids, [(f"uid-{number}", f"machine-{number}") for number in range(450)])
 
-    def test_a_vm_is_started_anew_and_stays_the_same(self) -> None:
+    def test_a_vm_is_rebooted_and_stays_the_same(self) -> None:
         self.fails(Code.NOT_FOUND, self.driver.reboot, request(1))
         vm = self.created(request(1))
         self.cloud.settle()

@@ -54,7 +54,7 @@ class Trials(WithCloud):
         failure = self.fails(Code.UNAVAILABLE, self.driver.create, request(2))
         self.assertEqual((failure.retry_after_ms, failure.may_have_happened), (7_000, False))
 
-    def test_credentials_that_are_missing_wrong_or_too_weak_are_told_apart(self) -> None:
+    def test_credentials_that_are_missing_wrong_or_too_weak_are_distinguished(self) -> None:
         self.host.secrets = {"token": b"a-wrong-token"}
         self.assertTrue(self.fails(Code.UNAUTHENTICATED, self.driver.create, request(1)).terminal)
         self.fails(Code.UNAUTHENTICATED, self.driver.delete, request(1))

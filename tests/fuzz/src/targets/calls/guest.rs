@@ -109,7 +109,7 @@ fn check(input: &[u8]) -> Verdict {
     let vault = Vault::new(SecretValues { values, ..SecretValues::default() }, Arc::new(Grants::default()));
     match guest_answer(&kind, answer, &vault) {
         None => Ok(Shape::of("no guest answers this")),
-        Some(Err(breakage)) => breakage_is_bounded(&breakage).map(|()| Shape::of(&breakage.to_string())),
+        Some(Err(failure)) => failure_is_bounded(&failure).map(|()| Shape::of(&failure.to_string())),
         Some(Ok(taken)) => {
             holds(&taken)?;
             Ok(Shape::of(&format!("{taken:?}")))
@@ -186,8 +186,8 @@ fn error_holds(error: &CallError) -> Result<(), String> {
     }
 }
 
-fn breakage_is_bounded(breakage: &GuestFailure) -> Result<(), String> {
-    shown_as_is(&breakage.to_string(), 8 * 1024)
+fn failure_is_bounded(failure: &GuestFailure) -> Result<(), String> {
+    shown_as_is(&failure.to_string(), 8 * 1024)
 }
 
 fn identifier(id: &str, most: usize) -> Result<(), String> {

@@ -42,9 +42,9 @@ fn check(input: &[u8]) -> Verdict {
             let short = about.name.len() <= 253 && about.version.to_string().len() <= 253;
             promise(short && is_visible(&about.name), || format!("a policy is called {:?}", about.name))?;
         }
-        Err(breakage) => {
-            let message = breakage.to_string();
-            promise(message.len() < 1024 && is_visible(&message), || format!("a breakage says {message:?}"))?;
+        Err(failure) => {
+            let message = failure.to_string();
+            promise(message.len() < 1024 && is_visible(&message), || format!("a failure says {message:?}"))?;
         }
     }
     Ok(shape.and(opinion(&answer, &policy_reason(&text("reason")))?))

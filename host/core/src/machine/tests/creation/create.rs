@@ -72,7 +72,7 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
 }
 
 #[test]
-fn a_newborn_needs_neither_a_mark_nor_a_look() {
+fn an_unstarted_machine_needs_neither_a_mark_nor_a_look() {
     let unstarted = begun().with(|view| view.machine.is_unstarted = true);
     check(
         &unstarted.clone(),
@@ -92,7 +92,7 @@ fn a_newborn_needs_neither_a_mark_nor_a_look() {
 }
 
 #[test]
-fn a_newborn_without_a_mark_is_marked_first() {
+fn an_unstarted_machine_without_a_mark_is_marked_first() {
     let unmarked = creating().with(|view| view.machine.is_unstarted = true);
     assert!(unmarked.report().starts_with("act claim\nact ensure-token\nact create-vm\n"));
 }

@@ -203,7 +203,7 @@ fn row(code: Code) -> String {
 }
 
 #[test]
-fn every_code_is_told_to_the_autoscaler_and_decides_when_it_is_tried_again() {
+fn every_code_reaches_the_autoscaler_and_decides_when_it_is_tried_again() {
     let codes = Code::ALL.into_iter().map(row);
     expect![[r#"
         CreationFailed, phase CrashLoopBackOff, code Canceled, retry from 5s to 3m0s
@@ -473,7 +473,7 @@ fn a_plugin_that_breaks_or_is_not_served_fails_no_machine() {
 }
 
 #[test]
-fn an_error_that_no_further_try_mends_says_so_and_is_tried_again_seldom() {
+fn an_error_that_no_further_try_fixes_says_so_and_is_tried_again_seldom() {
     let terminal =
         DriverError { terminal: true, ..DriverError::new(Code::InvalidArgument, "no such flavour") };
     check(

@@ -278,7 +278,7 @@ fn without_keys_a_vm_that_shows_late_is_adopted() {
 }
 
 #[test]
-fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
+fn without_keys_a_cloud_whose_reads_never_lag_needs_no_waiting() {
     for call in [IntendedCall::OfPredecessor(ended(10, 0)), failed_with(0, unclear(Code::Unavailable))] {
         let text = noted(call).with(window(SignedDuration::ZERO)).at(10).report();
         assert!(text.contains("act note-intent\nact create-vm\n"), "{text}");

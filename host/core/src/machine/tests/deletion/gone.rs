@@ -148,7 +148,7 @@ fn a_machine_without_id_may_have_a_vm_that_does_not_show_yet() {
 }
 
 #[test]
-fn a_deletion_whose_begin_is_not_told_ends_all_the_same() {
+fn a_deletion_whose_begin_is_not_reported_ends_all_the_same() {
     let timeless = young().with(|view| view.machine.phase_since = None);
     check(
         &timeless.at(200),

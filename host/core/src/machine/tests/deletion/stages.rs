@@ -90,7 +90,7 @@ fn pods_are_asked_and_awaited_before_the_vm_goes() {
 }
 
 #[test]
-fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
+fn what_an_api_server_refuses_is_reported_in_the_words_that_others_know() {
     let denied = || ActError::Denied { message: "no rights".into() };
     let fresh = || deleting().node(node());
     check(
@@ -336,7 +336,7 @@ fn a_node_that_joins_after_the_cloud_has_refused_the_order_is_drained() {
 }
 
 #[test]
-fn progress_is_told_when_its_cause_changes_soon_after_the_beginning_and_then_once_a_minute() {
+fn progress_is_reported_when_its_cause_changes_soon_after_the_beginning_and_then_once_a_minute() {
     let reported_since = |reason: &str, since, second| {
         let reported = ReportedCondition {
             reason: reason.into(),
@@ -448,7 +448,7 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
 }
 
 #[test]
-fn a_newborn_leaves_without_asking_the_cloud() {
+fn an_unstarted_machine_leaves_without_asking_the_cloud() {
     let unstarted = || {
         crate::machine::tests::begun().at(100).with(|view| {
             view.machine.is_unstarted = true;

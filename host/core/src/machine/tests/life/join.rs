@@ -390,7 +390,7 @@ fn a_token_that_was_kept_is_deleted_again_while_it_is_valid() {
 }
 
 #[test]
-fn a_node_under_another_name_than_the_driver_said_is_the_machines_and_its_label_is_mended() {
+fn a_node_under_another_name_than_the_driver_said_is_the_machines_and_its_label_is_fixed() {
     check(
         &running().with(|view| view.machine.node_name = Some("ip-10-0-0-1".into())),
         &expect![[r#"

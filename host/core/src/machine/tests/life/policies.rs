@@ -257,7 +257,7 @@ fn a_vm_is_not_rebooted_twice_within_the_interval() {
 }
 
 #[test]
-fn a_reboot_that_fails_is_told_and_not_repeated_at_once() {
+fn a_reboot_that_fails_is_reported_and_not_repeated_at_once() {
     let refused = CallError::Guest(DriverError::new(Code::Unavailable, "the cloud is away"));
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
     check(
@@ -341,7 +341,7 @@ fn policies_that_observe_tell_what_they_would_have_done() {
 }
 
 #[test]
-fn what_was_told_of_policies_that_are_gone_is_taken_back() {
+fn what_was_reported_about_policies_that_are_gone_is_taken_back() {
     check(
         &running().with(|view| view.policies.is_reported = true).at(110),
         &expect![[r#"
@@ -359,7 +359,7 @@ fn silent_zone() -> MachineOutcome {
 }
 
 #[test]
-fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
+fn a_vm_waits_for_its_turn_to_be_rebooted_and_says_so() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
     let busy = |limit| MachineOutcome::AskPermit(Ok(Permit::Busy { limit }));
     check(
@@ -393,7 +393,7 @@ fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
 }
 
 #[test]
-fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell() {
+fn no_vm_of_a_silent_zone_is_rebooted_while_it_is_alive_or_nobody_can_tell() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(silent_zone());
     check(
         &case.clone().on(MachineOutcome::ProbeVm(Ok(vm()))),

@@ -45,7 +45,7 @@ fn a_machine_that_the_cloud_does_not_make_is_kept_in_the_write_that_says_that_it
 }
 
 #[test]
-fn now_is_heeded_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
+fn now_is_applied_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
     for case in [creating(), begun(), creating().on(MachineOutcome::CreateVm(Err(broken())))] {
         assert!(wishing(case.clone(), "now").report().contains("preserved until"));
         for request in ["when-failed", "auto-preserved"] {
@@ -55,7 +55,7 @@ fn now_is_heeded_from_the_first_pass_on_and_other_wishes_wait_for_a_failure() {
 }
 
 #[test]
-fn a_wish_that_is_taken_back_during_creation_ends_and_one_whose_time_is_over_does_not_begin_anew() {
+fn a_wish_that_is_taken_back_during_creation_ends_and_one_whose_time_is_over_does_not_begin_again() {
     let kept = |request: Option<&str>, until| {
         let fails = creating().at(100).on(MachineOutcome::CreateVm(Err(broken())));
         fails.with(|view| {

@@ -129,7 +129,8 @@ fn refused() -> MachineOutcome {
 }
 
 #[test]
-fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its_machine_is_not_replaced() {
+fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_reported_and_its_machine_is_not_replaced()
+{
     check(
         &due(None).on(refused()),
         &expect![[r#"
@@ -212,7 +213,7 @@ fn a_vm_in_service_with_something_left_to_do_is_initialized_without_a_bootstrap_
 }
 
 #[test]
-fn attack_a_look_before_a_create_that_a_person_must_mend_never_has_the_machine_replaced() {
+fn attack_a_look_before_a_create_that_a_person_must_fix_never_has_the_machine_replaced() {
     let late = || crate::machine::tests::begun().at(1_000_000);
     let text = late().on(refused()).report();
     assert!(text.contains("act probe-vm\nCreationFailed: ") && !text.contains("create-vm"), "{text}");

@@ -267,7 +267,7 @@ fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
 }
 
 #[test]
-fn a_slip_is_told_while_it_is_there_and_taken_back() {
+fn an_invalid_setting_is_reported_while_it_is_there_and_taken_back() {
     let invalid =
         running().with(|view| view.machine.validation_problems = vec!["spec.maxEvictRetries is odd".into()]);
     let (_, reported) = ends(&invalid);

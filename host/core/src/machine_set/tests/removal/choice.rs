@@ -141,7 +141,7 @@ fn who_was_just_updated_in_place_is_not_chosen() {
 }
 
 #[test]
-fn a_deletion_that_fails_is_told_and_others_go_on() {
+fn a_deletion_that_fails_is_reported_and_others_go_on() {
     let denied = Err(ActError::Denied { message: "no".into() });
     check(
         &closed(1, running(2)).on(SetOutcome::Delete("any".into(), DeleteReason::Surplus, denied)),
@@ -164,7 +164,7 @@ fn a_deletion_that_fails_is_told_and_others_go_on() {
 }
 
 #[test]
-fn a_deletion_without_an_answer_is_told() {
+fn a_deletion_without_an_answer_is_reported() {
     let case =
         closed(1, running(2)).on(SetOutcome::Delete("any".into(), DeleteReason::Surplus, Err(unclear())));
     assert_eq!(case.pass().1.reason.as_str(), "DeletionFailed");
@@ -210,7 +210,7 @@ fn deletions_of_machines_that_are_gone_count_for_nothing_and_are_not_repeated_at
 }
 
 #[test]
-fn who_failed_otherwise_than_by_its_health_is_told_apart() {
+fn who_failed_otherwise_than_by_its_health_is_distinguished() {
     let late = child(0).failed().with(|machine| {
         let never_joined = crate::value::phase::OperationType::Create;
         machine.operation =
