@@ -87,8 +87,8 @@ pub(crate) trait Reconcile: Send + Sync {
     /// Acts on the conclusion before the status is written.
     fn conclude(&mut self, _conclusion: &Self::Conclusion, _report: &mut Report) {}
 
-    /// Returns the merge patch of the status: the differences from the observed one. `None` without any; times alone are
-    /// no difference.
+    /// Returns the merge patch of the status: the differences from the observed one. `None` without any; times alone
+    /// are no difference.
     fn status(&self, conclusion: &Self::Conclusion, now: Timestamp) -> Option<Map<String, Value>>;
 
     /// Returns the Events of the conclusion.

@@ -151,8 +151,8 @@ impl ConnectorState {
     }
 }
 
-/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever runs
-/// then.
+/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever
+/// runs then.
 async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;

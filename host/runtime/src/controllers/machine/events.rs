@@ -86,8 +86,8 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConc
     events
 }
 
-/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until then.
-/// Of a VM that is made its record tells, and the rest by the Node that comes or does not.
+/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until
+/// then. Of a VM that is made its record tells, and the rest by the Node that comes or does not.
 fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     matches!(
         conclusion.reason,

@@ -176,7 +176,8 @@ async fn a_status_that_cannot_be_written_does_not_make_the_cloud_be_asked_more_o
     let _host = stage.host("host");
     stage.add_machine("a");
     tokio::time::sleep(Duration::from_secs(300)).await;
-    // Tried again sooner than the cloud asks for, so that the status gets there, but no more often than after other errors.
+    // Tried again sooner than the cloud asks for, so that the status gets there, but no more often than after other
+    // errors.
     let creates = stage.wire.times(is_create).len();
     assert!(creates <= 7, "{creates} creates in five minutes: {:?}", pauses(&stage));
 }
