@@ -53,7 +53,7 @@ pub mod parts {
     };
 }
 
-/// The annotation `machinist.dev/status`.
+/// The annotation `machinist.dev/status` of a ConfigMap with a plugin.
 pub mod status {
     pub use crate::registry::status::{
         BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus,

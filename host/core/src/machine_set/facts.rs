@@ -112,7 +112,7 @@ pub struct ReportedSetStatus {
     pub is_overlapping: bool,
     /// Some settings are invalid.
     pub is_invalid: bool,
-    /// What was done last.
+    /// `None` if the status names no last operation.
     pub operation: Option<OperationFact>,
 }
 

@@ -74,7 +74,7 @@ pub enum Error {
         name: &'static str,
         /// The value in the document.
         asked: u64,
-        /// The host's maximum.
+        /// The most that the host allows.
         most: u64,
     },
 }

@@ -1,8 +1,7 @@
-//! Pauses between attempts.
+//! Pauses between attempts, longer each time.
 
 use std::time::Duration;
 
-/// Between attempts at the same: ever longer.
 #[derive(Default)]
 pub(super) struct Pauses(Option<Duration>);
 

@@ -117,9 +117,8 @@ impl Error {
     }
 }
 
-/// How far a load has come. Told as it happens.
+/// How far a load has come. Each step is reported as it happens.
 pub(crate) enum Progress {
-    /// The resolved reference.
     Resolved {
         manifest: ContentDigest,
     },

@@ -35,7 +35,7 @@ pub enum Error {
     /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
     OtherWorld {
-        /// The expected contract.
+        /// The contract that the host expects.
         contract: Contract,
         exports: Vec<String>,
     },
@@ -164,7 +164,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Interprets these names.
+    /// Sorts the names of imports by what the host does with them.
     pub(crate) fn of(names: Names, contract: Contract) -> Self {
         let Names { imports, exports } = names;
         let mut outside = Self { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };

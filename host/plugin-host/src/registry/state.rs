@@ -61,9 +61,8 @@ impl fmt::Display for PluginState {
 /// When a plugin that breaks is left alone, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuarantineRule {
-    /// So many broken calls of one function in a row …
+    /// This many broken calls of one function in a row within `window` begin a quarantine.
     pub broken_calls: usize,
-    /// … within this time.
     pub window: SignedDuration,
     /// How long the first time; each time without a good call in between doubles it.
     pub first: SignedDuration,

@@ -42,7 +42,7 @@ pub(crate) trait Conclusion: Send + Sync {
     fn message(&self) -> &str;
     fn wake(&self) -> Requeue;
 
-    /// What the status write is for the gate.
+    /// Returns the kind by which the gate judges the status write.
     fn status_kind(&self) -> EffectKind {
         EffectKind::StatusWrite
     }
@@ -72,16 +72,16 @@ pub(crate) trait Reconcile: Send + Sync {
 
     fn effect_name(effect: &Self::Effect) -> &'static str;
 
-    /// What the effect is for the gate.
+    /// Returns the kind by which the gate judges the effect.
     fn effect_kind(&self, effect: &Self::Effect) -> EffectKind;
 
-    /// Does an effect. `so_far` has what this reconcile has written.
+    /// Carries out an effect. `so_far` has the writes of this reconcile.
     fn perform(&self, effect: &Self::Effect, so_far: &Report) -> impl Future<Output = Self::Outcome> + Send;
 
     /// The outcome of an effect that may not be done.
     fn refused(&self, effect: &Self::Effect, reason: &'static str) -> Self::Outcome;
 
-    /// Notes an outcome.
+    /// Adds the outcome of an effect to the facts of the reconcile and to its report.
     fn learn(&mut self, effect: Self::Effect, outcome: Self::Outcome, report: &mut Report);
 
     /// Acts on the conclusion before the status is written.

@@ -34,7 +34,7 @@ pub(crate) struct DrainCaches {
 }
 
 impl DrainCaches {
-    /// What a drain of this Machine has to remember, where its status has not kept it.
+    /// Returns the memory of a drain of this Machine, for API servers that drop it from the status.
     pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
         self.in_process.get(machine)
     }

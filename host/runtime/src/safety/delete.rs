@@ -106,7 +106,7 @@ pub(super) async fn delete_vm(
     result
 }
 
-/// What the cloud was asked to do in nobody's name is written down apart from the log.
+/// Writes a deletion that no Machine asked for to the target `audit`, apart from the log.
 fn audit(candidate: &OrphanCandidate, outcome: &'static str) {
     info!(
         target: "audit",

@@ -44,7 +44,7 @@ pub(crate) struct Measured {
     runs: Vec<Run>,
 }
 
-/// One measurement.
+/// One measurement of honest calls, alone and during the attack.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,

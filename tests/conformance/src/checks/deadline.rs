@@ -1,4 +1,4 @@
-//! The cloud hangs.
+//! A cloud that hangs: calls end before their deadline.
 
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};

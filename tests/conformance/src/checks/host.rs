@@ -1,4 +1,4 @@
-//! Where requests go.
+//! Requests go to granted and declared hosts only.
 
 use std::collections::BTreeSet;
 

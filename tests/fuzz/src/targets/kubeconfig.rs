@@ -1,4 +1,4 @@
-//! Kubeconfigs.
+//! Kubeconfigs of control and target clusters.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use machinist_runtime::client::clusters::{from_kubeconfig, server};

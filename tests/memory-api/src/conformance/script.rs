@@ -1,4 +1,4 @@
-//! The questions.
+//! The requests of which a real API server and this one must have the same answers.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One kubelet.
+//! One kubelet, from its start to its silence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

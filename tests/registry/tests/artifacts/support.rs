@@ -26,7 +26,7 @@ impl Harness {
         format!("{}/{rest}", self.registry.address()).parse().unwrap()
     }
 
-    /// Through the liar.
+    /// In the registry, through the server that changes answers.
     pub(crate) fn askew(&self, rest: &str) -> Reference {
         format!("{}/{rest}", self.liar.address()).parse().unwrap()
     }

@@ -54,7 +54,7 @@ impl HealthAction {
         }
     }
 
-    /// What is asked first.
+    /// The permit that the action needs.
     fn asks(self, limit: ReplacementLimit) -> PermitRequest {
         match self {
             Self::Fail | Self::Reboot => PermitRequest::Turn(limit),

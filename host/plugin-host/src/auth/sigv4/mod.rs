@@ -57,9 +57,9 @@ secret_keys! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SigV4Grant {
-    /// Never empty.
+    /// At least one service.
     services: Vec<String>,
-    /// Never empty.
+    /// At least one region.
     regions: Vec<NamePattern>,
     keys: KeyNames,
     web_identity: Option<WebIdentityGrant>,

@@ -26,7 +26,7 @@ pub enum Difference {
     Otherwise { request: String, changes: Vec<Change> },
     /// A request that is missing.
     Missing { request: String },
-    /// An additional request.
+    /// A request that the recording lacks.
     Additional { request: String },
     /// A read of a shadow that neither the recording nor the cloud has answered: its grants do not list it.
     Unread { request: String },

@@ -76,10 +76,7 @@ pub enum ReleaseError {
         "{detail}: it takes mode (all, canary or shadow), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
          error_rate, latency, minimum_calls, differing)"
     )]
-    Syntax {
-        /// The parser's message.
-        detail: String,
-    },
+    Syntax { detail: String },
     /// A field has a value that it cannot have.
     #[error("{field} is {found}: {wanted}")]
     Field { field: &'static str, found: String, wanted: &'static str },

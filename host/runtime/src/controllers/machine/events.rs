@@ -98,7 +98,8 @@ fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     ) && !matches!(conclusion.wake, Requeue::Retry { .. })
 }
 
-/// What the state's Event says as well: that pods are leaving, and that they have, by the VM which is removed then.
+/// True if the Event of the state implies the condition: that pods are leaving, or that they have left, since the VM is
+/// removed only then.
 fn is_implied(condition: &MachineCondition) -> bool {
     condition.kind == MachineConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
 }

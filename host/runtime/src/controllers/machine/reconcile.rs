@@ -78,7 +78,7 @@ struct MachineReconcile<'a> {
     jitter: f64,
 }
 
-/// What effects have added to the facts of a reconcile, beside their outcomes.
+/// The facts that effects have added in a reconcile, beside their outcomes.
 #[derive(Default)]
 pub(super) struct Learned {
     pub(super) token: Option<String>,

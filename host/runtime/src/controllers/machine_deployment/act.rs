@@ -22,10 +22,9 @@ use super::names::NAMES;
 use super::observe::{ObservedDeployment, controller};
 use super::{node, selector, sets, template};
 
-/// What came of an effect, and the version that it wrote.
+/// The outcome of an effect, and the resource version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
 
-/// Does an effect.
 pub(super) async fn perform(
     tenant: &TenantState,
     context: &Context,

@@ -8,7 +8,7 @@ use crate::events::{About, Event};
 
 use super::observe::ObservedDeployment;
 
-/// Everything.
+/// All Events of a reconcile.
 pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &DeploymentConclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
     let action_event = |note: &DeploymentEvent| Event {

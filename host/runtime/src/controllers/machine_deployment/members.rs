@@ -21,7 +21,7 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFac
     }
 }
 
-/// What a deployment wants to know of a Node.
+/// The facts of a Node that matter to a rollout.
 pub(super) fn node(node: &Node) -> RolloutNodeFact {
     let meta = &node.metadata;
     let is_yes =

@@ -22,7 +22,6 @@ use super::act::{self, DeploymentEffectResult};
 use super::observe::{ObservedDeployment, observe};
 use super::{OwnerTree, events, status_patch};
 
-/// Reconciles a deployment.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,

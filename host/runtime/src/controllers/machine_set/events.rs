@@ -46,7 +46,7 @@ impl Actions {
         }
     }
 
-    /// What of it is counted.
+    /// Returns the milestones that metrics count: stale Machines deleted, and a change of the freeze.
     pub(super) fn counted(&self, conclusion: &SetConclusion) -> Vec<(Option<Pool>, Milestone)> {
         let frozen =
             conclusion.status.conditions.iter().find(|condition| condition.kind == SetConditionKind::Frozen);

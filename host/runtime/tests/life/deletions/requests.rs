@@ -4,12 +4,12 @@ use memory_api::wire::{Record, table};
 
 use super::*;
 
-/// What a deletion of a Machine that has run for a while has told and asked, with pods that take so long to end.
+/// Returns the Events and requests of a deletion of a Machine that has run for a while. Its pods end after `takes`.
 async fn deletion(pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     deletion_behind(Duration::ZERO, pods, takes).await
 }
 
-/// The same by a host whose watches tell everything so much later.
+/// The same by a host whose watches lag by this much.
 async fn deletion_behind(lag: Duration, pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     let stage = running().await;
     stage.api.delay_watches(lag);

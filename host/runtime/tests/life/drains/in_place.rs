@@ -11,7 +11,7 @@ fn label(stage: &Stage, name: &str, value: Option<&str>) {
     stage.api.edit("nodes", "a", &json!({ "metadata": { "labels": labels } })).unwrap();
 }
 
-/// What the Node's condition says of its update.
+/// Returns the reason of the Node's condition `InPlaceUpdate`.
 fn reported_on_node(stage: &Stage) -> String {
     stage.node_says("a", "InPlaceUpdate").1
 }

@@ -22,10 +22,10 @@ fn refuse(stage: &Stage, code: Code) {
     );
 }
 
-/// What is mended, and how.
+/// The name of an object, and the change that fixes it.
 type Mending = (&'static str, fn(&Stage));
 
-/// What may be wrong.
+/// The prerequisites that a test breaks.
 const MENDINGS: [Mending; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });

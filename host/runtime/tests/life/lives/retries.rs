@@ -26,7 +26,6 @@ async fn until_creates(stage: &Stage, count: usize) {
     stage.until(&what, limit, || stage.wire.times(is_create).len() >= count).await;
 }
 
-/// Seconds between creates.
 fn pauses(stage: &Stage) -> Vec<f64> {
     let times = stage.wire.times(is_create);
     times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()

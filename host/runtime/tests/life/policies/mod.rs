@@ -199,7 +199,7 @@ async fn a_reboot_that_helps_brings_the_machine_back() {
     assert_eq!((stage.phase("a").as_str(), stage.cloud.rebooted().len()), ("Running", 1));
 }
 
-/// Whichever call kills the host, the VM is not started anew twice.
+/// Whichever call kills the host, the VM is rebooted once.
 #[tokio::test(start_paused = true)]
 async fn a_host_that_starts_again_does_not_reboot_again() {
     for number in 1..=6 {

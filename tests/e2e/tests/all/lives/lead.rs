@@ -1,4 +1,4 @@
-//! Leadership and ending.
+//! Leadership of hosts, and how it ends.
 
 use std::time::Duration;
 

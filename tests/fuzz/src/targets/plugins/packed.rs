@@ -1,4 +1,4 @@
-//! Packed components.
+//! Components that are compressed in ConfigMaps.
 
 use machinist_plugin_host::{Encoding, Packed};
 

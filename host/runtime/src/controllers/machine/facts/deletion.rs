@@ -66,7 +66,7 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
     (phase == Phase::Terminating && is_deletion).then(|| compat::stage_left_at(description))
 }
 
-/// What a condition says that tells of a drain.
+/// Reads a condition about a drain, with the time of its last report.
 pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Option<ReportedCondition> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
@@ -80,7 +80,7 @@ pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Opti
     })
 }
 
-/// What speaks of a Node whose pods cannot end by themselves.
+/// Returns since when the Node has a problem that keeps its pods from ending without force.
 pub(crate) fn health_problem(conditions: &[NodeCondition]) -> HealthProblem {
     let since = |kind: &str, healthy: ConditionStatus| -> Option<Timestamp> {
         let condition = conditions.iter().find(|condition| condition.type_ == kind)?;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a deployment says that is made like this. It makes nothing, and is mended afterwards.
+/// Returns the reason and message of a deployment that is created with this change. It creates nothing until the `fix`.
 async fn refuses(change: impl FnOnce(&mut Value), fix: &Value) -> (String, String) {
     let stage = stage();
     let _host = stage.host("host");

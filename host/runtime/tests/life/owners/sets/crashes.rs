@@ -6,10 +6,10 @@ use memory_api::wire::{Call, Handling};
 
 use super::{Census, scale, stage, until_stable};
 
-/// What happens to the set.
+/// The change of the set.
 #[derive(Clone, Copy, Debug)]
 enum Story {
-    /// It is filled.
+    /// It creates all of its Machines.
     Fill,
     /// It has six, and loses four.
     Shrink,
