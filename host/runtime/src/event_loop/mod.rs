@@ -262,7 +262,7 @@ impl Engine {
         let subject = key.clone();
         let reconcile = async move {
             if is_unreadable {
-                // Nothing is done by a copy of what the object was. Its mending wakes it.
+                // The cache has an old copy only, so nothing is done. A fix of the object requeues it.
                 return Report::only(Requeue::Resync);
             }
             match &subject {

@@ -386,7 +386,7 @@ impl Search {
         }
     }
 
-    /// A second VM costs money every day, so it is told every day.
+    /// A second VM costs money every day, so it is reported every day.
     fn is_report_due(&self, second: &SecondVm, now: Timestamp) -> bool {
         let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
         // After a clock was set back, the last report is in the future.

@@ -138,7 +138,7 @@ fn name(effect: &DrainEffect) -> String {
     }
 }
 
-/// The pass in lines: what was done, how it stands, when it comes back.
+/// Checks the reconcile in lines: what was done, the report, the requeue.
 fn check(mut drain: Drain, expected: &Expect) {
     let (reported, end) = drain.pass(|_| None);
     expected.assert_eq(&render(reported, &end));

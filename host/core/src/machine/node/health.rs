@@ -48,7 +48,7 @@ pub struct NodeConditionFact {
     pub status: ConditionStatus,
 }
 
-/// Why pods on a Node may not be able to end by themselves. Times are those of the last transition.
+/// Problems of a Node that may keep its pods from ending without force. Times are those of the last transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthProblem {
     /// Since when `Ready` is there and not True.

@@ -209,7 +209,7 @@ impl Scene {
         }
     }
 
-    /// The attack ends in a breakage of this kind, which is counted each time.
+    /// The attack ends in a guest failure of this kind, which is counted each time.
     pub(super) async fn breaks(&self, plan: &Value, kind: &str) {
         let counter = format!("machinist_plugin_breakages_total{{plugin=\"hostile\",kind=\"{kind}\"}}");
         let before = self.world.metric(&counter);

@@ -293,7 +293,7 @@ async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_se
     assert!(scene.world.rejected(map()).await.contains("must be signed"));
     assert_eq!(scene.world.version("plain").await, "1.0.0");
     assert_eq!(scene.world.version("mapped").await, "2.0.0");
-    // A signature, or another rule, mends it.
+    // A signature, or another rule, fixes it.
     scene.world.ready(signed(map(), &key, &["mapped"], 1)).await;
     assert!(scene.world.host.require_signatures(false));
     scene.serving("plain", "1.0.0").await;

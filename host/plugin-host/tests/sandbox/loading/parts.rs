@@ -153,7 +153,7 @@ async fn a_missing_part_is_named_and_the_version_before_serves_until_it_comes() 
     ready(&world, &two).await;
 }
 
-/// Version 2 with something wrong: the reason is given, and version 1 serves on until version 2 is mended.
+/// Version 2 with something wrong: the reason is given, and version 1 serves on until version 2 is fixed.
 async fn check(break_it: impl Fn(&Cut) -> Vec<Map>, expected: &str) {
     let (world, _) = serving().await;
     let two = cut("2.0.0");

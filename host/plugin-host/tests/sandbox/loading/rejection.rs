@@ -19,7 +19,7 @@ async fn check(change: impl Fn(Map) -> Map, expected: &str) {
     world.rejected(change(newer)).await;
     assert_eq!(world.version("plain").await, "1.0.0");
 
-    // And it can be mended in place.
+    // And it can be fixed in place.
     world.ready(Map::plain("plain", "1.0.1", &["plain"])).await;
     assert_eq!(world.version("plain").await, "1.0.1");
 }

@@ -13,7 +13,7 @@ use memory_api::encode;
 const SOON: Duration = Duration::from_secs(3);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The cloud refuses all until somebody mends what a class gives to it.
+/// The cloud refuses all calls until somebody fixes the values that a class gives to it.
 fn refuse(stage: &Stage, code: Code) {
     stage.wire.plan(
         move |call: &Call| {

@@ -1,4 +1,4 @@
-//! Every combination of what policies say with where a Machine is and what stands in the way of a reboot.
+//! Every combination of the answers of policies, the states of a Machine, and the obstacles to a reboot.
 
 use crate::health_policy::{Action, Mode, Opinion, PolicyVerdict, Reboots};
 use crate::machine::MachineConclusion;
