@@ -3,10 +3,10 @@
 mod attacks;
 mod calls;
 mod go;
+mod harness;
 mod limits;
 mod loading;
 mod memory;
 mod policies;
 mod recordings;
 mod versions;
-mod world;

@@ -51,7 +51,7 @@ const DELETION_TIME: SignedDuration = SignedDuration::from_mins(5);
 const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// The pause after a Machine was deleted or a driver found several VMs, for the cloud to complete its work.
-const SETTLE_TIME: Duration = Duration::from_secs(10);
+const CLOUD_DELAY: Duration = Duration::from_secs(10);
 
 /// Rounds are never closer together.
 const MIN_PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -81,7 +81,7 @@ pub(super) async fn watch_orphans(watch: SafetyWatch) {
         tokio::select! {
             biased;
             () = search.watch.context.orphans_are_likely.notified() => {
-                tokio::time::sleep(SETTLE_TIME).await;
+                tokio::time::sleep(CLOUD_DELAY).await;
                 search.hurry();
             }
             () = tokio::time::sleep_until(next) => {}

@@ -65,7 +65,7 @@ impl Cloud {
     }
 
     /// Adds an account or replaces its tokens and quota.
-    pub fn put_account(&mut self, name: &str, account: &Account) {
+    pub fn put_account(&mut self, name: &str, account: &AccountConfig) {
         self.directory.put(name, account);
     }
 

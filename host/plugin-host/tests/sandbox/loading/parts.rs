@@ -9,7 +9,7 @@ use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, P
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
-use crate::world::{Map, World, marked, plain};
+use crate::harness::{Harness, Map, marked, plain};
 
 /// The plain driver as one version, cut into three: the index and its parts.
 struct Cut {
@@ -54,20 +54,20 @@ impl Cut {
         map
     }
 
-    async fn arrives(&self, world: &World) {
+    async fn arrives(&self, harness: &Harness) {
         for number in 1..=3 {
-            world.host.declare(self.part(number).0).await;
+            harness.host.declare(self.part(number).0).await;
         }
     }
 }
 
 /// Waits until the plugin's report is as it should be.
-async fn until(world: &World, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
-    let mut changes = pin!(world.host.changes());
+async fn until(harness: &Harness, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
+    let mut changes = pin!(harness.host.changes());
     let id = Map::new("plain", Vec::new()).id();
     let waited = async {
         loop {
-            let report = world.report(&id);
+            let report = harness.report(&id);
             if is_so(&report) {
                 return report;
             }
@@ -75,54 +75,54 @@ async fn until(world: &World, what: &str, is_so: impl Fn(&PluginReport) -> bool)
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(60), waited).await;
-    waited.unwrap_or_else(|_| panic!("not {what}: {:?}", world.report(&id)))
+    waited.unwrap_or_else(|_| panic!("not {what}: {:?}", harness.report(&id)))
 }
 
-async fn rejected(world: &World, part: &str) {
+async fn rejected(harness: &Harness, part: &str) {
     let what = format!("rejected with {part:?}");
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Rejected
             && report.reason.as_deref().is_some_and(|reason| reason.contains(part))
     };
-    until(world, &what, is_so).await;
+    until(harness, &what, is_so).await;
 }
 
-async fn waits(world: &World, part: &str) {
+async fn waits(harness: &Harness, part: &str) {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Declared
             && report.reason.as_deref() == Some(&format!("waits for {part}"))
     };
-    until(world, &format!("waiting for {part}"), is_so).await;
+    until(harness, &format!("waiting for {part}"), is_so).await;
 }
 
-async fn ready(world: &World, cut: &Cut) -> PluginReport {
+async fn ready(harness: &Harness, cut: &Cut) -> PluginReport {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Ready
             && report.held.as_ref().is_some_and(|held| held.digest == cut.digest)
     };
-    let report = until(world, &format!("ready as {}", cut.version), is_so).await;
-    assert_eq!(world.version("plain").await, cut.version);
+    let report = until(harness, &format!("ready as {}", cut.version), is_so).await;
+    assert_eq!(harness.version("plain").await, cut.version);
     report
 }
 
-/// A world in which version 1.0.0 serves from parts.
-async fn serving() -> (World, Cut) {
-    let (world, one) = (World::new(), cut("1.0.0"));
-    one.arrives(&world).await;
-    world.host.declare(one.index().0).await;
-    ready(&world, &one).await;
-    (world, one)
+/// A host that serves version 1.0.0 from parts.
+async fn serving() -> (Harness, Cut) {
+    let (harness, one) = (Harness::new(), cut("1.0.0"));
+    one.arrives(&harness).await;
+    harness.host.declare(one.index().0).await;
+    ready(&harness, &one).await;
+    (harness, one)
 }
 
 #[tokio::test]
 async fn parts_in_every_encoding_are_a_plugin() {
     for encoding in Encoding::ALL {
-        let (world, cut) = (World::new(), cut_as("1.0.0", encoding));
-        cut.arrives(&world).await;
-        let report = world.ready(cut.index()).await;
+        let (harness, cut) = (Harness::new(), cut_as("1.0.0", encoding));
+        cut.arrives(&harness).await;
+        let report = harness.ready(cut.index()).await;
         assert_eq!(report.digest, Some(cut.digest));
-        assert_eq!(world.version("plain").await, "1.0.0");
-        assert_eq!(world.host.plugins().len(), 1, "a part is no plugin");
+        assert_eq!(harness.version("plain").await, "1.0.0");
+        assert_eq!(harness.host.plugins().len(), 1, "a part is no plugin");
     }
 }
 
@@ -130,42 +130,42 @@ async fn parts_in_every_encoding_are_a_plugin() {
 async fn the_last_part_completes_the_plugin_in_any_order() {
     let orders = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]];
     for order in orders {
-        let (world, cut) = (World::new(), cut("1.0.0"));
+        let (harness, cut) = (Harness::new(), cut("1.0.0"));
         for turn in order {
             let map = if turn == 0 { cut.index() } else { cut.part(turn) };
-            world.host.declare(map.0).await;
+            harness.host.declare(map.0).await;
         }
-        ready(&world, &cut).await;
+        ready(&harness, &cut).await;
     }
 }
 
 #[tokio::test]
 async fn a_missing_part_is_named_and_the_version_before_serves_until_it_comes() {
-    let (world, _) = serving().await;
+    let (harness, _) = serving().await;
     let two = cut("2.0.0");
-    world.host.declare(two.part(1).0).await;
-    world.host.declare(two.index().0).await;
-    waits(&world, "part 2 of 3, ConfigMap plain-2.0.0-2; part 3 of 3, ConfigMap plain-2.0.0-3").await;
-    world.host.declare(two.part(3).0).await;
-    waits(&world, "part 2 of 3, ConfigMap plain-2.0.0-2").await;
-    assert_eq!(world.version("plain").await, "1.0.0");
-    world.host.declare(two.part(2).0).await;
-    ready(&world, &two).await;
+    harness.host.declare(two.part(1).0).await;
+    harness.host.declare(two.index().0).await;
+    waits(&harness, "part 2 of 3, ConfigMap plain-2.0.0-2; part 3 of 3, ConfigMap plain-2.0.0-3").await;
+    harness.host.declare(two.part(3).0).await;
+    waits(&harness, "part 2 of 3, ConfigMap plain-2.0.0-2").await;
+    assert_eq!(harness.version("plain").await, "1.0.0");
+    harness.host.declare(two.part(2).0).await;
+    ready(&harness, &two).await;
 }
 
 /// Version 2 with something wrong: the reason is given, and version 1 serves on until version 2 is fixed.
 async fn check(break_it: impl Fn(&Cut) -> Vec<Map>, expected: &str) {
-    let (world, _) = serving().await;
+    let (harness, _) = serving().await;
     let two = cut("2.0.0");
-    two.arrives(&world).await;
+    two.arrives(&harness).await;
     for map in break_it(&two) {
-        world.host.declare(map.0).await;
+        harness.host.declare(map.0).await;
     }
-    rejected(&world, expected).await;
-    assert_eq!(world.version("plain").await, "1.0.0");
-    two.arrives(&world).await;
-    world.host.declare(two.index().0).await;
-    ready(&world, &two).await;
+    rejected(&harness, expected).await;
+    assert_eq!(harness.version("plain").await, "1.0.0");
+    two.arrives(&harness).await;
+    harness.host.declare(two.index().0).await;
+    ready(&harness, &two).await;
 }
 
 #[tokio::test]
@@ -202,8 +202,8 @@ async fn parts_that_fit_and_are_another_version_together() {
 
 #[tokio::test]
 async fn an_index_that_says_too_little_or_too_much() {
-    let odd = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
-    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], odd).await;
+    let unknown = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
+    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], unknown).await;
     let both = "there is both plugin.wasm and parts.json";
     check(|two| vec![two.index().binary("plugin.wasm", plain())], both).await;
     let without = |two: &Cut| {
@@ -223,55 +223,55 @@ async fn a_part_without_bytes() {
 
 #[tokio::test]
 async fn parts_that_vanish_after_loading_harm_nothing_and_are_missed_aloud() {
-    let (world, one) = serving().await;
-    world.host.withdraw(one.part(2).id()).await;
-    let report = until(&world, "warned", |report| !report.warnings.is_empty()).await;
+    let (harness, one) = serving().await;
+    harness.host.withdraw(one.part(2).id()).await;
+    let report = until(&harness, "warned", |report| !report.warnings.is_empty()).await;
     assert_eq!((report.state, report.serving), (PluginState::Ready, true));
     let warning = report.warnings.concat();
     assert!(warning.contains("part 2 of 3, ConfigMap plain-1.0.0-2"), "{warning}");
-    assert_eq!(world.version("plain").await, "1.0.0");
-    world.host.declare(one.part(2).0).await;
-    let back = until(&world, "whole again", |report| report.warnings.is_empty()).await;
+    assert_eq!(harness.version("plain").await, "1.0.0");
+    harness.host.declare(one.part(2).0).await;
+    let back = until(&harness, "whole again", |report| report.warnings.is_empty()).await;
     let generation = |report: &PluginReport| report.held.as_ref().map(|held| held.generation);
     assert_eq!(generation(&back), generation(&report), "nothing was loaded again");
 }
 
 #[tokio::test]
 async fn a_part_that_is_edited_after_loading_is_rejected_and_what_was_loaded_serves() {
-    let (world, one) = serving().await;
+    let (harness, one) = serving().await;
     let edited = one.part(2).binary(BYTES_KEY, b"something else".to_vec());
-    world.host.declare(edited.0).await;
-    rejected(&world, "part 2 of 3, ConfigMap plain-1.0.0-2, has digest").await;
-    assert_eq!(world.version("plain").await, "1.0.0");
-    world.host.declare(one.part(2).0).await;
-    ready(&world, &one).await;
+    harness.host.declare(edited.0).await;
+    rejected(&harness, "part 2 of 3, ConfigMap plain-1.0.0-2, has digest").await;
+    assert_eq!(harness.version("plain").await, "1.0.0");
+    harness.host.declare(one.part(2).0).await;
+    ready(&harness, &one).await;
 }
 
 #[tokio::test]
 async fn settings_of_an_index_change_without_its_parts_arriving_again() {
-    let (world, one) = serving().await;
+    let (harness, one) = serving().await;
     let settings = r#"{"version":"1.5.0","providers":["plain"]}"#;
-    world.host.declare(one.index().data("settings.json", settings).0).await;
-    until(&world, "1.5.0", |report| report.held.as_ref().is_some_and(|held| held.version == "1.5.0")).await;
-    assert_eq!(world.version("plain").await, "1.5.0");
+    harness.host.declare(one.index().data("settings.json", settings).0).await;
+    until(&harness, "1.5.0", |report| report.held.as_ref().is_some_and(|held| held.version == "1.5.0")).await;
+    assert_eq!(harness.version("plain").await, "1.5.0");
 }
 
 #[tokio::test]
 async fn one_configmap_and_several_take_turns() {
-    let (world, _) = serving().await;
-    world.ready(Map::plain("plain", "3.0.0", &["plain"])).await;
-    assert_eq!(world.version("plain").await, "3.0.0");
+    let (harness, _) = serving().await;
+    harness.ready(Map::plain("plain", "3.0.0", &["plain"])).await;
+    assert_eq!(harness.version("plain").await, "3.0.0");
     let two = cut("2.0.0");
-    two.arrives(&world).await;
-    world.host.declare(two.index().0).await;
-    ready(&world, &two).await;
+    two.arrives(&harness).await;
+    harness.host.declare(two.index().0).await;
+    ready(&harness, &two).await;
 }
 
 #[tokio::test]
 async fn a_withdrawn_index_serves_no_more_and_its_parts_wait_for_another() {
-    let (world, one) = serving().await;
-    world.host.withdraw(one.index().id()).await;
-    assert!(world.create("plain", "{}").await.is_err());
-    world.host.declare(one.index().0).await;
-    ready(&world, &one).await;
+    let (harness, one) = serving().await;
+    harness.host.withdraw(one.index().id()).await;
+    assert!(harness.create("plain", "{}").await.is_err());
+    harness.host.declare(one.index().0).await;
+    ready(&harness, &one).await;
 }

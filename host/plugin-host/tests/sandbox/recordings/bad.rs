@@ -4,15 +4,15 @@ use machinist_plugin_host::testing::{FORMAT, KeyFact};
 use machinist_plugin_host::{Recording, read_recordings};
 use serde_json::json;
 
-use super::{World, play, recorded, recording_into, request};
-use crate::world::Map;
+use super::{Harness, play, recorded, recording_into, request};
+use crate::harness::Map;
 
 async fn one() -> Recording {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
-    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    world.host.create(request("plain", "{}")).await.expect("creates");
-    recorded(&world, folder.path()).await.remove(0)
+    let harness = Harness::with(recording_into(folder.path()));
+    harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    harness.host.create(request("plain", "{}")).await.expect("creates");
+    recorded(&harness, folder.path()).await.remove(0)
 }
 
 #[tokio::test]

@@ -23,10 +23,10 @@ fn refuse(stage: &Stage, code: Code) {
 }
 
 /// The name of an object, and the change that fixes it.
-type Mending = (&'static str, fn(&Stage));
+type Fix = (&'static str, fn(&Stage));
 
 /// The prerequisites that a test breaks.
-const MENDINGS: [Mending; 3] = [
+const FIXES: [Fix; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });
         stage.api.edit("secrets", &in_namespace("account"), &data).unwrap();
@@ -56,12 +56,12 @@ async fn waiting_creation(code: Code) -> (Stage, Host) {
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
-    for (what, fix) in MENDINGS {
+    for (what, fix) in FIXES {
         let (stage, _host) = waiting_creation(Code::Unauthenticated).await;
         stage.wire.heal();
         fix(&stage);
         let is_made = || stage.machine("a").unwrap()["spec"]["providerID"] != Value::Null;
-        stage.until(&format!("made after the {what} was mended"), SOON, is_made).await;
+        stage.until(&format!("made after the {what} was fixed"), SOON, is_made).await;
         stage.until_running("a").await;
         stage.assert_one_vm_each(1);
     }
@@ -70,7 +70,7 @@ async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
     for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unavailable] {
-        for (what, fix) in MENDINGS {
+        for (what, fix) in FIXES {
             let stage = Stage::set();
             let _host = stage.host("host");
             stage.add_machine("a");

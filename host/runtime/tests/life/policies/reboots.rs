@@ -144,7 +144,7 @@ async fn a_host_that_starts_again_knows_whose_vm_is_being_rebooted() {
 }
 
 /// Wants a reboot of whatever it is asked about, and never commits itself.
-fn hasty(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+fn always_reboots(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
     (PolicyVerdict::Unhealthy { since: now }, Action::Reboot, SignedDuration::ZERO)
 }
 
@@ -156,7 +156,7 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     stage.until_running("a").await;
     stage.report_ready("a", "False");
     stage.until("it has failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
-    stage.policies.seat("hasty", Mode::Enforce, Some(hasty));
+    stage.policies.seat("hasty", Mode::Enforce, Some(always_reboots));
     stage.report_policies();
     tokio::time::sleep(MINUTE).await;
     let (asked, begun) = (stage.policies.asked("hasty").len(), stage.wire.len());

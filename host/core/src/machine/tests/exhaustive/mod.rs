@@ -2,7 +2,7 @@
 //!
 //! | module | what it combines |
 //! | --- | --- |
-//! | `contest` | several Machines with one VM or one Node |
+//! | `conflict` | several Machines with one VM or one Node |
 //! | `drains` | deletions with pods, hooks and volumes |
 //! | `life` | the questions of a life with a Node, without health |
 //! | `policies` | opinions of policies with phases and obstacles of a reboot |
@@ -27,7 +27,7 @@ use super::facts::{
 };
 use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
 
-mod contest;
+mod conflict;
 mod drains;
 mod life;
 mod policies;
@@ -97,13 +97,13 @@ fn calls<T>(
 }
 
 /// The possible outcomes of an effect.
-struct World {
+struct PossibleOutcomes {
     outcomes: BTreeMap<&'static str, Vec<MachineOutcome>>,
     /// A Node may have pods.
     has_pods: bool,
 }
 
-impl World {
+impl PossibleOutcomes {
     fn new(depth: Depth) -> Self {
         let nameless = Vm { provider_id: "".into(), node_name: "".into(), ..vm() };
         let stopping = vm_that_is(VmState::Stopping);
@@ -181,7 +181,7 @@ struct Seen {
 
 struct Search<'a> {
     case: &'a Case,
-    world: &'a World,
+    possible: &'a PossibleOutcomes,
     seen: &'a mut Seen,
 }
 
@@ -214,8 +214,8 @@ impl Search<'_> {
         let Some((first, rest)) = effects.split_first() else {
             return self.pass(progress, batches + 1);
         };
-        let world = self.world;
-        for outcome in world.outcomes(first) {
+        let possible = self.possible;
+        for outcome in possible.outcomes(first) {
             let mut progress = progress.clone();
             progress.record(outcome);
             self.act(rest, &progress, batches);
@@ -224,13 +224,13 @@ impl Search<'_> {
 }
 
 fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
-    explore_in(&World::new(depth), cases)
+    explore_in(&PossibleOutcomes::new(depth), cases)
 }
 
-fn explore_in(world: &World, cases: impl IntoIterator<Item = Case>) -> Seen {
+fn explore_in(possible: &PossibleOutcomes, cases: impl IntoIterator<Item = Case>) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
+        Search { case: &case, possible, seen: &mut seen }.pass(&MachineProgress::default(), 0);
     }
     seen
 }
