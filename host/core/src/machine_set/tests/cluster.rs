@@ -1,5 +1,5 @@
-//! A cluster for one set: an API server with its history, caches that are behind, requests that get lost or arrive late,
-//! a host that dies.
+//! A cluster for one set: an API server with its history, caches that are behind, requests that get lost or arrive
+//! late, a host that dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
