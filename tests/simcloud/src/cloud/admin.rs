@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::directory::Caller;
 use super::{Cloud, parse_body};
-use crate::config::Account;
+use crate::config::AccountConfig;
 use crate::request::Request;
 use crate::route::AdminOperation;
 use crate::server::faults::Faults;
