@@ -7,7 +7,7 @@ use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::fields;
-use crate::controllers::machine;
+use crate::controllers::facts;
 
 use super::index::vm_of;
 use super::{Engine, Key};
@@ -15,7 +15,7 @@ use super::{Engine, Key};
 impl Engine {
     /// Updates the state of a Machine for its deployment and zone. Machines with a new permit are requeued.
     pub(super) fn update_meltdown(&mut self, key: &ObjectKey, machine: Option<&Machine>) {
-        let fact = machine.map(|machine| machine::member(&self.tenant, key, machine));
+        let fact = machine.map(|machine| facts::member(&self.tenant, key, machine));
         let next = self.tenant.meltdown().update(key, fact.as_ref());
         self.wake_machines(next);
     }

@@ -20,11 +20,11 @@ use crate::context::key::Kind;
 use crate::controllers::state::TenantState;
 use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
 
-use super::facts::observe::ObservedMachine;
 use super::node;
 use super::reconcile::Learned;
 use super::request::{UserData, request};
 use super::token::{self, BootstrapToken};
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 

@@ -11,9 +11,9 @@ use machinist_core::value::phase::Phase;
 
 use crate::events::{About, Event};
 
-use super::facts::observe::ObservedMachine;
 use super::status_patch::repeats;
 use super::vm_status;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::conditions::{READY, is_same_text};
 
 /// An effect that users see and that no condition shows.

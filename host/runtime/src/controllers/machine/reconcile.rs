@@ -28,9 +28,9 @@ use crate::metrics::Milestone;
 
 use super::act::{self, EffectResult, Scene};
 use super::events;
-use super::facts::observe::{ObservedMachine, observe};
 use super::milestones;
 use super::status_patch;
+use crate::controllers::facts::machine::observe::{ObservedMachine, observe};
 
 /// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]

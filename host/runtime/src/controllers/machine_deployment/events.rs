@@ -6,7 +6,7 @@ use machinist_core::machine_deployment::{DeploymentConclusion, DeploymentEvent, 
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
 
-use super::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
 
 /// Everything.
 pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &DeploymentConclusion) -> Vec<Event> {

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::controllers::objects::conditions;
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 
-use super::observe::ObservedDeployment;
-use super::status::kind;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::status::kind;
 
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";

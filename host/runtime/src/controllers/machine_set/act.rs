@@ -26,7 +26,7 @@ use crate::controllers::state::TenantState;
 
 use super::body;
 use super::listing::list;
-use super::observe::{self, ObservedSet};
+use crate::controllers::facts::machine_set::observe::{self, ObservedSet};
 
 /// How long the server may take to create a Machine: it does not begin after this. Shorter than the time after which
 /// the next reconcile, or the next leader, assumes that nothing arrives any more

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::controllers::objects::{inherited, merge};
 
-use super::machine_fact::{configuration, node_template};
+use crate::controllers::facts::machine_set::child::{configuration, node_template};
 
 /// Returns the template for Machines: a creation time-out that was measured for the deployment wins, and no Machine
 /// gets an existing VM.

@@ -11,7 +11,7 @@ use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
 use crate::metrics::{Milestone, Pool};
 
-use super::observe::ObservedSet;
+use crate::controllers::facts::machine_set::observe::ObservedSet;
 
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
