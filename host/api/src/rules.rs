@@ -137,7 +137,7 @@ fn selector() -> Rule {
 }
 
 fn template() -> Rule {
-    required("spec.template", "say what the Machines are made from: labels, and a class")
+    required("spec.template", "describe the Machines: labels, and a class")
 }
 
 /// There is no default.

@@ -40,7 +40,7 @@ pub enum Error {
         exports: Vec<String>,
     },
     /// Made for another version of the contract.
-    #[error("it is made for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
+    #[error("it is built for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
         contract: Contract,
         /// The version it exports.
@@ -352,7 +352,7 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         assert_eq!(contract(&["machinist:provider/driver@0.1.9"]), Ok(Version::new(0, 1, 9)));
-        let too_new = "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
+        let too_new = "it is built for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
         assert_eq!(contract(&["machinist:provider/driver@0.2.0"]), Err(too_new.to_owned()));
         let other = "it exports no machinist:provider/driver; it exports wasi:cli/run@0.2.0";
         assert_eq!(contract(&["wasi:cli/run@0.2.0"]), Err(other.to_owned()));

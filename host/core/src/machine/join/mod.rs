@@ -78,7 +78,7 @@ fn without_target(view: &MachineView, progress: &MachineProgress, now: Timestamp
 
 /// Only a failed Machine comes here without a VM: all others are being created.
 fn without_vm(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
-    let message = "creation failed for good: delete the Machine to try anew";
+    let message = "creation failed for good: delete the Machine to try again";
     let step = rest(MachineReason::Failed, message, Requeue::Resync);
     concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
 }

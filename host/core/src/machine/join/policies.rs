@@ -107,7 +107,7 @@ fn judged(
                 too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
             }
             (Action::Reboot, Phase::Failed) => {
-                let request = format!("policy {policy} would have its VM started anew: {because}");
+                let request = format!("policy {policy} would have its VM rebooted: {because}");
                 too_late(join::step(view, progress, now), &request)
             }
             (Action::None, _) => {

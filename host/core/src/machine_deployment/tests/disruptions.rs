@@ -441,7 +441,7 @@ fn what_begins_in_a_window_ends_after_it() {
 fn what_cannot_be_understood_is_reported_and_holds_what_can_wait() {
     let unusual = failing(&[Running, Running, Running]).annotated("max-age", "7d");
     unusual.check(&expect![[r#"
-        InvalidOption: 3 of 3 Machines are available and of the current template (annotation max-age: duration "7d" has the unknown unit "d" (known are ns, us, ms, s, m and h): mend it or remove it; it counts as not set)
+        InvalidOption: 3 of 3 Machines are available and of the current template (annotation max-age: duration "7d" has the unknown unit "d" (known are ns, us, ms, s, m and h): fix or remove it; it counts as not set)
         then rest
     "#]]);
     let held = rollout("many").reported();

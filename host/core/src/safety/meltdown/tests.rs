@@ -47,7 +47,7 @@ fn ask_at(meltdown: &mut Meltdown, number: usize, limit: ReplacementLimit, now: 
     matches!(meltdown.ask(&key(number), PermitRequest::Turn(limit), now), Permit::Granted { .. })
 }
 
-/// The cache shows that the VM was started anew.
+/// The cache shows that the VM was rebooted.
 fn reboot(meltdown: &mut Meltdown, number: usize, at: Timestamp) -> Vec<ObjectKey> {
     let fact = MemberFact { rebooted_at: Some(at), ..meltdown.members[&key(number)].clone() };
     meltdown.update(&key(number), Some(&fact))

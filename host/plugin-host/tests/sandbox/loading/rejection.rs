@@ -74,7 +74,7 @@ async fn a_component_of_another_world() {
 #[tokio::test]
 async fn a_component_of_a_newer_contract() {
     let newer = renamed(&plain(), "machinist:provider/driver@0.1.0", "machinist:provider/driver@0.2.0");
-    check(component(newer), "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0").await;
+    check(component(newer), "it is built for machinist:provider/driver@0.2.0; this host serves 0.1.0").await;
 }
 
 #[tokio::test]

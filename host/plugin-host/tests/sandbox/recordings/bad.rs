@@ -37,7 +37,7 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     later["format"] = json!(FORMAT + 1);
     later["unknown"] = json!(1);
     let message = error_of(later.to_string().as_bytes());
-    assert!(message.contains("has the format 2, and this host reads 1: record anew"), "{message}");
+    assert!(message.contains("has the format 2, and this host reads 1: record again"), "{message}");
     later["format"] = json!(FORMAT);
     assert!(error_of(later.to_string().as_bytes()).contains("unknown field `unknown`"));
     std::fs::write(&file, &good).expect("writes");

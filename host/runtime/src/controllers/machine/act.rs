@@ -152,7 +152,7 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> Effect
         MachineEffect::RebootVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
             if answer.is_ok() {
-                info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
+                info!(provider_id = ?observed.view.machine.provider_id, "VM rebooted");
             }
             EffectResult::call(MachineOutcome::RebootVm(answer))
         }

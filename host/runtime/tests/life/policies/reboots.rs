@@ -42,7 +42,7 @@ fn in_phase(stage: &Stage, machines: usize, phase: &str) -> Vec<String> {
     (0..machines).map(name).filter(|name| stage.phase(name) == phase).collect()
 }
 
-/// Whose VMs were started anew, in this order.
+/// Whose VMs were rebooted, in this order.
 fn rebooted(stage: &Stage, machines: usize) -> Vec<String> {
     let vm = |name: &String| stage.machine(name).unwrap()["spec"]["providerID"].as_str().unwrap().to_owned();
     let by_vm = |id: String| (0..machines).map(name).find(|name| vm(name) == id).unwrap();
@@ -60,8 +60,7 @@ async fn of_many_unhealthy_machines_of_a_deployment_one_at_a_time_is_rebooted() 
     for name in held {
         assert_eq!(stage.reason(&name), "RebootHeld", "{name}");
         let (status, _, message) = stage.reported(&name, "Healthy");
-        let says =
-            message.contains("others of its deployment are being replaced or started anew, and 1 may be");
+        let says = message.contains("others of its deployment are being replaced or rebooted, and 1 may be");
         assert!(status == "False" && says, "{message}");
         assert_eq!(stage.events(&name).iter().filter(|reason| *reason == "RebootHeld").count(), 1);
     }
@@ -78,7 +77,7 @@ async fn a_machine_comes_to_the_end_of_its_ladder_before_the_next_one_is_touched
     report(&stage, 4, "False");
     let failed = || in_phase(&stage, 4, "Failed");
     stage.until("one has failed", 15 * MINUTE, || failed().len() == 1).await;
-    assert_eq!(rebooted(&stage, 4), failed(), "who was started anew in vain is the one that is replaced");
+    assert_eq!(rebooted(&stage, 4), failed(), "who was rebooted in vain is the one that is replaced");
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((rebooted(&stage, 4).len(), failed().len()), (1, 1), "all wait for its replacement");
     let gone = failed().remove(0);
@@ -118,10 +117,7 @@ async fn no_vm_of_a_silent_zone_is_rebooted_while_the_cloud_says_that_it_is_aliv
     let held = (0..4).map(name).filter(|name| stage.reason(name) == "ZoneHeld").count();
     assert!(held >= 3, "{:?}", stage.reported("m-3", "Ready"));
     let (_, _, message) = stage.reported("m-3", "Healthy");
-    assert!(
-        message.contains("started anew") && message.contains("zone zone-a are silent together"),
-        "{message}"
-    );
+    assert!(message.contains("rebooted") && message.contains("zone zone-a are silent together"), "{message}");
     assert!(stage.events("m-3").contains(&"ZoneHeld".to_owned()), "{:?}", stage.events("m-3"));
     assert_eq!(in_phase(&stage, 4, "Failed"), Vec::<String>::new());
     report(&stage, 4, "True");

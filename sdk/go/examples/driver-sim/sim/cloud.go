@@ -67,7 +67,7 @@ func (of *cloud) initialize(id string) (*simVM, error) {
 
 // Restarts the VM. False: there is no such VM.
 func (of *cloud) reboot(id string) (bool, error) {
-	return unlessAbsent(of.call(of.change("start the VM anew"), "POST", vmPath(id)+"/reboot", nil, nil, nil))
+	return unlessAbsent(of.call(of.change("reboot the VM"), "POST", vmPath(id)+"/reboot", nil, nil, nil))
 }
 
 // Deletes the VM. If it does not exist, that is success.

@@ -61,7 +61,7 @@ export class Api {
 
   /** Restarts the VM. False: there is no such VM. @param {string} id */
   async reboot(id) {
-    const answer = await unlessAbsent(this.#ask(this.#change('start the VM anew'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
+    const answer = await unlessAbsent(this.#ask(this.#change('reboot the VM'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
     return answer !== undefined;
   }
 

@@ -147,7 +147,7 @@ test('a listing shows each VM once over all pages', async () => {
   assert.deepEqual([uids.length, new Set(uids).size], [450, 450]);
 });
 
-test('a VM is started anew and stays the same', async () => {
+test('a VM is rebooted and stays the same', async () => {
   const { cloud, driver, sent } = world();
   assert.equal((await failure(driver.reboot(request(1)))).code, 'not-found');
   const vm = await driver.create(request(1));

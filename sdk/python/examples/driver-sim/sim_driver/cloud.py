@@ -57,7 +57,7 @@ class Cloud:
 
     def reboot(self, id: str) -> bool:
         """Restarts the VM. False: there is no such VM."""
-        attempt = self._change("start the VM anew")
+        attempt = self._change("reboot the VM")
         return self._unless_absent(attempt, "POST", f"/v1/vms/{escaped(id)}/reboot") is not None
 
     def delete(self, id: str) -> None:

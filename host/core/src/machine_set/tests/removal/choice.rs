@@ -95,7 +95,7 @@ fn machines_are_missing_and_others_have_failed_at_the_same_time() {
             act delete m1 Unhealthy
             act create #2 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
 }
