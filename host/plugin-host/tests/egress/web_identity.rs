@@ -22,13 +22,13 @@ const TOKEN: &str = "eyJhbGciOi.the-web-identity-token.signature";
 const ROLE: &str = "arn:aws:iam::123456789012:role/machinist";
 
 /// A token file as Kubernetes projects it, a clock, and a host.
-struct World {
+struct WebIdentityFixture {
     folder: tempfile::TempDir,
     now: Arc<Mutex<Timestamp>>,
     host: Host,
 }
 
-impl World {
+impl WebIdentityFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mount = folder.path().join("granted");
@@ -105,7 +105,8 @@ fn access_key(seen: &Seen) -> String {
 
 #[tokio::test]
 async fn a_token_is_exchanged_and_the_request_is_signed_with_what_came() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("fine")).await, good_sts().await);
+    let (world, cloud, sts) =
+        (WebIdentityFixture::new(), Server::http(|_| ok("fine")).await, good_sts().await);
     assert_eq!(world.send(&cloud, &sts).await.unwrap().text(), "fine");
     let asked = sts.seen().remove(0);
     assert_eq!((asked.method.as_str(), asked.uri.path()), ("POST", "/eu-west-1"));
@@ -129,7 +130,7 @@ async fn a_token_is_exchanged_and_the_request_is_signed_with_what_came() {
 
 #[tokio::test]
 async fn keys_are_kept_renewed_and_requested_again_for_another_token() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     for _ in 0..5 {
         world.send(&cloud, &sts).await.unwrap();
     }
@@ -147,7 +148,7 @@ async fn keys_are_kept_renewed_and_requested_again_for_another_token() {
 
 #[tokio::test]
 async fn a_hundred_calls_at_once_ask_once() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     let all = futures::future::join_all((0..100).map(|_| world.send(&cloud, &sts))).await;
     assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.status == 200)));
     assert_eq!((sts.seen().len(), cloud.seen().len()), (1, 100));
@@ -162,7 +163,7 @@ async fn an_error_of_the_credential_service_is_the_answer_and_nothing_is_kept() 
     for (status, body) in
         [(403, denied.as_str()), (400, "<Code>ExpiredTokenException</Code>"), (500, "<html>oops</html>")]
     {
-        let world = World::new();
+        let world = WebIdentityFixture::new();
         let sent = body.to_owned();
         let sts = Server::http(move |_| {
             let mut response = ok(sent.clone());
@@ -198,7 +199,7 @@ async fn an_answer_without_keys_is_a_clear_failure() {
         (credentials(0, "soon"), "no complete credentials"),
     ];
     for (response, problem) in table {
-        let world = World::new();
+        let world = WebIdentityFixture::new();
         let sts = Server::http(move |_| response.clone()).await;
         for asked in 1..=2 {
             let answer = world.send(&cloud, &sts).await.unwrap();
@@ -215,7 +216,7 @@ async fn an_answer_without_keys_is_a_clear_failure() {
 
 #[tokio::test]
 async fn a_credential_service_that_breaks_off_or_is_away_is_an_error_of_the_network() {
-    let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+    let (world, cloud) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await);
     let sts = Server::raw(|mut stream, _| async move {
         if read_request(&mut stream).await.is_some() {
             write_pieces(&mut stream, &[b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n<Assume"]).await;
@@ -244,7 +245,7 @@ async fn a_credential_service_that_breaks_off_or_is_away_is_an_error_of_the_netw
 
 #[tokio::test]
 async fn a_credential_service_that_hangs_ends_with_the_call() {
-    let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+    let (world, cloud) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await);
     let sts = Server::raw(|mut stream, _| async move {
         read_request(&mut stream).await;
         std::future::pending::<()>().await;
@@ -261,7 +262,7 @@ async fn a_credential_service_that_hangs_ends_with_the_call() {
 
 #[tokio::test]
 async fn a_token_file_that_cannot_be_used_says_what_to_do() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     for (file, advice) in [
         ("granted/absent", "mount the token there"),
         ("outside", "outside of the folders that token-files"),
@@ -286,7 +287,7 @@ async fn a_token_file_that_cannot_be_used_says_what_to_do() {
 
 #[tokio::test]
 async fn a_credential_service_needs_an_egress_rule() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     let grants = world.grants(&cloud, &sts).replace(&format!(", {}]", sts.port), "]");
     let call = world.host.call_with(&grants, world.secret("granted/token"), Duration::from_secs(20));
     assert!(matches!(call.send(marked(&cloud, "Action=A"), None).await, Err(WasiError::HttpRequestDenied)));
@@ -304,7 +305,7 @@ async fn keys_that_the_cloud_refuses_are_requested_again() {
         response
     })
     .await;
-    let (world, sts) = (World::new(), good_sts().await);
+    let (world, sts) = (WebIdentityFixture::new(), good_sts().await);
     for expected in [1, 2, 2] {
         world.send(&cloud, &sts).await.unwrap();
         assert_eq!(sts.seen().len(), expected);
@@ -320,7 +321,7 @@ async fn nothing_of_a_session_comes_back() {
         ok(echo)
     })
     .await;
-    let (world, sts) = (World::new(), good_sts().await);
+    let (world, sts) = (WebIdentityFixture::new(), good_sts().await);
     let text = world.send(&cloud, &sts).await.unwrap().text();
     let hex = verify(&cloud.seen()[0], SESSION_SECRET).hex;
     for hidden in ["ASIASESSION00000", SESSION_SECRET, SESSION_TOKEN, TOKEN, hex.as_str()] {
@@ -338,7 +339,7 @@ async fn a_throttled_credential_service_is_left_alone() {
         response
     })
     .await;
-    let world = World::new();
+    let world = WebIdentityFixture::new();
     let first = world.send(&cloud, &sts).await.unwrap();
     assert_eq!((first.status.as_u16(), &first.headers["retry-after"]), (503, &"60".parse().unwrap()));
     let second = world.send(&cloud, &sts).await.unwrap();
@@ -351,7 +352,7 @@ async fn a_throttled_credential_service_is_left_alone() {
 
 #[tokio::test]
 async fn attack_a_secret_takes_a_role_of_another_team_with_the_token_of_the_host() {
-    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     let token = world.path("granted/token");
     for role in ["arn:aws:iam::123456789012:role/admin", "arn:aws:iam::999999999999:role/machinist"] {
         let secret = values(&[("workloadIdentityTokenFile", &token), ("roleARN", role)]);

@@ -15,13 +15,13 @@ use crate::world::{Map, World, marked, plain, settings, signed, version};
 /// Only a defect waits this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-struct Scene {
+struct PluginFolder {
     world: World,
     root: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl PluginFolder {
     async fn new() -> Self {
         Self::with(settings(), |_| {}).await
     }
@@ -102,7 +102,7 @@ fn rename(folder: &Path, name: &str, bytes: &[u8]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plugins_that_are_there_at_the_start_are_declared_when_the_watch_begins() {
-    let scene = Scene::with(settings(), |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(settings(), |root| put(root, "plain", "1.0.0")).await;
     assert!(scene.report("plain").is_some());
     scene.serving("plain", "1.0.0").await;
     let report = scene.report("plain").expect("is there");
@@ -112,7 +112,7 @@ async fn plugins_that_are_there_at_the_start_are_declared_when_the_watch_begins(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_are_gone_serve_no_more() {
-    let scene = Arc::new(Scene::new().await);
+    let scene = Arc::new(PluginFolder::new().await);
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -145,7 +145,7 @@ async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_serving_version_stays_whatever_follows() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
     let folder = scene.root.join("plain");
@@ -205,7 +205,7 @@ async fn the_serving_version_stays_whatever_follows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_still_being_written_is_not_taken() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     let component = plain();
     let (half, rest) = component.split_at(component.len() / 2);
     let path = scene.root.join("half.wasm");
@@ -226,7 +226,7 @@ async fn a_file_that_is_still_being_written_is_not_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configmap_of_the_same_name_comes_first_and_another_name_for_the_provider_is_rejected() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
     let other = scene.world.rejected(Map::plain("other", "3.0.0", &["plain"])).await;
@@ -248,7 +248,7 @@ async fn where_plugins_must_be_signed_the_directory_is_no_way_around() {
         keys: Keyring::parse("ours", &key.public_pem()).expect("a key"),
         required: Required::In(vec!["machinist".to_owned()]).with_directory_as("machinist"),
     };
-    let scene = Scene::with(strict, |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(strict, |root| put(root, "plain", "1.0.0")).await;
     let reason = scene.rejected("plain").await;
     assert!(reason.contains("must be signed"), "{reason}");
     let signature = key.sign_blob(&plain()).expect("signs");
@@ -275,7 +275,7 @@ async fn a_directory_that_is_not_there_yet_is_waited_for() {
     fs::create_dir(&root).expect("a folder");
     put(&root, "plain", "1.0.0");
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("permits");
-    let scene = Scene { world, root, _folder: folder };
+    let scene = PluginFolder { world, root, _folder: folder };
     scene.serving("plain", "1.0.0").await;
 }
 
@@ -284,7 +284,7 @@ async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_se
     let key = SigningKey::generate().expect("a key");
     let mut loose = settings();
     loose.trust.keys = Keyring::parse("ours", &key.public_pem()).expect("a key");
-    let scene = Scene::with(loose, |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(loose, |root| put(root, "plain", "1.0.0")).await;
     scene.serving("plain", "1.0.0").await;
     let map = || Map::plain("mapped", "2.0.0", &["mapped"]);
     scene.world.ready(map()).await;

@@ -17,7 +17,7 @@ use machinist_runtime::ports::HealthPolicies;
 pub(crate) type Says = fn(&PolicyQuestion, Timestamp) -> (PolicyVerdict, Action, SignedDuration);
 
 #[derive(Default)]
-struct State {
+struct StubState {
     facts: Vec<PolicyFact>,
     says: BTreeMap<PluginName, Option<Says>>,
     asked: Vec<(PluginName, PolicyQuestion)>,
@@ -25,7 +25,7 @@ struct State {
 
 /// All policies of a stage.
 #[derive(Clone, Default)]
-pub(crate) struct Panel(Arc<Mutex<State>>);
+pub(crate) struct Panel(Arc<Mutex<StubState>>);
 
 impl Panel {
     /// There is such a policy from here on; `None`: it breaks whenever it is asked.

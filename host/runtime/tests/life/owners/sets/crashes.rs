@@ -8,7 +8,7 @@ use super::{Census, scale, stage, until_stable};
 
 /// What happens to the set.
 #[derive(Clone, Copy, Debug)]
-enum Story {
+enum SetStory {
     /// It is filled.
     Fill,
     /// It has six, and loses four.
@@ -16,12 +16,12 @@ enum Story {
 }
 
 /// Lets the host die at the `number`th call of the story. False when the story was over before.
-async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
+async fn survives(story: SetStory, number: usize, is_carried_out: bool) -> bool {
     let stage = stage(6);
     let census = Census::of(&stage);
     let mut wanted = 6;
     let host = stage.host("host");
-    if matches!(story, Story::Shrink) {
+    if matches!(story, SetStory::Shrink) {
         until_stable(&stage, 6).await;
         census.begin();
         scale(&stage, 2);
@@ -39,7 +39,7 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     let _next = stage.host("next");
     until_stable(&stage, wanted).await;
     assert_eq!(census.most(), 6, "one too many\n{}", stage.wire.trace());
-    if matches!(story, Story::Shrink) {
+    if matches!(story, SetStory::Shrink) {
         assert_eq!(census.fewest(), 2, "one too few\n{}", stage.wire.trace());
     }
     census.assert_no_name_twice();
@@ -48,7 +48,7 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     true
 }
 
-async fn check(story: Story, at_least: usize) {
+async fn check(story: SetStory, at_least: usize) {
     for is_carried_out in [false, true] {
         let mut number = 1;
         while survives(story, number, is_carried_out).await {
@@ -60,12 +60,12 @@ async fn check(story: Story, at_least: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_moment_of_a_set_that_is_filled_makes_none_too_many() {
-    check(Story::Fill, 60).await;
+    check(SetStory::Fill, 60).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_moment_of_a_set_that_shrinks_takes_none_too_many() {
-    check(Story::Shrink, 20).await;
+    check(SetStory::Shrink, 20).await;
 }
 
 /// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so many.
