@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
 use crate::scheduling::retry::RetryPolicy;
+use crate::scheduling::step::Requeue;
 
 use super::effect::{DrainEffect, DrainProgress, ReadConsistency};
 use super::pods::volume::DrainMemory;

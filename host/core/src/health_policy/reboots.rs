@@ -2,8 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The least time between two reboots of a VM, whatever policies say: it needs that time to start.
-pub const REBOOT_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
+use crate::safety::meltdown::REBOOT_INTERVAL;
 
 /// How many reboots are stored on a Machine. Older ones do not help a policy.
 const REMEMBERED: usize = 10;

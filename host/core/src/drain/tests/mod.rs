@@ -20,7 +20,7 @@ use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
+use crate::scheduling::step::Requeue;
 use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 
 use super::*;

@@ -77,7 +77,7 @@ pub(crate) fn judgement(view: &MachineView, progress: &MachineProgress) -> Judge
             because: vec![UnhealthyCondition { kind: READY.to_owned(), status: None }],
         },
     };
-    judge(&built_in, &opinions(view, progress))
+    judge(&Health::from(&built_in), &opinions(view, progress))
 }
 
 fn judged(
