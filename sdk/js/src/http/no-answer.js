@@ -73,7 +73,10 @@ const MEANINGS = /** @satisfies {Record<string, Meaning>} */ ({
 
 /** @typedef {keyof typeof MEANINGS} NoAnswerReason */
 
-/** Causes for errors of `wasi:http`. All others are `other`. @type {Partial<Record<ErrorCode['tag'], NoAnswerReason>>} */
+/**
+ * Causes for errors of `wasi:http`. All others are `other`.
+ * @type {Partial<Record<ErrorCode['tag'], NoAnswerReason>>}
+ */
 const OF_WASI = {
   'HTTP-request-denied': 'denied',
   'destination-IP-prohibited': 'address-denied',
