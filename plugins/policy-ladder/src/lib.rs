@@ -106,7 +106,7 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
         let until = now.saturating_add(AFTER_ASKING_MS);
         return Rung { action: Action::Reboot, why: "it does not recover by itself", until };
     }
-    replace("starting its VM anew has not helped, so it is to be replaced")
+    replace("rebooting its VM has not helped, so it is to be replaced")
 }
 
 machinist_sdk::export_policy!(Ladder);
@@ -137,7 +137,7 @@ mod tests {
     const SOON: &str = "Ready is False; it gets time to recover before its VM is rebooted";
     const REBOOT: &str = "Action::Reboot for 60 s: Ready is False; it does not recover by itself";
     const HOPE: &str = "Ready is False; its VM was rebooted, and gets time to come up";
-    const REPLACE: &str = "Action::Replace for 43200 s: Ready is False; starting its VM anew has not helped, so it is to be replaced";
+    const REPLACE: &str = "Action::Replace for 43200 s: Ready is False; rebooting its VM has not helped, so it is to be replaced";
 
     #[test]
     fn a_sick_machine_is_rebooted_then_replaced() {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn reboots_of_an_older_trouble_do_not_count() {
+    fn reboots_of_an_older_problem_do_not_count() {
         check(r#"{"windowSeconds": 1000}"#, &[500], 1_501, REBOOT);
     }
 

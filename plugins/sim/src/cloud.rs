@@ -135,7 +135,7 @@ impl<'a> Cloud<'a> {
 
 impl Trial<'_> {
     fn invalid_answer(&self, what: &str) -> CloudError {
-        self.attempt.odd(what).into()
+        self.attempt.unexpected(what).into()
     }
 
     /// Returns the body of a success.
