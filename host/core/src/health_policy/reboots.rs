@@ -1,6 +1,6 @@
 //! When a VM may be rebooted.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::safety::meltdown::REBOOT_INTERVAL;
 

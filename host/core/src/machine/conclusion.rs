@@ -10,7 +10,8 @@ use crate::scheduling::gate::EffectKind;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use crate::scheduling::step::{Requeue, Step};
+pub use crate::scheduling::step::Requeue;
+use crate::scheduling::step::Step;
 
 use super::delete::note::DeletionNote;
 use super::effect::MachineEffect;

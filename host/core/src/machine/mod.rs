@@ -41,10 +41,9 @@ pub mod template;
 #[cfg(test)]
 mod tests;
 
-pub use crate::scheduling::step::Requeue;
 pub use conclusion::{
     LastOperation, MachineConclusion, MachineCondition, MachineConditionKind, MachineReason, MachineStep,
-    OperationNote, Severity, StatusChange, VmReport,
+    OperationNote, Requeue, Severity, StatusChange, VmReport,
 };
 pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use delete::note::{DeletionNote, DeletionStage};

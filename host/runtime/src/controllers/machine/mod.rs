@@ -14,7 +14,7 @@
 //! | `milestones` | points in a Machine's life, for metrics |
 
 mod act;
-mod drain_status;
+pub(crate) mod drain_status;
 mod events;
 mod milestones;
 mod node;

@@ -11,7 +11,7 @@
 
 mod act;
 mod events;
-mod names;
+pub(crate) mod names;
 mod node;
 mod reconcile;
 mod sets;

@@ -17,7 +17,7 @@ use crate::controllers::facts::machine_set::child::{configuration, node_template
 /// gets an existing VM.
 ///
 /// Leaves out values that cannot be parsed, and reports them.
-pub(super) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
+pub(crate) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
     let Some(template) = &set.spec.template else { return (None, Vec::new()) };
     let (mut spec, mut problems) = inherited::valid_settings(&template.spec, "spec.template.spec.");
     spec.provider_id = None;

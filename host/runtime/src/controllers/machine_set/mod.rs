@@ -10,7 +10,7 @@
 //! | `events` | which Events a reconcile writes |
 
 mod act;
-mod body;
+pub(crate) mod body;
 mod events;
 mod listing;
 mod reconcile;

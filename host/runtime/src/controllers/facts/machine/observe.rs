@@ -34,8 +34,8 @@ use crate::plugins::policies::{PolicyCaches, PolicyQuery};
 
 use super::node_ownership::{self, NodeMatch};
 use super::{deletion, preservation, problems};
+use crate::controllers::machine::RetryFacts;
 use crate::controllers::machine::drain_status;
-use crate::controllers::machine::reconcile::RetryFacts;
 
 /// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
 /// again.
