@@ -65,7 +65,6 @@ pub mod parts {
     };
 }
 
-/// The annotation `machinist.dev/status`.
 pub mod status {
     pub use crate::registry::status::{
         BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus,

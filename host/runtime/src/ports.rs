@@ -19,15 +19,11 @@ pub trait Drivers: Send + Sync {
     /// Returns the facts of the driver that serves this provider, or of its version with this digest. Fast: called in
     /// each reconcile.
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
-    /// See `wit/provider`.
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>>;
-    /// See `wit/provider`.
     fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
-    /// See `wit/provider`.
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>>;
-    /// See `wit/provider`.
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>>;
-    /// Starts the VM anew. See `wit/provider`.
+    /// Reboots the VM. See `wit/provider`.
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>>;
     /// Removes this VM and no other; the request names the one that the Machine keeps. See `wit/delete-by-id`.
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>>;

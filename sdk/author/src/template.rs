@@ -13,7 +13,6 @@ use crate::sdk::Sdk;
 pub struct File {
     /// The path within the project, with `/`.
     pub path: String,
-    /// The complete text.
     pub text: String,
 }
 

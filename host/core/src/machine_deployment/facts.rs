@@ -108,7 +108,7 @@ pub enum DeploymentSelectorFact {
     Selects,
 }
 
-/// Who controls a set.
+/// The controller of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetOwner {
     Nobody,

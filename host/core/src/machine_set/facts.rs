@@ -112,7 +112,6 @@ pub struct ReportedSetStatus {
     pub is_overlapping: bool,
     /// Some settings are invalid.
     pub is_invalid: bool,
-    /// What was done last.
     pub operation: Option<OperationFact>,
 }
 

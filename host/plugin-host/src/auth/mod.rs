@@ -1,12 +1,12 @@
 //! Authenticates requests of drivers that never see a key.
 //!
-//! A driver marks a request (`machinist-auth: aws-sigv4; service=ec2; region=eu-west-1`). The grants say which marks the
-//! host accepts, and which keys of the Secret it uses. Keys and tokens come from the Secret or from a token service. A
-//! signature covers exactly the bytes that are sent.
+//! A driver marks a request (`machinist-auth: aws-sigv4; service=ec2; region=eu-west-1`). The grants say which marks
+//! the host accepts, and which keys of the Secret it uses. Keys and tokens come from the Secret or from a token
+//! service. A signature covers exactly the bytes that are sent.
 //!
 //! Each scheme has a module, and the table in `scheme` lists them. A scheme knows its fields in the grants, its mark,
-//! its headers, the keys of the Secret that it uses, its token service, and the bounds that a ceiling sets. Nothing here
-//! waits or sends: [`crate::egress`] asks token services and keeps their answers.
+//! its headers, the keys of the Secret that it uses, its token service, and the bounds that a ceiling sets. Nothing
+//! here waits or sends: [`crate::egress`] asks token services and keeps their answers.
 //!
 //! | module | has |
 //! | --- | --- |

@@ -34,9 +34,9 @@ use crate::registry::quarantine::QuarantinePause;
 use crate::registry::routes::{Route, Routes};
 use crate::registry::shadow_calls::{Behind, ShadowedCall};
 
-/// The least duration of a call that breaks by the fault of its driver or runs into a limit: its answer waits until then.
-/// A driver whose calls always do so gets two hundred calls per second from each caller instead of thousands, which others
-/// would notice.
+/// The least duration of a call that breaks by the fault of its driver or runs into a limit: its answer waits until
+/// then. A driver whose calls always do so gets two hundred calls per second from each caller instead of thousands,
+/// which others would notice.
 const FAULT_DURATION: Duration = Duration::from_millis(5);
 
 /// The queue of calls. As many run as the pool has places.

@@ -96,7 +96,6 @@ pub struct EgressSettings {
     pub idle_connections_per_host: usize,
     /// Receives each refused request.
     pub on_refusal: Option<RefusalListener>,
-    /// The host's clock.
     pub clock: WallClock,
     /// The address of a server that gets every connection instead, without TLS, if the grants allow the host and its
     /// addresses. For tests and the conformance kit: that server sees the requests that clouds see.

@@ -191,8 +191,8 @@ impl Call {
         }
     }
 
-    /// Finishes a request that is complete: credential, turn, signature, sending. `Throttled` and `Answer` are answers of
-    /// the host itself.
+    /// Finishes a request that is complete: credential, turn, signature, sending. `Throttled` and `Answer` are answers
+    /// of the host itself.
     async fn on_the_way(
         &self,
         filled: Substituted,

@@ -35,10 +35,7 @@ pub enum PolicyTermsError {
     #[error(
         "{detail}: it takes mode (observe or enforce), applies_to (classes, deployments, labels) and limits"
     )]
-    Syntax {
-        /// The parser's message.
-        detail: String,
-    },
+    Syntax { detail: String },
     /// A limit cannot be.
     #[error("failed to read limits")]
     Limits(#[source] limits::Error),

@@ -119,7 +119,6 @@ impl Error {
 
 /// How far a load has come. Told as it happens.
 pub(crate) enum Progress {
-    /// The resolved reference.
     Resolved {
         manifest: ContentDigest,
     },

@@ -34,11 +34,7 @@ pub enum Error {
     UnknownImports { names: Vec<String> },
     /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
-    OtherWorld {
-        /// The expected contract.
-        contract: Contract,
-        exports: Vec<String>,
-    },
+    OtherWorld { contract: Contract, exports: Vec<String> },
     /// Made for another version of the contract.
     #[error("it is built for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
@@ -164,7 +160,6 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Interprets these names.
     pub(crate) fn of(names: Names, contract: Contract) -> Self {
         let Names { imports, exports } = names;
         let mut outside = Self { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };

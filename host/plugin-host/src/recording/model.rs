@@ -161,7 +161,6 @@ pub struct Levels {
 pub struct LogEntry {
     pub level: String,
     pub message: String,
-    /// The variable part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
@@ -215,13 +214,17 @@ pub enum End {
         breaks: Option<String>,
     },
     Trapped {
-        /// The engine's message.
         detail: String,
     },
     /// It hit a limit.
-    Limit { limit: String, detail: String },
+    Limit {
+        limit: String,
+        detail: String,
+    },
     /// The host did not make the call.
-    Refused { detail: String },
+    Refused {
+        detail: String,
+    },
     /// The caller did not wait for the answer.
     Dropped,
 }

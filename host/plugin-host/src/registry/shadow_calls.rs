@@ -1,7 +1,7 @@
 //! Calls a shadow with the arguments of a call that the serving version answered, afterwards and in the background.
 //!
-//! The shadow reads from the recording of that call, and gets the recorded answers to its writes. A read that the recording
-//! lacks goes to the cloud if `shadow-reads` of its grants list it; any other request that it lacks fails.
+//! The shadow reads from the recording of that call, and gets the recorded answers to its writes. A read that the
+//! recording lacks goes to the cloud if `shadow-reads` of its grants list it; any other request that it lacks fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

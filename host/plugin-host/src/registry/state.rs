@@ -63,7 +63,6 @@ impl fmt::Display for PluginState {
 pub struct QuarantineRule {
     /// So many broken calls of one function in a row …
     pub broken_calls: usize,
-    /// … within this time.
     pub window: SignedDuration,
     /// How long the first time; each time without a good call in between doubles it.
     pub first: SignedDuration,

@@ -17,7 +17,8 @@
 //! | `data` `rollout.yaml` | how this version comes to serve, see [`crate::registry::canary::terms`]; without it at once. Not for policies |
 //! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::PolicyTerms`]; without it a policy observes all |
 //!
-//! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names them:
+//! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names
+//! them:
 //!
 //! | where | what |
 //! | --- | --- |
@@ -25,8 +26,9 @@
 //! | `data` `part` | its place, such as `2/5` |
 //! | `binaryData` `plugin.wasm.part` | its bytes; all of them in order are the packed component |
 //!
-//! The index is the version: what it names is loaded when all of it is there and every digest fits, in whatever order the
-//! ConfigMaps arrive. Two versions have parts of different names, so changing the index is the switch from one to the other.
+//! The index is the version: what it names is loaded when all of it is there and every digest fits, in whatever order
+//! the ConfigMaps arrive. Two versions have parts of different names, so changing the index is the switch from one to
+//! the other.
 
 use std::collections::BTreeMap;
 use std::fmt;

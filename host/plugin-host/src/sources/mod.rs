@@ -341,7 +341,6 @@ pub enum Error {
     GrantsOfPolicy { key: &'static str },
     #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
     TwoGrants,
-    /// `rollout.yaml` is invalid.
     #[error("{} is wrong", configmap::ROLLOUT_YAML)]
     Release(#[source] ReleaseError),
     /// A rollout beside a policy.

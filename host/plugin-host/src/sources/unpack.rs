@@ -27,9 +27,7 @@ pub enum UnpackError {
     },
     #[error("the {encoding} data is damaged")]
     Damaged {
-        /// The declared compression.
         encoding: Encoding,
-        /// The decoder's error.
         #[source]
         source: io::Error,
     },

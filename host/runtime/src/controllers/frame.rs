@@ -42,7 +42,7 @@ pub(crate) trait Conclusion: Send + Sync {
     fn message(&self) -> &str;
     fn wake(&self) -> Requeue;
 
-    /// What the status write is for the gate.
+    /// The kind of the status write for the gate.
     fn status_kind(&self) -> EffectKind {
         EffectKind::StatusWrite
     }
@@ -72,7 +72,7 @@ pub(crate) trait Reconcile: Send + Sync {
 
     fn effect_name(effect: &Self::Effect) -> &'static str;
 
-    /// What the effect is for the gate.
+    /// The kind of the effect for the gate.
     fn effect_kind(&self, effect: &Self::Effect) -> EffectKind;
 
     /// Does an effect. `so_far` has what this reconcile has written.
@@ -81,14 +81,13 @@ pub(crate) trait Reconcile: Send + Sync {
     /// The outcome of an effect that may not be done.
     fn refused(&self, effect: &Self::Effect, reason: &'static str) -> Self::Outcome;
 
-    /// Notes an outcome.
     fn learn(&mut self, effect: Self::Effect, outcome: Self::Outcome, report: &mut Report);
 
     /// Acts on the conclusion before the status is written.
     fn conclude(&mut self, _conclusion: &Self::Conclusion, _report: &mut Report) {}
 
-    /// Returns the merge patch of the status: the differences from the observed one. `None` without any; times alone are
-    /// no difference.
+    /// Returns the merge patch of the status: the differences from the observed one. `None` without any; times alone
+    /// are no difference.
     fn status(&self, conclusion: &Self::Conclusion, now: Timestamp) -> Option<Map<String, Value>>;
 
     /// Returns the Events of the conclusion.

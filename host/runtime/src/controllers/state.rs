@@ -57,7 +57,6 @@ pub(crate) struct TenantState {
     pub meltdown: Arc<Mutex<Meltdown>>,
     /// When VMs are looked at. Never locked across an await.
     pub looks: Arc<Mutex<VmChecks>>,
-    /// The drivers.
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and their answers.
     pub policies: Policies,

@@ -34,7 +34,7 @@ pub(crate) struct DrainCaches {
 }
 
 impl DrainCaches {
-    /// What a drain of this Machine has to remember, where its status has not kept it.
+    /// The memory of this Machine's drain that its status does not keep.
     pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
         self.in_process.get(machine)
     }

@@ -106,7 +106,7 @@ pub(super) async fn delete_vm(
     result
 }
 
-/// What the cloud was asked to do in nobody's name is written down apart from the log.
+/// Records deletions of VMs without a Machine, apart from the log.
 fn audit(candidate: &OrphanCandidate, outcome: &'static str) {
     info!(
         target: "audit",

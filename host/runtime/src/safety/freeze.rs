@@ -137,8 +137,8 @@ fn claimed(look: ServerCheck, holder: Holder) -> ServerCheck {
     }
 }
 
-/// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
-/// of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
+/// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in
+/// front of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
 async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> ServerState
 where
     T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
@@ -183,8 +183,8 @@ fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage, and what
-/// statuses say is older than it.
+/// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage,
+/// and what statuses say is older than it.
 async fn was_absent(watch: &SafetyWatch, pace: CheckInterval) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
     let mut failures = 0;

@@ -32,9 +32,7 @@ pub enum Error {
     /// A required tool is too old.
     #[error("{what} is needed, and here is {found}: {fix}")]
     TooOld {
-        /// The required version.
         what: String,
-        /// The installed version.
         found: String,
         /// The command that fixes it.
         fix: String,

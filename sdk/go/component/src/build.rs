@@ -43,16 +43,13 @@ pub enum Error {
         "failed to start {go}: install Go 1.24 or later from https://go.dev/dl/, and put its bin folder into PATH"
     )]
     NoGo {
-        /// The command.
         go: String,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// The compiler failed, with its own message.
     #[error("{doing} failed:\n{said}")]
     Go {
-        /// The command.
         doing: &'static str,
         /// The output of the command.
         said: String,
@@ -62,7 +59,6 @@ pub enum Error {
     NoSums {
         /// The folder of the program.
         folder: PathBuf,
-        /// The compiler's output.
         said: String,
     },
     /// A linker flag cannot hold this version.
@@ -84,9 +80,7 @@ pub enum Error {
     File {
         /// The action: read, write and so on.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },

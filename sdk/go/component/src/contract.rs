@@ -31,7 +31,6 @@ pub enum World {
     Provider,
     /// A driver that can restart VMs.
     FullProvider,
-    /// A health policy.
     HealthPolicy,
 }
 

@@ -44,7 +44,6 @@ pub(crate) struct Measured {
     runs: Vec<Run>,
 }
 
-/// One measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,

@@ -26,7 +26,6 @@ impl Harness {
         format!("{}/{rest}", self.registry.address()).parse().unwrap()
     }
 
-    /// Through the liar.
     pub(crate) fn askew(&self, rest: &str) -> Reference {
         format!("{}/{rest}", self.liar.address()).parse().unwrap()
     }

@@ -140,7 +140,6 @@ impl Pools {
         }
     }
 
-    /// Resumes paused rollouts.
     pub(crate) fn repair(&self) {
         if self.owners != Owners::Deployments {
             return;

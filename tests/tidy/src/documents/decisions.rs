@@ -7,7 +7,8 @@ const FOLDER: &str = "host/decisions/";
 const INDEX: &str = "README.md";
 const PAGE_LINES: usize = 70;
 
-/// Names are `0001-some-words.md`, numbers follow one another, each is one page with a heading, and the index names each.
+/// Names are `0001-some-words.md`, numbers follow one another, each is one page with a heading, and the index names
+/// each.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let (mut complaints, index) = (Vec::new(), format!("{FOLDER}{INDEX}"));
     let named = files.iter().find(|file| file.path == index).and_then(|file| file.text.as_deref());

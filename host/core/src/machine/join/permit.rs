@@ -54,7 +54,6 @@ impl HealthAction {
         }
     }
 
-    /// What is asked first.
     fn asks(self, limit: ReplacementLimit) -> PermitRequest {
         match self {
             Self::Fail | Self::Reboot => PermitRequest::Turn(limit),

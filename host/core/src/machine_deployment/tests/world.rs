@@ -125,7 +125,7 @@ impl World {
         self.cached_at.insert(kind, self.clock);
     }
 
-    /// The process starts anew: it lists everything, and has forgotten what it wrote.
+    /// The process starts again: it lists everything, and has forgotten what it wrote.
     pub(super) fn restart(&mut self) {
         self.catch_up();
         self.awaited.clear();

@@ -400,8 +400,8 @@ proptest! {
         }
     }
 
-    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow,
-    /// loses the news of the cache for a while and starts anew itself: whatever it does when, no more are away because
+    /// Machines of one deployment that are all sick, and a host that starts them again and fails them as permits allow,
+    /// loses the news of the cache for a while and starts again itself: whatever it does when, no more are away because
     /// of it than may be.
     #[test]
     fn never_are_more_machines_failed_and_rebooted_at_a_time_than_the_limit_says(

@@ -67,8 +67,8 @@ fn is_normal_path(text: &str) -> bool {
         && Path::new(text).components().skip(1).all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Returns the token, without blanks around it. The path must lie below a granted folder as it is written, and also after
-/// all symbolic links are followed: the links that Kubernetes makes in its volumes stay inside.
+/// Returns the token, without blanks around it. The path must lie below a granted folder as it is written, and also
+/// after all symbolic links are followed: the links that Kubernetes makes in its volumes stay inside.
 pub(crate) fn read(path: &str, folders: &[FilePrefix]) -> Result<Zeroizing<String>, TokenFileError> {
     if !is_normal_path(path) {
         return Err(TokenFileError::NotAPath);

@@ -8,7 +8,8 @@ use crate::auth::AuthReason;
 use crate::auth::credential::secret::SecretReader;
 use crate::grants::{Error, RequestTarget};
 
-/// The URL of a token service. `{KEY}` in its path is replaced by the value of that key of the Secret, such as a tenant.
+/// The URL of a token service. `{KEY}` in its path is replaced by the value of that key of the Secret, such as a
+/// tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TokenUrl {
     text: String,

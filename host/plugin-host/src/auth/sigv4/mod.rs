@@ -1,5 +1,5 @@
-//! `aws-sigv4`: AWS Signature Version 4 over headers and body. The keys are in the Secret, or AWS gives them for a token
-//! in a file (web identity).
+//! `aws-sigv4`: AWS Signature Version 4 over headers and body. The keys are in the Secret, or AWS gives them for a
+//! token in a file (web identity).
 //!
 //! | module | has |
 //! | --- | --- |
@@ -57,9 +57,7 @@ secret_keys! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SigV4Grant {
-    /// Never empty.
     services: Vec<String>,
-    /// Never empty.
     regions: Vec<NamePattern>,
     keys: KeyNames,
     web_identity: Option<WebIdentityGrant>,
@@ -150,7 +148,8 @@ impl AuthScheme for SigV4Grant {
             let web = web.ok_or(AuthReason::WebIdentity)?;
             let role_arn = web.role_arn(secret)?;
             let path = text(&path).ok_or(AuthReason::Keys)?.to_string();
-            // The token is the host's: without this check, anyone who writes Secrets could take each role that trusts it.
+            // The token is the host's: without this check, anyone who writes Secrets could take each role that trusts
+            // it.
             if !web.roles.iter().any(|role| role.matches(&role_arn)) {
                 return Err(AuthReason::Role.into());
             }

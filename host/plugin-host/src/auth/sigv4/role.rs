@@ -12,7 +12,8 @@ impl RolePattern {
     /// No role has a longer name: IAM ends at 512 characters for the path, and 64 for the name.
     const MOST_BYTES: usize = 1_024;
 
-    /// The account must be named: with a role of another account a VM would boot there, with a token to join this cluster.
+    /// The account must be named: with a role of another account a VM would boot there, with a token to join this
+    /// cluster.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let fixed = text.split('*').next().unwrap_or_default();
         let parts: Vec<&str> = fixed.split(':').collect();

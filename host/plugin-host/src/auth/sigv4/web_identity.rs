@@ -35,8 +35,8 @@ pub(crate) struct WebIdentityGrant {
     pub(super) role_arn_key: String,
     /// The folders below which the file may lie; never empty.
     pub(super) token_files: Vec<FilePrefix>,
-    /// The roles that a Secret may ask for; empty means none. The token is the host's, so each role that trusts the host
-    /// would accept it.
+    /// The roles that a Secret may ask for; empty means none. The token is the host's, so each role that trusts the
+    /// host would accept it.
     pub(super) roles: Vec<RolePattern>,
     pub(super) sts: StsUrl,
 }

@@ -122,8 +122,8 @@ mod tests {
         PluginName::new(name)
     }
 
-    /// Runs these drivers for ten seconds. Returns for each the percentage of its calls in the last second that began at
-    /// low priority.
+    /// Runs these drivers for ten seconds. Returns for each the percentage of its calls in the last second that began
+    /// at low priority.
     fn seconds_of(habits: &[Habit]) -> Vec<u64> {
         let (cpu_shares, start) = (CpuShares::default(), Instant::now());
         let mut behind = vec![0; habits.len()];

@@ -41,8 +41,8 @@ struct Attributes {
 /// The policy stays as it is.
 const KEEP_POLICY: u64 = 0x08;
 
-/// Asks for time slices of this length. Threads with shorter slices, the default, do not wait for the end of such a slice,
-/// as they would for another thread of even the lowest priority.
+/// Asks for time slices of this length. Threads with shorter slices, the default, do not wait for the end of such a
+/// slice, as they would for another thread of even the lowest priority.
 #[expect(unsafe_code, reason = "no library has this system call")]
 fn ask_for_slice(nice: i32, slice: Duration) -> io::Result<()> {
     let size = u32::try_from(size_of::<Attributes>()).map_err(io::Error::other)?;

@@ -36,8 +36,8 @@ pub(crate) struct Guests {
 }
 
 impl Threads {
-    /// Starts `count` threads of each kind, but at most one thread of low priority less than there are processors: a thread
-    /// that wakes would otherwise wait for the kernel's next tick.
+    /// Starts `count` threads of each kind, but at most one thread of low priority less than there are processors: a
+    /// thread that wakes would otherwise wait for the kernel's next tick.
     pub(crate) fn start(count: usize) -> io::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let normal = Builder::new_multi_thread()
@@ -73,8 +73,8 @@ impl Threads {
 }
 
 impl Guests {
-    /// Runs the call to its end: on the normal threads until it has computed for long, then at low priority. Dropping the
-    /// future ends the call.
+    /// Runs the call to its end: on the normal threads until it has computed for long, then at low priority. Dropping
+    /// the future ends the call.
     pub(crate) async fn run<C>(
         &self,
         call: C,
@@ -169,8 +169,8 @@ mod tests {
     use crate::calls::scheduling::cpu_time::{LONG, own_cpu};
     use crate::calls::scheduling::low_priority::NICE_INCREMENT;
 
-    /// Computes for this time in steps of a millisecond, as a guest that yields at each tick. Returns the name of the thread
-    /// on which it ended.
+    /// Computes for this time in steps of a millisecond, as a guest that yields at each tick. Returns the name of the
+    /// thread on which it ended.
     async fn computes(time: Duration) -> String {
         let mut spent = Duration::ZERO;
         while spent < time {

@@ -20,7 +20,7 @@ use super::resolve::Resolve;
 use super::stream::Stream;
 use crate::grants::{AddressClass, AddressClasses};
 
-/// What the kernel accepts ahead of the reader, by its own count twice as much: a page of a large listing.
+/// The bytes that the kernel accepts ahead of the reader, by its own count twice as many: a page of a large listing.
 const RECEIVE_BUFFER_BYTES: u32 = 256 * 1024;
 
 /// Why there is no connection.
@@ -151,8 +151,8 @@ impl ConnectorState {
     }
 }
 
-/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever runs
-/// then.
+/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever
+/// runs then.
 async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;

@@ -24,7 +24,8 @@ impl DeniedNetworks {
         parts.map(network).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The class of an address, [`AddressClass::Denied`] where a network of the list has it or the IPv4 address within it.
+    /// The class of an address, [`AddressClass::Denied`] where a network of the list has it or the IPv4 address within
+    /// it.
     pub(crate) fn class_of(&self, address: IpAddr) -> AddressClass {
         let has = |address: IpAddr| self.0.iter().any(|network| network.contains(&address));
         if has(address) || embedded(address).is_some_and(has) {

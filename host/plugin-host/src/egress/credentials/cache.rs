@@ -46,7 +46,6 @@ pub(super) enum Got {
 pub(super) enum Missing<E> {
     /// The deadline came first.
     Deadline,
-    /// Asking failed.
     Failed(E),
 }
 

@@ -1,8 +1,8 @@
 //! The credentials of marked requests: in the Secret, in the cache, or at a token service.
 //!
-//! The schemes of [`crate::auth`] say where a credential comes from, and read the answer of a token service. This module
-//! asks the service, once for all calls that wait for its answer, and keeps credentials until they end or the cloud
-//! refuses them.
+//! The schemes of [`crate::auth`] say where a credential comes from, and read the answer of a token service. This
+//! module asks the service, once for all calls that wait for its answer, and keeps credentials until they end or the
+//! cloud refuses them.
 //!
 //! | module | does |
 //! | --- | --- |

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-/// Calls `visit` with the path and the inside (without quotes, escapes as they are) of each string value. Returns whether
-/// each key is in its object once: of a doubled one, one parser takes the first value and another the last.
+/// Calls `visit` with the path and the inside (without quotes, escapes as they are) of each string value. Returns
+/// whether each key is in its object once: of a doubled one, one parser takes the first value and another the last.
 /// `None` when the text is no JSON.
 pub(crate) fn visit_strings<E>(
     text: &[u8],

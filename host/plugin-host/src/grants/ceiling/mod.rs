@@ -24,7 +24,8 @@ use crate::auth::AuthGrant;
 const MOST_NAMED: usize = 8;
 
 impl Grants {
-    /// Returns the parts of these grants that the ceiling does not allow, each with its place. Empty: they stay within it.
+    /// Returns the parts of these grants that the ceiling does not allow, each with its place. Empty: they stay within
+    /// it.
     pub fn beyond(&self, ceiling: &Self) -> Vec<String> {
         let egress = each("egress", &self.egress, |rule| egress::beyond(rule, &ceiling.egress));
         let secrets = each("secrets", &self.secrets, |grant| self.secret_beyond(grant, ceiling));

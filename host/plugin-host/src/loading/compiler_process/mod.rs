@@ -39,10 +39,7 @@ use confine::Confinement;
 pub(crate) enum Error {
     /// The component cannot be compiled.
     #[error("the component does not compile: {detail}")]
-    Rejected {
-        /// The compiler's message.
-        detail: String,
-    },
+    Rejected { detail: String },
     /// The compiler could not be started or fed.
     #[error("failed to run the compiler {}", exe.display())]
     Run {

@@ -47,11 +47,7 @@ pub enum ReplayError {
     Operation(String),
     /// Arguments that are none of this call.
     #[error("the arguments of {operation} do not fit the contract: {detail}")]
-    Question {
-        operation: &'static str,
-        /// The mismatch.
-        detail: String,
-    },
+    Question { operation: &'static str, detail: String },
     /// The seed is none.
     #[error("the recording has no usable seed of its random numbers: {0}")]
     Seed(String),

@@ -13,8 +13,8 @@
 //!   differing: 1%           # of the calls of a shadow; no default: differences are for people to judge
 //! ```
 //!
-//! A shadow answers nobody: it is asked what the version that serves was asked, and what it would have done is compared. It is promoted by
-//! itself only where `promote_after` is given.
+//! A shadow answers nobody: it is asked what the version that serves was asked, and what it would have done is
+//! compared. It is promoted by itself only where `promote_after` is given.
 
 use std::collections::BTreeSet;
 
@@ -76,10 +76,7 @@ pub enum ReleaseError {
         "{detail}: it takes mode (all, canary or shadow), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
          error_rate, latency, minimum_calls, differing)"
     )]
-    Syntax {
-        /// The parser's message.
-        detail: String,
-    },
+    Syntax { detail: String },
     /// A field has a value that it cannot have.
     #[error("{field} is {found}: {wanted}")]
     Field { field: &'static str, found: String, wanted: &'static str },

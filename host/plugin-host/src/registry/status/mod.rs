@@ -92,7 +92,6 @@ pub struct HeldStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PolicyStatus {
-    /// `observe` or `enforce`.
     pub mode: String,
     /// The Machines that the policy judges.
     pub applies_to: PolicyScope,
@@ -102,11 +101,8 @@ pub struct PolicyStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PolicyScope {
-    /// Names of MachineClasses.
     pub classes: BTreeSet<String>,
-    /// Names of MachineDeployments.
     pub deployments: BTreeSet<String>,
-    /// Labels of Machines.
     pub labels: BTreeMap<String, String>,
 }
 

@@ -74,7 +74,6 @@ pub enum IndexError {
     /// Not JSON, or other fields.
     #[error("write {{\"encoding\":\"zstd\",\"parts\":[{{\"configMap\":\"…\",\"sha256\":\"…\"}}, …]}}")]
     Json(#[source] serde_json::Error),
-    /// An unknown compression.
     #[error("encoding {name:?} is unknown; this host reads none, gzip and zstd")]
     Encoding { name: String },
     #[error("it names no part")]
@@ -232,7 +231,6 @@ pub enum Error {
         /// Where the index has it.
         place: PartNumber,
         config_map: String,
-        /// The problem.
         #[source]
         source: PartError,
     },

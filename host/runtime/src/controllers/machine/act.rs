@@ -67,7 +67,6 @@ pub(super) struct Scene<'a> {
     pub(super) written: Option<&'a str>,
 }
 
-/// Does an effect.
 pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> EffectResult {
     let Scene { tenant, context, observed, learned, .. } = *scene;
     let cluster = &tenant.settings.cluster;

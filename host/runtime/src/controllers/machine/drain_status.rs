@@ -6,7 +6,7 @@ use machinist_api::value;
 use machinist_core::drain::{AwaitedVolume, DrainMemory, VolumeName};
 use machinist_core::value::id::ObjectKey;
 
-/// What an earlier pass stored. A volume without a name or a time is none.
+/// Reads the memory that an earlier reconcile has stored. A volume without a name or a time is none.
 pub(crate) fn memory(own: &OwnMachineStatus) -> DrainMemory {
     let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
     DrainMemory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }

@@ -86,8 +86,8 @@ pub(super) fn of_conclusion(observed: &ObservedMachine, conclusion: &MachineConc
     events
 }
 
-/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until then.
-/// Of a VM that is made its record tells, and the rest by the Node that comes or does not.
+/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until
+/// then. Of a VM that is made its record tells, and the rest by the Node that comes or does not.
 fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     matches!(
         conclusion.reason,
@@ -98,7 +98,8 @@ fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     ) && !matches!(conclusion.wake, Requeue::Retry { .. })
 }
 
-/// What the state's Event says as well: that pods are leaving, and that they have, by the VM which is removed then.
+/// True for conditions whose change the Event of the state shows as well: the start of a drain, and its end, after
+/// which the VM is removed.
 fn is_implied(condition: &MachineCondition) -> bool {
     condition.kind == MachineConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
 }

@@ -78,7 +78,7 @@ struct MachineReconcile<'a> {
     jitter: f64,
 }
 
-/// What effects have added to the facts of a reconcile, beside their outcomes.
+/// The facts that effects have added to a reconcile, beside their outcomes.
 #[derive(Default)]
 pub(super) struct Learned {
     pub(super) token: Option<String>,
@@ -270,7 +270,8 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// Returns whether an outcome shows that the cloud account answers. An error that does not pass by itself is an answer to this Machine alone.
+/// Returns whether an outcome shows that the cloud account answers. An error that does not pass by itself is an answer
+/// to this Machine alone.
 fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
     fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
         match answer {

@@ -23,10 +23,9 @@ use super::{node, sets};
 use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, controller};
 use crate::controllers::facts::machine_deployment::{selector, template};
 
-/// What came of an effect, and the version that it wrote.
+/// The result of an effect, and the version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
 
-/// Does an effect.
 pub(super) async fn perform(
     tenant: &TenantState,
     context: &Context,

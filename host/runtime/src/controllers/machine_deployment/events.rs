@@ -8,7 +8,6 @@ use crate::events::{About, Event};
 
 use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
 
-/// Everything.
 pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &DeploymentConclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
     let action_event = |note: &DeploymentEvent| Event {

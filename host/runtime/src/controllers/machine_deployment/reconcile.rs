@@ -22,7 +22,6 @@ use super::act::{self, DeploymentEffectResult};
 use super::{OwnerTree, events, status_patch};
 use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, observe};
 
-/// Reconciles a deployment.
 pub(crate) async fn run(
     tenant: &TenantState,
     context: &Context,

@@ -128,7 +128,7 @@ fn own(observed: &ObservedDeployment, conclusion: &DeploymentConclusion, now: Ti
     Some(json!({ "conditions": conditions, "observedGeneration": generation }))
 }
 
-/// What became of `spec.rollbackTo`, which is gone by then. It is told until there is another one.
+/// The result of the last `spec.rollbackTo`, which is removed by then. The condition shows it until the next one.
 fn rolled_back(conclusion: &DeploymentConclusion) -> Option<(&'static str, &DeploymentEvent)> {
     conclusion.notes.iter().find_map(|note| match note.kind {
         DeploymentEventKind::Rollback => Some(("True", note)),

@@ -66,7 +66,6 @@ pub(super) struct EffectContext<'a> {
     pub(super) set: &'a ObjectMeta,
 }
 
-/// Does an effect.
 pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
         SetEffect::AddFinalizer => {
@@ -253,8 +252,9 @@ impl EffectContext<'_> {
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }
 
-    /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case. A Machine that the
-    /// server has no more, or that has gone at once, is not asked about again while the cache shows it.
+    /// Deletes a chosen Machine only in the observed version; one that is deleted with its set, in any version. A
+    /// Machine that the server has no more, or that has gone at once, is not asked about again while the cache shows
+    /// it.
     async fn delete(&self, machine: &MachineRef, why: DeleteReason) -> WriteOutcome {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());

@@ -46,7 +46,7 @@ impl Actions {
         }
     }
 
-    /// What of it is counted.
+    /// Returns the counted actions.
     pub(super) fn counted(&self, conclusion: &SetConclusion) -> Vec<(Option<Pool>, Milestone)> {
         let frozen =
             conclusion.status.conditions.iter().find(|condition| condition.kind == SetConditionKind::Frozen);
@@ -136,7 +136,8 @@ pub(super) fn of_conclusion(observed: &ObservedSet, conclusion: &SetConclusion) 
     events
 }
 
-/// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the rest.
+/// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the
+/// rest.
 fn is_in_between(reason: SetReason) -> bool {
     match reason {
         SetReason::Creating

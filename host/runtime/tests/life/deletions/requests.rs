@@ -4,7 +4,7 @@ use memory_api::wire::{Record, table};
 
 use super::*;
 
-/// What a deletion of a Machine that has run for a while has told and asked, with pods that take so long to end.
+/// The messages and requests of the deletion of a running Machine whose pods take so long to end.
 async fn deletion(pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     deletion_behind(Duration::ZERO, pods, takes).await
 }

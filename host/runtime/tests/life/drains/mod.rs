@@ -24,7 +24,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Volumes leave within seconds and arrive within more.
 const PACE: Pace = Pace { detach: SignedDuration::from_secs(3), arrive: Some(SignedDuration::from_secs(7)) };
 
-/// Whose CRDs the API server has: with `status.machinist`, or without.
+/// The CRDs of the API server: with `status.machinist`, or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Crds {
     Ours,

@@ -17,7 +17,7 @@ fn stage(habits: Habits) -> Stage {
     stage
 }
 
-/// What happens before and after the crash.
+/// The events before and after the crash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Story {
     /// A Machine is created; the next host brings it to Running.

@@ -99,7 +99,8 @@ async fn check_loss(handling: &'static Handling, is_all: bool) {
         "{handling:?}: one until {last:?} (lost {lost:?}), two from {first:?}"
     );
     assert!(lost < first, "{handling:?}: one led until {lost:?}, two from {first:?}");
-    // Whatever its requests do, it gives up after the renewal deadline, so that what is in flight has the rest of the time.
+    // Whatever its requests do, it gives up after the renewal deadline, so that what is in flight has the rest of the
+    // time.
     let renewals = stage.wire.records(|call| call.actor == "one" && call.what == "leases");
     let renewed = renewals.iter().rfind(|record| record.code == Some(200)).unwrap().at;
     assert!(

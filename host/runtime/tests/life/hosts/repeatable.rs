@@ -7,7 +7,8 @@ use crate::fixture::kubelet::KubeletHabits;
 use crate::fixture::stage::{Stage, in_namespace};
 use memory_api::wire::Handling;
 
-/// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an election.
+/// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an
+/// election.
 async fn eventful() -> String {
     let habits = Habits { reads_lag: Duration::from_secs(3), ..Habits::default() };
     let kubelet_habits =

@@ -95,8 +95,8 @@ async fn a_life_with_pods_is_reported_by_four_events() {
     assert_eq!(stage.events("a"), ["VmRecorded", "NodeHealthy", "Draining", "VmTerminating"]);
 }
 
-/// A set makes 20 Machines, and the API server answers each request that makes one so long after a watch shows the Machine.
-/// Returns the driver functions that were called until all Machines run.
+/// A set makes 20 Machines, and the API server answers each request that makes one so long after a watch shows the
+/// Machine. Returns the driver functions that were called until all Machines run.
 async fn called_for_a_set_whose_answers_come(after: Duration) -> Vec<String> {
     let stage = Stage::set();
     stage.wire.plan(move |call| {

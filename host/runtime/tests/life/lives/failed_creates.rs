@@ -1,5 +1,5 @@
-//! Creates that fail in a cloud without idempotency keys: what failed for certain is tried again by its code, what may have made a VM
-//! is looked for, and no Machine ever gets two.
+//! Creates that fail in a cloud without idempotency keys: what failed for certain is tried again by its code, what may
+//! have made a VM is looked for, and no Machine ever gets two.
 
 use std::time::Duration;
 
@@ -220,7 +220,8 @@ async fn a_vm_of_a_create_in_doubt_is_taken_as_soon_as_reads_show_it() {
 #[tokio::test(start_paused = true)]
 async fn eight_crashes_while_forty_machines_are_made_cost_no_second_vm_and_no_minute() {
     let stage = stage();
-    // Of the creates that hosts die in, some are not carried out, some are and nobody hears of it, and some are answered.
+    // Of the creates that hosts die in, some are not carried out, some are and nobody hears of it, and some are
+    // answered.
     stage.wire.plan(|call| match call.number % 3 {
         _ if !call.calls("create") => Handling::Pass,
         0 => Handling::HangAfter,

@@ -22,10 +22,9 @@ fn refuse(stage: &Stage, code: Code) {
     );
 }
 
-/// What is mended, and how.
+/// The fix, by its kind.
 type Mending = (&'static str, fn(&Stage));
 
-/// What may be wrong.
 const MENDINGS: [Mending; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });

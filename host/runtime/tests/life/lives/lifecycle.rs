@@ -90,7 +90,8 @@ async fn a_cloud_with_a_second_step_and_without_keys_gives_one_vm_as_well() {
     stage.assert_nothing_left();
 }
 
-/// Each of these Machines has come to rest: how long its Node took to join is noted on it ten minutes after, with its last write.
+/// Each of these Machines has come to rest: how long its Node took to join is noted on it ten minutes after, with its
+/// last write.
 async fn at_rest(stage: &Stage, machines: &[&str]) {
     let begun = stage.wire.len();
     for name in machines {

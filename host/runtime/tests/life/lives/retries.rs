@@ -26,7 +26,6 @@ async fn until_creates(stage: &Stage, count: usize) {
     stage.until(&what, limit, || stage.wire.times(is_create).len() >= count).await;
 }
 
-/// Seconds between creates.
 fn pauses(stage: &Stage) -> Vec<f64> {
     let times = stage.wire.times(is_create);
     times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
@@ -176,7 +175,8 @@ async fn a_status_that_cannot_be_written_does_not_make_the_cloud_be_asked_more_o
     let _host = stage.host("host");
     stage.add_machine("a");
     tokio::time::sleep(Duration::from_secs(300)).await;
-    // Tried again sooner than the cloud asks for, so that the status gets there, but no more often than after other errors.
+    // Tried again sooner than the cloud asks for, so that the status gets there, but no more often than after other
+    // errors.
     let creates = stage.wire.times(is_create).len();
     assert!(creates <= 7, "{creates} creates in five minutes: {:?}", pauses(&stage));
 }

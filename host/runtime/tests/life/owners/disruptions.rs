@@ -66,7 +66,7 @@ fn run(stage: &Stage) -> BTreeSet<String> {
     stage.api.all("machines").iter().filter(|machine| runs(machine)).map(name_of).collect()
 }
 
-/// What the deployment says of itself: reason and message.
+/// The deployment's condition: reason and message.
 fn reported(stage: &Stage) -> (String, String) {
     let deployment = stage.api.find("machinedeployments", &in_namespace("pool")).unwrap_or_default();
     said(&deployment)

@@ -42,7 +42,7 @@ fn in_phase(stage: &Stage, machines: usize, phase: &str) -> Vec<String> {
     (0..machines).map(name).filter(|name| stage.phase(name) == phase).collect()
 }
 
-/// Whose VMs were rebooted, in this order.
+/// The Machines whose VMs were rebooted, in this order.
 fn rebooted(stage: &Stage, machines: usize) -> Vec<String> {
     let vm = |name: &String| stage.machine(name).unwrap()["spec"]["providerID"].as_str().unwrap().to_owned();
     let by_vm = |id: String| (0..machines).map(name).find(|name| vm(name) == id).unwrap();

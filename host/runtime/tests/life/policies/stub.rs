@@ -13,7 +13,7 @@ use machinist_core::health_policy::{
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
 
-/// What a policy says: its verdict, its action, and how long that holds.
+/// A policy's answer: its verdict, its action, and how long it counts.
 pub(crate) type Says = fn(&PolicyQuestion, Timestamp) -> (PolicyVerdict, Action, SignedDuration);
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Panel {
         self.0.lock().unwrap().facts.retain(|fact| fact.policy.as_str() != name);
     }
 
-    /// What this policy was asked.
+    /// The questions to this policy.
     pub(crate) fn asked(&self, name: &str) -> Vec<PolicyQuestion> {
         let state = self.0.lock().unwrap();
         state

@@ -1,5 +1,5 @@
-//! Classes that name Secrets which they may not use: nothing of them reaches a driver, nothing is written onto them, and
-//! class and Machine say what to do.
+//! Classes that name Secrets which they may not use: nothing of them reaches a driver, nothing is written onto them,
+//! and class and Machine say what to do.
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
     (phase == Phase::Terminating && is_deletion).then(|| compat::stage_left_at(description))
 }
 
-/// What a condition says that tells of a drain.
+/// The progress of a drain in a condition.
 pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Option<ReportedCondition> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
@@ -80,7 +80,7 @@ pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Opti
     })
 }
 
-/// What speaks of a Node whose pods cannot end by themselves.
+/// The signs of a Node whose pods cannot end alone.
 pub(crate) fn health_problem(conditions: &[NodeCondition]) -> HealthProblem {
     let since = |kind: &str, healthy: ConditionStatus| -> Option<Timestamp> {
         let condition = conditions.iter().find(|condition| condition.type_ == kind)?;

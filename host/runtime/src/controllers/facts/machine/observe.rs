@@ -177,7 +177,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
     }
 }
 
-/// What the Machine's status says of its VM's being there.
+/// The Machine's status about the existence of its VM.
 fn vm_presence(machine: &Machine) -> ReportedVm {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let kind = MachineConditionKind::VmPresent.as_str();

@@ -31,7 +31,7 @@ pub(crate) static NAMES: MachineNames = MachineNames {
     update_failed_reason: names::annotations::UPDATE_FAILED_REASON,
 };
 
-/// What is said on a Machine about its preservation.
+/// The text on a Machine about its preservation.
 pub(crate) fn facts(machine: &Machine) -> PreservationFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());

@@ -21,7 +21,7 @@ pub(crate) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFac
     }
 }
 
-/// What a deployment wants to know of a Node.
+/// Returns the facts of a Node for the deployment of its Machine.
 pub(crate) fn node(node: &Node) -> RolloutNodeFact {
     let meta = &node.metadata;
     let is_yes =

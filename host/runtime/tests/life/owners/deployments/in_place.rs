@@ -16,7 +16,7 @@ fn reason(node: &Value) -> Value {
     condition_of(&node["status"]["conditions"], "InPlaceUpdate")["reason"].clone()
 }
 
-/// What the agents on Nodes do: an update takes a few seconds.
+/// The agents on Nodes: an update takes a few seconds.
 async fn agents(stage: &Stage) {
     loop {
         tokio::time::sleep(2 * SECOND).await;

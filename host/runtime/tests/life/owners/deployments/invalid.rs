@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a deployment says that is made like this. It makes nothing, and is mended afterwards.
+/// The message of a deployment that is created like this. It creates nothing, and is fixed afterwards.
 async fn refuses(change: impl FnOnce(&mut Value), fix: &Value) -> (String, String) {
     let stage = stage();
     let _host = stage.host("host");

@@ -6,10 +6,9 @@ use memory_api::wire::{Call, Handling};
 
 use super::{Census, scale, stage, until_stable};
 
-/// What happens to the set.
+/// The change of the set.
 #[derive(Clone, Copy, Debug)]
 enum SetStory {
-    /// It is filled.
     Fill,
     /// It has six, and loses four.
     Shrink,
@@ -68,7 +67,8 @@ async fn a_crash_at_any_moment_of_a_set_that_shrinks_takes_none_too_many() {
     check(SetStory::Shrink, 20).await;
 }
 
-/// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so many.
+/// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so
+/// many.
 async fn weathers(number: usize, handling: &Handling) -> bool {
     let concerns =
         |call: &Call| call.verb != "CALL" && (call.what == "machines" || call.what == "machinesets");

@@ -88,7 +88,7 @@ pub(crate) async fn until_stable(stage: &Stage, replicas: usize) {
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
-/// What our condition of the set says: status, reason, message.
+/// Our condition of the set: status, reason, message.
 pub(crate) fn reported(stage: &Stage, kind: &str) -> (String, String, String) {
     let set = look(stage, "pool").unwrap_or_default();
     let conditions = set["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
