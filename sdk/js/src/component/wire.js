@@ -5,8 +5,8 @@
 
 /** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
 /**
- * @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest as Outgoing } from
- * 'wasi:http/types@0.2.12' /
+ * @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest as Outgoing } from 'wasi:http/types@0.2.12'
+ */
 /** @import { InputStream, OutputStream, StreamError } from 'wasi:io/streams@0.2.12' */
 
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';

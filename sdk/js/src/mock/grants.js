@@ -4,12 +4,22 @@
  */
 
 /**
- * @typedef {{ header: string, prefix?: string } | { json: string, prefix?: string } | { form: string, prefix?: string
- * }} Place @typedef {object} SecretGrant @property {string} key @property {Place[]} places @property {string[]} [hosts]
- * @typedef {object} EgressRule @property {string} host @property {'http' | 'https'} [scheme] @property {number[]}
- * [ports] @property {string[]} [methods] @property {string[]} [paths] Prefixes of paths. @typedef {object} GrantsText
- * @property {EgressRule[]} [egress] @property {SecretGrant[]} [secrets] @property {string[]} [reveal] Keys for which
- * the operator granted `reveal`. /
+ * @typedef {{ header: string, prefix?: string } | { json: string, prefix?: string } | { form: string, prefix?: string }} Place
+ * @typedef {object} SecretGrant
+ * @property {string} key
+ * @property {Place[]} places
+ * @property {string[]} [hosts]
+ * @typedef {object} EgressRule
+ * @property {string} host
+ * @property {'http' | 'https'} [scheme]
+ * @property {number[]} [ports]
+ * @property {string[]} [methods]
+ * @property {string[]} [paths] Prefixes of paths.
+ * @typedef {object} GrantsText
+ * @property {EgressRule[]} [egress]
+ * @property {SecretGrant[]} [secrets]
+ * @property {string[]} [reveal] Keys for which the operator granted `reveal`.
+ */
 
 /** @import { WireRequest } from '../contract.js' */
 
