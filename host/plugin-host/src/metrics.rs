@@ -41,7 +41,7 @@ struct PluginLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BreakageLabels {
+struct GuestFailureLabels {
     plugin: String,
     kind: &'static str,
 }
@@ -183,7 +183,7 @@ pub(crate) struct Metrics {
     seconds: Family<DurationLabels, Histogram, CallSeconds>,
     in_flight: Family<PluginLabels, Gauge>,
     waiting: Gauge,
-    breakages: Family<BreakageLabels, Counter>,
+    breakages: Family<GuestFailureLabels, Counter>,
     memory: Family<PluginLabels, Gauge>,
     memory_budget: Gauge,
     compiler_memory: Gauge,
@@ -201,7 +201,7 @@ pub(crate) struct Metrics {
     directory_failures: Counter,
     dropped_lines: Family<PluginLabels, Counter>,
     /// The log says which layers of the compiler's confinement are missing.
-    has_told: Arc<AtomicBool>,
+    has_reported: Arc<AtomicBool>,
 }
 
 impl Metrics {
@@ -228,7 +228,7 @@ impl Metrics {
             recordings: Family::default(),
             directory_failures: Counter::default(),
             dropped_lines: Family::default(),
-            has_told: Arc::default(),
+            has_reported: Arc::default(),
         }
     }
 
@@ -244,7 +244,7 @@ impl Metrics {
         }));
         drop(all.seconds.get_or_create(&DurationLabels { plugin: plugin(), operation: empty }));
         drop(all.in_flight.get_or_create(&PluginLabels { plugin: plugin() }));
-        drop(all.breakages.get_or_create(&BreakageLabels { plugin: plugin(), kind: empty }));
+        drop(all.breakages.get_or_create(&GuestFailureLabels { plugin: plugin(), kind: empty }));
         drop(all.memory.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
@@ -412,7 +412,7 @@ impl Metrics {
             .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })
             .observe(took.as_secs_f64());
         if let Some(CallError::Broken(broken)) = error {
-            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(&broken.failure) };
+            let labels = GuestFailureLabels { plugin: plugin.clone(), kind: kind(&broken.failure) };
             self.breakages.get_or_create(&labels).inc();
         }
         let labels = CallLabels { plugin, operation, outcome, source: source.to_string() };
@@ -465,7 +465,7 @@ impl Metrics {
                 missing.push(layer);
             }
         }
-        let is_first = !self.has_told.swap(true, Ordering::Relaxed);
+        let is_first = !self.has_reported.swap(true, Ordering::Relaxed);
         (is_first && !missing.is_empty()).then_some(missing)
     }
 

@@ -272,7 +272,7 @@ impl Plan {
                 self.favourite = Some(Action::UpdateInPlace);
                 self.hourly.actions = 120.0;
             }
-            Planted::HeedsObservers => {
+            Planted::AppliesObservers => {
                 let mode = Mode::Observe;
                 self.policies = vec![PolicyPlan { name: "observer".to_owned(), mode, is_grim: true }];
             }

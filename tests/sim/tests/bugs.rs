@@ -130,7 +130,7 @@ fn a_node_that_is_handed_over_for_its_update_with_pods_on_it_is_found() {
 
 #[test]
 fn a_policy_that_decides_although_it_only_observes_is_found() {
-    hunt(Planted::HeedsObservers);
+    hunt(Planted::AppliesObservers);
 }
 
 #[test]

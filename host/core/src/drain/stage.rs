@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::pods::volume_moves::after;
 use super::request::{DrainRequest, Force};
 
-/// The time that one refused eviction stands for: the pause between two evictions in machine-controller-manager, whose
+/// The time that one refused eviction counts as: the pause between two evictions in machine-controller-manager, whose
 /// limit is a number.
 const PER_RETRY: SignedDuration = SignedDuration::from_secs(20);
 

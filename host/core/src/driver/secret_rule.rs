@@ -145,7 +145,7 @@ impl SecretRules {
     }
 }
 
-/// The plugins that may get all of several Secrets: `None` stands for every plugin.
+/// The plugins that may get all of several Secrets: `None` means every plugin.
 pub fn common(
     one: Option<BTreeSet<PluginName>>,
     other: Option<BTreeSet<PluginName>>,
@@ -196,7 +196,7 @@ mod tests {
         ] {
             let refused = Err(WhyRefused::Type(kind.to_owned()));
             assert_eq!(check(&SecretRules::default(), (kind, None, None), None), refused);
-            // An operator's slip does not open them.
+            // An operator's typing error does not open them.
             assert_eq!(check(&all(kind), (kind, None, None), Some("aws")), refused);
             assert!(!SecretRules::may_be_allowed(kind));
         }

@@ -102,7 +102,7 @@ mod tests {
         text.split_whitespace().filter_map(pair).collect()
     }
 
-    /// Writes as told until nothing is left to do, crashing never; `-` is no note. Tells the writes.
+    /// Writes until nothing is left to do, without a crash; `-` is no note. Returns the writes.
     fn check(wanted: &str, on_node: &str, noted: &str, expected: &[&str]) {
         let wanted = quantities(wanted);
         let mut on_node = quantities(on_node);

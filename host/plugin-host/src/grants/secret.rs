@@ -74,7 +74,7 @@ pub enum RequestPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrantedPlace {
     pub(crate) place: RequestPlace,
-    /// Stands before the secret, not encoded. Empty: nothing does.
+    /// The text before the secret, not encoded; may be empty.
     pub(crate) prefix: String,
 }
 

@@ -20,7 +20,7 @@ const REMEDY: &str =
 
 /// The facts about a source's claim that are known without its component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct ProviderClaim {
     /// The providers that the grants name. `None`: they say nothing.
     pub(crate) granted: Option<BTreeSet<ProviderName>>,
     /// The providers that it served when a host last wrote so.
@@ -29,7 +29,7 @@ pub(crate) struct Claim {
     pub(crate) is_denied: bool,
 }
 
-impl Claim {
+impl ProviderClaim {
     /// Reads the status of this plugin. An invalid status is ignored.
     pub(crate) fn of(
         annotations: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ impl Reserved {
 impl<G: Clone> Registry<G> {
     /// Records a source's claim before it is declared. Recorded providers stay recorded: a host writes no record of a
     /// version that is being loaded.
-    pub(crate) fn note_claim(&mut self, id: &SourceId, mut claim: Claim) {
+    pub(crate) fn note_claim(&mut self, id: &SourceId, mut claim: ProviderClaim) {
         if let Some(known) = self.claims.get(id) {
             claim.recorded.extend(known.recorded.iter().cloned());
         }
@@ -196,7 +196,7 @@ impl<G: Clone> Registry<G> {
         self.of_plugin(plugin).any(|(_, claim)| claim.granted.is_some())
     }
 
-    fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&SourceState<G>, &Claim)> {
+    fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&SourceState<G>, &ProviderClaim)> {
         let sources = self.sources.iter().filter(move |(_, source)| source.plugin == *plugin);
         sources.filter_map(move |(id, source)| Some((source, self.claims.get(id)?)))
     }
@@ -263,7 +263,7 @@ impl<G: Clone> Registry<G> {
         let may_wait = now < since.saturating_add(CLAIM_TIMEOUT).unwrap_or(Timestamp::MAX);
         let (own_says, own_place) = (self.says(plugin, provider), self.place(plugin));
         let own_record = self.of_plugin(plugin).any(|(_, claim)| claim.recorded.contains(provider));
-        let silent = Claim::default();
+        let silent = ProviderClaim::default();
         let mut found = None;
         for (id, source) in &self.sources {
             let claim = self.claims.get(id).unwrap_or(&silent);

@@ -48,7 +48,7 @@ pub(crate) mod shadow_calls;
 pub(crate) mod state;
 pub(crate) mod status;
 
-use claims::{Admission, Claim};
+use claims::{Admission, ProviderClaim};
 
 #[cfg(test)]
 mod attack_tests;
@@ -148,7 +148,7 @@ pub(crate) struct SourceState<G> {
 pub(crate) struct Registry<G> {
     sources: BTreeMap<SourceId, SourceState<G>>,
     serving: BTreeMap<PluginKey, Version<G>>,
-    claims: BTreeMap<SourceId, Claim>,
+    claims: BTreeMap<SourceId, ProviderClaim>,
     /// More sources are about to become known.
     is_listing: bool,
     next: u64,

@@ -5,7 +5,7 @@ use crate::sources::age::VERSION_ANNOTATION;
 use crate::sources::configmap::RawConfigMap;
 
 /// Drives a registry in short calls; texts take the place of generations.
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) registry: Registry<&'static str>,
     pub(super) now: Timestamp,
 }
@@ -17,7 +17,7 @@ pub(super) fn key(plugin: &str) -> PluginKey {
     PluginKey { name: name.into(), role }
 }
 
-impl World {
+impl Fixture {
     pub(super) fn new() -> Self {
         Self { registry: Registry::new(), now: Timestamp::UNIX_EPOCH }
     }
@@ -120,7 +120,7 @@ impl World {
 
 #[test]
 fn the_version_created_last_serves_whatever_was_loaded_last() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "two", 20, &["sim"], "v2");
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.check(&[("sim", "v2")]);
@@ -131,7 +131,7 @@ fn the_version_created_last_serves_whatever_was_loaded_last() {
 
 #[test]
 fn the_serving_version_stays_when_its_source_turns_bad() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let bad = world.declare("sim", "one", 10, "bad");
     world.check(&[("sim", "v1")]);
@@ -145,7 +145,7 @@ fn the_serving_version_stays_when_its_source_turns_bad() {
 
 #[test]
 fn a_bad_newer_version_leaves_the_older_one_alone() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let bad = world.declare("sim", "two", 20, "bad");
     world.reject("two", bad);
@@ -154,7 +154,7 @@ fn a_bad_newer_version_leaves_the_older_one_alone() {
 
 #[test]
 fn a_changed_source_serves_its_new_content() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["sim"], "v2");
     world.check(&[("sim", "v2")]);
@@ -162,7 +162,7 @@ fn a_changed_source_serves_its_new_content() {
 
 #[test]
 fn results_for_an_older_declaration_are_ignored() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let first = world.declare("sim", "one", 10, "first");
     let second = world.declare("sim", "one", 10, "second");
     assert!(!world.load("one", first, &["sim"], "first"));
@@ -172,16 +172,16 @@ fn results_for_an_older_declaration_are_ignored() {
 
 #[test]
 fn known_content_is_not_declared_again() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let raw = RawConfigMap { uid: "v1".to_owned(), ..RawConfigMap::default() };
-    let again = world.registry.declare(World::id("one"), key("sim"), None, raw.fingerprint(), world.now);
+    let again = world.registry.declare(Fixture::id("one"), key("sim"), None, raw.fingerprint(), world.now);
     assert_eq!(again, None);
 }
 
 #[test]
 fn the_first_plugin_of_a_provider_stays_and_the_second_is_asked_again_when_it_is_edited() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("b-first", "b", 20, &["sim"], "first");
     world.ready("a-second", "a", 10, &["sim", "other"], "second");
     world.check(&[("b-first", "first")]);
@@ -199,7 +199,7 @@ fn the_first_plugin_of_a_provider_stays_and_the_second_is_asked_again_when_it_is
 
 #[test]
 fn a_version_that_grabs_a_foreign_provider_does_not_replace_its_predecessor() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("aws", "aws", 10, &["aws"], "aws-1");
     world.ready("sim", "sim", 20, &["sim"], "sim-1");
     world.ready("aws", "aws", 10, &["aws", "sim"], "aws-2");
@@ -212,7 +212,7 @@ fn a_version_that_grabs_a_foreign_provider_does_not_replace_its_predecessor() {
 
 #[test]
 fn a_plugin_that_falls_back_keeps_its_provider() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "two", 20, &["sim"], "v2");
     world.ready("rival", "rival", 5, &["sim"], "rival");
@@ -222,7 +222,7 @@ fn a_plugin_that_falls_back_keeps_its_provider() {
 
 #[test]
 fn loading_is_over_when_every_declaration_has_an_end() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let first = world.declare("sim", "one", 10, "first");
     let second = world.declare("aws", "two", 10, "second");
     assert!(world.registry.is_loading());
@@ -234,10 +234,10 @@ fn loading_is_over_when_every_declaration_has_an_end() {
 
 #[test]
 fn a_version_that_waits_for_another_is_not_being_loaded() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let index = world.declare("sim", "one", 10, "index");
     let stage = Stage::Waiting { reason: "waits for part 2 of 3".to_owned() };
-    assert!(world.registry.reach(&World::id("one"), index, stage, world.now));
+    assert!(world.registry.reach(&Fixture::id("one"), index, stage, world.now));
     assert!(!world.registry.is_loading());
     world.load("one", index, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
@@ -245,7 +245,7 @@ fn a_version_that_waits_for_another_is_not_being_loaded() {
 
 #[test]
 fn a_driver_and_a_policy_of_one_name_do_not_take_each_others_place() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "driver", 1, &["sim"], "driver");
     world.ready("sim!", "policy", 2, &[], "policy");
     world.check(&[("sim", "driver"), ("sim", "policy")]);
@@ -255,7 +255,7 @@ fn a_driver_and_a_policy_of_one_name_do_not_take_each_others_place() {
 
 #[test]
 fn a_source_that_changes_its_role_gives_up_its_version() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("zone!", "older", 1, &[], "older");
     world.ready("zone", "driver", 2, &["sim"], "driver");
     world.declare("zone!", "driver", 2, "policy");
@@ -269,7 +269,7 @@ fn withdrawn() -> Eligibility {
 #[test]
 fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted() {
     for source in ["one", "two"] {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
         world.load_on_trial(source, 20, "v2");
         world.check(&[("sim", "v1")]);
@@ -283,7 +283,7 @@ fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted()
 #[test]
 fn a_withdrawn_version_answers_nothing_while_another_can() {
     for source in ["one", "two"] {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.ready("sim", "one", 10, &["sim"], "v1");
         world.load_on_trial(source, 20, "v2");
         world.set_eligibility(source, withdrawn());
@@ -294,10 +294,10 @@ fn a_withdrawn_version_answers_nothing_while_another_can() {
 
 #[test]
 fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["sim"], "v2");
-    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
+    let number = world.registry.sources[&Fixture::id("one")].version.as_ref().expect("held").number;
     assert!(world.registry.has_stand_in(number));
     world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
@@ -307,11 +307,11 @@ fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
 
 #[test]
 fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), None);
-    let number = world.registry.sources[&World::id("one")].version.as_ref().expect("held").number;
+    let number = world.registry.sources[&Fixture::id("one")].version.as_ref().expect("held").number;
     assert!(!world.registry.has_stand_in(number));
     world.set_eligibility("one", withdrawn());
     world.check(&[("sim", "v1")]);
@@ -319,14 +319,14 @@ fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
 
 #[test]
 fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let old = world.declare("sim", "one", 10, "v1");
     world.load_on_trial("two", 20, "v2");
     world.check(&[]);
     world.load("one", old, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
     assert_eq!(world.trial(), Some("v2"));
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let old = world.declare("sim", "one", 10, "v1");
     world.load_on_trial("two", 20, "v2");
     world.reject("one", old);
@@ -336,7 +336,7 @@ fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
 
 #[test]
 fn an_earlier_version_keeps_no_provider_from_others() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.ready("sim", "one", 10, &["simulated"], "v2");
     world.ready("other", "two", 20, &["sim"], "o1");
@@ -345,14 +345,14 @@ fn an_earlier_version_keeps_no_provider_from_others() {
 
 #[test]
 fn an_older_version_is_not_tried() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "two", 20, &["sim"], "v2");
     world.load_on_trial("one", 10, "v1");
     world.check(&[("sim", "v2")]);
     assert_eq!(world.trial(), None);
 }
 
-impl World {
+impl Fixture {
     /// A driver whose ConfigMap has this version and this creation time in seconds.
     fn numbered(&mut self, source: &str, version: &str, created: i64) {
         let declaration = self.declare("sim", source, created, "content");
@@ -370,7 +370,7 @@ impl World {
 #[test]
 fn copies_that_are_restored_in_another_order_serve_as_before() {
     for (one, two) in [(10, 20), (20, 10), (10, 10)] {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.numbered("one", "1.9.0", one);
         world.numbered("two", "1.10.0", two);
         world.check(&[("sim", "v2")]);
@@ -379,7 +379,7 @@ fn copies_that_are_restored_in_another_order_serve_as_before() {
 
 #[test]
 fn an_annotation_that_is_changed_moves_a_version_without_loading_it_again() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.numbered("one", "1.0.0", 10);
     world.numbered("two", "1.1.0", 20);
     world.check(&[("sim", "v2")]);
@@ -389,27 +389,27 @@ fn an_annotation_that_is_changed_moves_a_version_without_loading_it_again() {
 
 #[test]
 fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let (old, new) = (world.declare("sim", "one", 20, "v1"), world.declare("rival", "two", 10, "v2"));
     let status = BTreeMap::from([("machinist.dev/status".to_owned(), r#"{"serving":true}"#.to_owned())]);
     let age = Age::of(&status, Timestamp::from_second(20).ok());
-    world.registry.grow(&World::id("one"), age, world.now);
+    world.registry.grow(&Fixture::id("one"), age, world.now);
     // Both are loaded before either is chosen.
-    world.registry.sources.get_mut(&World::id("two")).expect("there").waiting = Some(Version {
+    world.registry.sources.get_mut(&Fixture::id("two")).expect("there").waiting = Some(Version {
         number: 90,
         providers: vec!["sim".into()],
         counter: None,
         generation: "v2",
         eligibility: Eligibility::Whole,
     });
-    assert!(world.registry.is_current(&World::id("two"), new));
+    assert!(world.registry.is_current(&Fixture::id("two"), new));
     world.load("one", old, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
 }
 
 #[test]
 fn a_serving_version_that_is_withdrawn_is_marked() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     world.set_eligibility("one", withdrawn());
     let eligibility: Vec<_> =

@@ -109,8 +109,8 @@ mod tests {
         let served = status(r#"{"serving":true}"#);
         assert!(Age::default().seniority() < served.seniority(), "that is the directory's");
         assert!(served.seniority() < age(None, 1).seniority());
-        for odd in [r#"{"serving":false}"#, "{}", "", "[7]"] {
-            assert!(age(None, 1).seniority() < status(odd).seniority(), "{odd}");
+        for invalid in [r#"{"serving":false}"#, "{}", "", "[7]"] {
+            assert!(age(None, 1).seniority() < status(invalid).seniority(), "{invalid}");
         }
     }
 }

@@ -123,9 +123,11 @@ mod tests {
         map.annotations.remove(RESOLVE_ANNOTATION);
         map.data.insert(OCI_KEY.to_owned(), "ghcr.io/acme/aws:2".to_owned());
         assert_eq!(target(&map), "ghcr.io/acme/aws:2", "another tag was never resolved");
-        for odd in ["", "{", "[]", r#"{"resolved":7}"#, r#"{"resolved":{"reference":"x","manifest":"y"}}"#] {
-            map.annotations.insert(STATUS_ANNOTATION.to_owned(), odd.to_owned());
-            assert_eq!(target(&map), "ghcr.io/acme/aws:2", "{odd}");
+        for invalid in
+            ["", "{", "[]", r#"{"resolved":7}"#, r#"{"resolved":{"reference":"x","manifest":"y"}}"#]
+        {
+            map.annotations.insert(STATUS_ANNOTATION.to_owned(), invalid.to_owned());
+            assert_eq!(target(&map), "ghcr.io/acme/aws:2", "{invalid}");
         }
     }
 

@@ -17,7 +17,7 @@ use wasmtime_wasi_http::Error as WasiError;
 use super::Answer;
 use super::auth::values;
 use super::server::{Seen, Server, ok};
-use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, World, good_service, marked, service_account};
+use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, TokenFixture, good_service, marked, service_account};
 
 const P256_KEY: &str = include_str!("keys/p256.pem");
 
@@ -27,10 +27,11 @@ async fn asked(
     auth: impl Fn(u16) -> String,
     secret: SecretValues,
     mark: &str,
-) -> (World, Result<Answer, WasiError>, Vec<Seen>) {
-    let (world, cloud, service) = (World::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
+) -> (TokenFixture, Result<Answer, WasiError>, Vec<Seen>) {
+    let (world, cloud, service) =
+        (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
     let grants =
-        World::grants(&cloud, &service, &format!("scheme: {}, {}", scheme.name(), auth(service.port)));
+        TokenFixture::grants(&cloud, &service, &format!("scheme: {}, {}", scheme.name(), auth(service.port)));
     let call = world.host.call_with(&grants, secret, Duration::from_secs(20));
     let answer = call.send(marked(&cloud, mark), None).await;
     (world, answer, service.seen())
@@ -254,8 +255,8 @@ async fn keystone_is_asked_with_what_the_secret_has() {
 #[tokio::test]
 async fn the_secret_may_name_keystone_within_the_egress_rules() {
     let (world, cloud, service) =
-        (World::new(), Server::http(|_| ok("")).await, good_service(Scheme::Keystone).await);
-    let grants = World::grants(&cloud, &service, "scheme: keystone");
+        (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(Scheme::Keystone).await);
+    let grants = TokenFixture::grants(&cloud, &service, "scheme: keystone");
     for (url, expected) in [
         (service.url("/v3/"), Ok("/v3/auth/tokens?nocatalog")),
         (service.url(""), Ok("/v3/auth/tokens?nocatalog")),

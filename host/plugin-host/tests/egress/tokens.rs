@@ -104,12 +104,12 @@ pub(crate) fn service_account(key: &str) -> String {
 }
 
 /// A clock and a host.
-pub(crate) struct World {
+pub(crate) struct TokenFixture {
     pub(crate) now: Arc<Mutex<Timestamp>>,
     pub(crate) host: Host,
 }
 
-impl World {
+impl TokenFixture {
     pub(crate) fn new() -> Self {
         let now = Arc::new(Mutex::new("2026-03-01T12:00:00Z".parse().unwrap()));
         let clock = now.clone();
@@ -161,7 +161,7 @@ pub(crate) async fn good_service(scheme: Scheme) -> Server {
 #[tokio::test]
 async fn a_token_is_got_and_the_request_carries_it() {
     for scheme in ALL {
-        let (world, cloud) = (World::new(), Server::http(|_| ok("fine")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("fine")).await);
         let service = good_service(scheme).await;
         assert_eq!(world.send(scheme, &cloud, &service).await.unwrap().text(), "fine", "{scheme:?}");
         let seen = cloud.seen().remove(0);
@@ -174,7 +174,7 @@ async fn a_token_is_got_and_the_request_carries_it() {
 #[tokio::test]
 async fn a_token_is_kept_and_renewed_before_it_ends() {
     for scheme in ALL {
-        let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
         for (pass, asked) in [(0, 1), (0, 1), (3299, 1), (1, 2)] {
             world.pass(Duration::from_secs(pass));
@@ -193,7 +193,7 @@ async fn a_token_is_kept_and_renewed_before_it_ends() {
 #[tokio::test]
 async fn other_credentials_and_other_plugins_get_other_tokens() {
     for scheme in ALL {
-        let (mut world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+        let (mut world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
         world.send(scheme, &cloud, &service).await.unwrap();
         let mut other = scheme.secret();
@@ -203,7 +203,7 @@ async fn other_credentials_and_other_plugins_get_other_tokens() {
             "another-secret".to_owned()
         };
         other.values.insert(scheme.key().to_owned(), changed.into_bytes());
-        let grants = World::grants(&cloud, &service, &scheme.grant(service.port));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
         let call = world.host.call_with(&grants, other, Duration::from_secs(20));
         call.send(marked(&cloud, scheme.name()), None).await.unwrap();
         assert_eq!(service.seen().len(), 2, "{scheme:?}");
@@ -216,7 +216,7 @@ async fn other_credentials_and_other_plugins_get_other_tokens() {
 #[tokio::test]
 async fn a_hundred_calls_at_once_ask_once() {
     for scheme in ALL {
-        let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
         let all = futures::future::join_all((0..100).map(|_| world.send(scheme, &cloud, &service))).await;
         assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.status == 200)));
@@ -235,7 +235,7 @@ async fn a_token_that_the_cloud_refuses_is_forgotten() {
             response
         })
         .await;
-        let (world, service) = (World::new(), good_service(scheme).await);
+        let (world, service) = (TokenFixture::new(), good_service(scheme).await);
         for (status, asked) in [(401, 1), (200, 2), (200, 2)] {
             assert_eq!(world.send(scheme, &cloud, &service).await.unwrap().status, status, "{scheme:?}");
             assert_eq!(service.seen().len(), asked, "{scheme:?}");
@@ -247,7 +247,7 @@ async fn a_token_that_the_cloud_refuses_is_forgotten() {
 async fn an_error_of_the_service_is_the_answer_and_nothing_is_kept() {
     for scheme in ALL {
         for status in [400, 401, 403, 500] {
-            let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+            let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
             let service = Server::http(move |seen| {
                 let mut response = Response::new(seen.body.clone());
                 *response.status_mut() = StatusCode::from_u16(status).unwrap();
@@ -280,7 +280,7 @@ async fn an_answer_without_a_usable_token_says_what_to_check() {
     for scheme in ALL {
         let field = if scheme == Scheme::Keystone { "check url" } else { "check token-url" };
         for body in ["", "<html>", "{}", "{\"access_token\":\"\"}", "{\"token\":{\"expires_at\":\"soon\"}}"] {
-            let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+            let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
             let service = Server::http(move |_| ok(body)).await;
             let answer = world.send(scheme, &cloud, &service).await.unwrap();
             let text = answer.text();
@@ -294,7 +294,7 @@ async fn an_answer_without_a_usable_token_says_what_to_check() {
 #[tokio::test]
 async fn a_service_that_is_away_breaks_off_or_floods_is_an_error_of_the_network() {
     for scheme in ALL {
-        let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let cut = Server::raw(|mut stream, _| async move {
             if read_request(&mut stream).await.is_some() {
                 write_pieces(&mut stream, &[b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{\"acc"]).await;
@@ -308,7 +308,7 @@ async fn a_service_that_is_away_breaks_off_or_floods_is_an_error_of_the_network(
         assert!(matches!(error, WasiError::HttpResponseBodySize(_)), "{scheme:?} {error:?}");
         // Nobody listens on the port of a socket that was bound and closed.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let grants = World::grants(&cloud, &cut, &scheme.grant(closed))
+        let grants = TokenFixture::grants(&cloud, &cut, &scheme.grant(closed))
             .replace(&format!(", {}]", cut.port), &format!(", {closed}]"));
         let call = world.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
@@ -320,13 +320,13 @@ async fn a_service_that_is_away_breaks_off_or_floods_is_an_error_of_the_network(
 #[tokio::test]
 async fn a_service_that_hangs_ends_with_the_call() {
     for scheme in ALL {
-        let (world, cloud) = (World::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = Server::raw(|mut stream, _| async move {
             read_request(&mut stream).await;
             std::future::pending::<()>().await;
         })
         .await;
-        let grants = World::grants(&cloud, &service, &scheme.grant(service.port));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
         let call = world.host.call_with(&grants, scheme.secret(), Duration::from_millis(80));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseTimeout), "{scheme:?} {error:?}");
@@ -337,8 +337,8 @@ async fn a_service_that_hangs_ends_with_the_call() {
 async fn the_hosts_own_request_needs_an_egress_rule_and_is_never_redirected() {
     for scheme in ALL {
         let (world, cloud, service) =
-            (World::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
-        let grants = World::grants(&cloud, &service, &scheme.grant(service.port))
+            (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port))
             .replace(&format!(", {}]", service.port), "]");
         let call = world.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
@@ -361,9 +361,9 @@ async fn the_hosts_own_request_needs_an_egress_rule_and_is_never_redirected() {
 async fn another_host_or_missing_keys_get_no_token() {
     for scheme in ALL {
         let (cloud, service) = (Server::http(|_| ok("")).await, good_service(scheme).await);
-        let grants = World::grants(&cloud, &service, &scheme.grant(service.port));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
         let refused = async |grants: &str, secret: SecretValues, reason: &str| {
-            let world = World::new();
+            let world = TokenFixture::new();
             let call = world.host.call_with(grants, secret, Duration::from_secs(20));
             let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
             assert!(matches!(error, WasiError::HttpRequestDenied), "{error:?}");
@@ -396,7 +396,7 @@ async fn neither_keys_nor_token_come_back() {
             response
         })
         .await;
-        let (world, service) = (World::new(), good_service(scheme).await);
+        let (world, service) = (TokenFixture::new(), good_service(scheme).await);
         let call = world.call(scheme, &cloud, &service);
         for _ in 0..2 {
             let answer = call.send(marked(&cloud, scheme.name()), None).await.unwrap();

@@ -8,7 +8,7 @@ use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
 use machinist_core::value::id::ProviderName;
 use machinist_plugin_host::PluginState;
 
-use crate::world::{Map, World, class, plain, request, settings, version};
+use crate::fixture::{Fixture, Map, class, plain, request, settings, version};
 
 fn provider() -> ProviderName {
     ProviderName::from("plain")
@@ -16,7 +16,7 @@ fn provider() -> ProviderName {
 
 #[tokio::test]
 async fn every_call_of_the_contract_arrives_and_comes_back() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = Map::new("plain", plain()).data("settings.json", r#"{"consistencyWindowMs":8000}"#);
     let report = world.ready(map).await;
     let held = report.held.expect("is Ready");
@@ -55,7 +55,7 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
 
 #[tokio::test]
 async fn an_unknown_provider_is_refused_at_once_with_what_there_is() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("plain", "1.0.0", &["plain", "other"])).await;
     let error = world.create("azure", "{}").await.expect_err("not served");
     assert_eq!(error.to_string(), "no plugin serves provider \"azure\"; served are other, plain");
@@ -63,7 +63,7 @@ async fn an_unknown_provider_is_refused_at_once_with_what_there_is() {
 
 #[tokio::test]
 async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
-    let world = World::cold(|_| {});
+    let world = Fixture::cold(|_| {});
     world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
     assert!(matches!(world.host.facts(&provider(), None), Err(Refusal::Loading { .. })));
     assert_eq!(world.version("plain").await, "1.0.0");
@@ -71,7 +71,7 @@ async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
 
 #[tokio::test]
 async fn a_call_does_not_wait_longer_than_the_settings_say() {
-    let world = World::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.load_timeout = Duration::from_millis(50);
         // A compiler that reads on and never answers.
         settings.compiler = "/bin/sh".into();
@@ -88,7 +88,7 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
     let mut settings = settings();
     settings.max_calls_in_flight = 2;
     settings.max_calls_waiting = 1;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let slow = || {
         let host = world.host.clone();
@@ -111,7 +111,7 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
 
 #[tokio::test]
 async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = |version: &str| {
         let grants = "limits: { calls_per_minute: 3 }";
         Map::plain(&format!("plain-{version}"), version, &["plain"])
@@ -143,7 +143,7 @@ async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again()
 
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_nothing_behind() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let hour = world.create("plain", r#"{"delayMs":3600000}"#);
     assert!(tokio::time::timeout(Duration::from_millis(100), hour).await.is_err());
@@ -156,7 +156,7 @@ async fn a_call_that_is_given_up_leaves_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let host = world.host.clone();
     let running = tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":500}"#)).await });
@@ -174,7 +174,7 @@ async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
 async fn each_step_of_a_load_is_reported() {
     use futures::StreamExt as _;
 
-    let world = World::cold(|_| {});
+    let world = Fixture::cold(|_| {});
     let mut changes = std::pin::pin!(world.host.changes());
     world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
     let mut states = Vec::new();

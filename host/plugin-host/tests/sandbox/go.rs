@@ -6,8 +6,8 @@ use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues
 use machinist_core::health_policy::{Action, PolicyVerdict};
 use machinist_core::value::id::{Name, ProviderName, Uid};
 
+use crate::fixture::{Fixture, Map, class, request, settings};
 use crate::policies::{ask, before, now, policy, question};
-use crate::world::{Map, World, class, request, settings};
 
 const TOKEN: &str = "sim-token";
 const SPEC: &str = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
@@ -30,7 +30,7 @@ fn machine(number: usize) -> MachineRequest {
 async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
     let config = simcloud::Config { latency: simcloud::Latency::ZERO, ..simcloud::Config::default() };
     let cloud = simcloud::Server::start(config).expect("starts");
-    let world = World::new();
+    let world = Fixture::new();
     let grants = include_str!("../../../../sdk/go/examples/driver-sim/grants.yaml")
         .replace("PORT", &cloud.addr().port().to_string());
     let map = Map::new("sim", guests::go_bytes("examples/driver-sim").expect("the driver builds"))
@@ -85,7 +85,7 @@ async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
 
 #[tokio::test]
 async fn a_policy_in_go_answers_while_its_clocks_stand() {
-    let world = World::new();
+    let world = Fixture::new();
     let component = guests::go_bytes("examples/policy-zone").expect("the policy builds");
     let report = world.ready(policy("zone", component.clone())).await;
     assert_eq!(report.held.expect("is Ready").version, "0.1.0");
@@ -108,13 +108,13 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
 }
 
-/// A Go program can end in many ways. Each is an error of this driver or a breakage, in one line, counted under its
+/// A Go program can end in many ways. Each is an error of this driver or a guest failure, in one line, counted under its
 /// name, and the next call is answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_in_go_may_end_in_any_way() {
     let mut settings = settings();
     settings.quarantine.broken_calls = 1_000;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let component = guests::go_bytes("internal/panics").expect("the driver builds");
     let grants = "limits: { memory_mib: 64, cpu_ms: 2000, deadline_ms: 10000 }";
     world.ready(Map::new("panics", component).data("grants.yaml", grants)).await;
@@ -139,9 +139,9 @@ async fn a_driver_in_go_may_end_in_any_way() {
                 assert_eq!(error.code, Code::Internal, "{way}");
                 error.message
             }
-            Err(CallError::Broken(breakage)) => {
+            Err(CallError::Broken(failure)) => {
                 broken += 1;
-                breakage.to_string()
+                failure.to_string()
             }
             other => panic!("{way}: {other:?}"),
         };

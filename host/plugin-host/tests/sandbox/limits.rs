@@ -7,21 +7,21 @@ use std::time::Duration;
 use machinist_core::driver::error::{Broken, CallError, GuestFailure, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState};
 
-use crate::world::{Map, World, settings};
+use crate::fixture::{Fixture, Map, settings};
 
 /// Small limits, so that each is hit within a moment.
 const GRANTS: &str =
     "limits: { memory_mib: 32, cpu_ms: 200, deadline_ms: 3000, copied_kib: 1024, handles: 100 }";
 
-async fn world() -> (World, PluginReport) {
+async fn world() -> (Fixture, PluginReport) {
     granted(GRANTS).await
 }
 
-async fn granted(grants: &str) -> (World, PluginReport) {
+async fn granted(grants: &str) -> (Fixture, PluginReport) {
     let mut settings = settings();
     // The tests of limits break one call after the other.
     settings.quarantine.broken_calls = 1_000;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let report = world.ready(Map::new("hostile", hostile).data("grants.yaml", grants)).await;
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
@@ -111,7 +111,7 @@ async fn floods_of_output_are_dropped_and_the_call_continues() {
 async fn a_run_of_broken_calls_is_a_quarantine_and_others_go_on() {
     let mut settings = settings();
     settings.quarantine.broken_calls = 3;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let report = world.ready(Map::new("hostile", hostile)).await;
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
@@ -132,7 +132,7 @@ async fn a_run_of_broken_calls_is_a_quarantine_and_others_go_on() {
 async fn a_panic_of_the_host_ends_the_call_or_the_load_in_which_it_happens() {
     let mut settings = settings();
     settings.log_listener = Some(Arc::new(|line| assert!(line.fields.is_empty(), "a defect, by order")));
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let hostile = || Map::new("hostile", guests::bytes("hostile-driver").expect("the driver builds"));
     world.ready(hostile()).await;
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;

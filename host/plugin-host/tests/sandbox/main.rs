@@ -2,6 +2,7 @@
 
 mod attacks;
 mod calls;
+mod fixture;
 mod go;
 mod limits;
 mod loading;
@@ -9,4 +10,3 @@ mod memory;
 mod policies;
 mod recordings;
 mod versions;
-mod world;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
 use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
-use crate::world::{Map, World, class, request, settings};
+use crate::fixture::{Fixture, Map, class, request, settings};
 
 const TOKEN: &str = "canary-token-3f9b2d7c51";
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
@@ -55,10 +55,10 @@ impl Scan {
         self.seen.lock().unwrap().iter().map(|(operation, _)| *operation).collect()
     }
 
-    fn world(self: &Arc<Self>) -> World {
+    fn world(self: &Arc<Self>) -> Fixture {
         let mut settings = settings();
         settings.memory_inspector = Some(self.clone());
-        World::with(settings)
+        Fixture::with(settings)
     }
 }
 
@@ -270,7 +270,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         limit_bytes: 64 << 20,
     };
     host_settings.record = Some(record);
-    let world = World::with(host_settings);
+    let world = Fixture::with(host_settings);
     let port = gossip();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(

@@ -16,7 +16,7 @@ use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, P
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginState};
 
-use crate::world::{Map, World, marked, plain, request, settings};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("in range")
@@ -73,25 +73,25 @@ pub(crate) fn policy(name: &str, component: Vec<u8>) -> Map {
     map
 }
 
-fn odd(settings: &str) -> Map {
+fn misbehaving(settings: &str) -> Map {
     policy("odd", component("odd-policy")).data("settings.json", settings)
 }
 
 pub(crate) async fn ask(
-    world: &World,
+    world: &Fixture,
     policy: &str,
     question: PolicyQuestion,
 ) -> Result<RawAnswer, CallError> {
     world.host.evaluate(&policy.into(), question, now()).await
 }
 
-async fn reason(world: &World) -> String {
+async fn reason(world: &Fixture) -> String {
     ask(world, "odd", question()).await.expect("answers").reason
 }
 
 #[tokio::test]
 async fn the_shipped_policies_answer() {
-    let world = World::new();
+    let world = Fixture::new();
     for name in ["policy-default", "policy-zone", "policy-ladder"] {
         world.ready(policy(name, component(name))).await;
     }
@@ -115,8 +115,8 @@ async fn the_shipped_policies_answer() {
 
 #[tokio::test]
 async fn all_of_a_question_arrives() {
-    let world = World::new();
-    world.ready(odd(r#"{"do": "echo"}"#)).await;
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "echo"}"#)).await;
     let mut asked = question();
     asked.history.reboots = vec![before(700)];
     let seen = ask(&world, "odd", asked).await.expect("answers").reason;
@@ -151,10 +151,10 @@ async fn all_of_a_question_arrives() {
 async fn check_limit(what: &str, expected: Limit) {
     let mut settings = settings();
     settings.quarantine.broken_calls = 1_000;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let terms =
         "{mode: enforce, limits: {fuel: 20000000, memory_mib: 16, deadline_ms: 1500, copied_kib: 64}}";
-    world.ready(odd(what).data("policy.yaml", terms)).await;
+    world.ready(misbehaving(what).data("policy.yaml", terms)).await;
     world.ready(policy("calm", component("policy-default"))).await;
     for _ in 0..2 {
         let error = ask(&world, "odd", question()).await.expect_err("breaks");
@@ -199,8 +199,8 @@ async fn a_sleeping_driver_meets_the_deadline() {
 
 #[tokio::test]
 async fn a_panic_is_a_trap_with_its_message() {
-    let world = World::new();
-    world.ready(odd(r#"{"do": "trap"}"#)).await;
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "trap"}"#)).await;
     let error = ask(&world, "odd", question()).await.expect_err("traps");
     let CallError::Broken(Broken { failure: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
@@ -210,8 +210,8 @@ async fn a_panic_is_a_trap_with_its_message() {
 
 #[tokio::test]
 async fn an_unusual_answer_becomes_one_that_can_be_shown() {
-    let world = World::new();
-    world.ready(odd(r#"{"do": "odd-answer"}"#)).await;
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "odd-answer"}"#)).await;
     let answer = ask(&world, "odd", question()).await.expect("answers");
     let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
     let opinion = opinion_of(&asked, Ok(answer), now());
@@ -224,8 +224,8 @@ async fn an_unusual_answer_becomes_one_that_can_be_shown() {
 async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts() {
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let world = World::new();
-        world.ready(odd(r#"{"do": "world"}"#)).await;
+        let world = Fixture::new();
+        world.ready(misbehaving(r#"{"do": "world"}"#)).await;
         seen.extend([reason(&world).await, reason(&world).await]);
     }
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:#?}");
@@ -238,8 +238,8 @@ async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts(
 async fn a_run_of_broken_calls_is_a_quarantine() {
     let mut settings = settings();
     settings.quarantine.broken_calls = 2;
-    let world = World::with(settings);
-    let report = world.ready(odd(r#"{"do": "trap"}"#)).await;
+    let world = Fixture::with(settings);
+    let report = world.ready(misbehaving(r#"{"do": "trap"}"#)).await;
     for _ in 0..2 {
         ask(&world, "odd", question()).await.expect_err("traps");
     }
@@ -250,15 +250,15 @@ async fn a_run_of_broken_calls_is_a_quarantine() {
 
 #[tokio::test]
 async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
-    let world = World::new();
-    let generation = |world: &World| match &world.host.policies()[..] {
+    let world = Fixture::new();
+    let generation = |world: &Fixture| match &world.host.policies()[..] {
         [fact] => match &fact.state {
             ServingState::Serving { generation } => *generation,
             ServingState::NotServing { reason } => panic!("{reason}"),
         },
         facts => panic!("{facts:?}"),
     };
-    let first = world.ready(odd(r#"{"version": "one"}"#)).await;
+    let first = world.ready(misbehaving(r#"{"version": "one"}"#)).await;
     assert_eq!((first.kind.as_str(), first.serving), ("health-policy", true));
     let held = first.held.expect("is Ready");
     assert_eq!((held.driver.as_str(), held.version.as_str(), held.providers.len()), ("odd", "1.2.3", 0));
@@ -266,24 +266,26 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
     let before = generation(&world);
 
     world
-        .ready(odd(r#"{"version": "two"}"#).binary("plugin.wasm", marked(&component("odd-policy"), "2")))
+        .ready(
+            misbehaving(r#"{"version": "two"}"#).binary("plugin.wasm", marked(&component("odd-policy"), "2")),
+        )
         .await;
     assert_eq!(reason(&world).await, "version two");
     assert!(generation(&world) > before, "another generation, so that no cached answer is taken for its");
     assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"odd\"}"), 1);
 
     for bad in [
-        odd(r#"{"do": "refuse-settings"}"#),
-        odd(r#"{"do": "trap-settings"}"#),
-        odd("{}").data("policy.yaml", "mode: force"),
-        odd("{}").data("grants.yaml", "egress: []"),
-        odd("{}").binary("plugin.wasm", plain()),
-        odd("{}").binary("plugin.wasm", b"hello".to_vec()),
+        misbehaving(r#"{"do": "refuse-settings"}"#),
+        misbehaving(r#"{"do": "trap-settings"}"#),
+        misbehaving("{}").data("policy.yaml", "mode: force"),
+        misbehaving("{}").data("grants.yaml", "egress: []"),
+        misbehaving("{}").binary("plugin.wasm", plain()),
+        misbehaving("{}").binary("plugin.wasm", b"hello".to_vec()),
     ] {
         world.rejected(bad).await;
         assert_eq!(reason(&world).await, "version two");
     }
-    let gone = odd("{}").id();
+    let gone = misbehaving("{}").id();
     world.host.withdraw(gone).await;
     assert!(world.host.policies().is_empty());
     assert!(ask(&world, "odd", question()).await.is_err());
@@ -291,15 +293,15 @@ async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
 
 #[tokio::test]
 async fn problems_are_named() {
-    let world = World::new();
+    let world = Fixture::new();
     let check = async |map: Map, expected: &str| {
         let reason = world.rejected(map).await;
         assert!(reason.contains(expected), "{reason}");
     };
-    check(odd(r#"{"do": "refuse-settings"}"#), "its settings are wrong: do is refuse-settings").await;
-    check(odd("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong").await;
-    check(odd("{}").data("policy.yaml", "mode: force"), "expected `observe` or `enforce`").await;
-    check(odd("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
+    check(misbehaving(r#"{"do": "refuse-settings"}"#), "its settings are wrong: do is refuse-settings").await;
+    check(misbehaving("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong").await;
+    check(misbehaving("{}").data("policy.yaml", "mode: force"), "expected `observe` or `enforce`").await;
+    check(misbehaving("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
     check(policy("odd", plain()), "it exports no machinist:policy/policy; it exports machinist:provider/")
         .await;
     check(
@@ -316,9 +318,9 @@ async fn problems_are_named() {
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
-    let world = World::new();
+    let world = Fixture::new();
     let terms = "{mode: enforce, applies_to: {classes: [small]}}";
-    world.rejected(odd(r#"{"do": "refuse-settings"}"#).data("policy.yaml", terms)).await;
+    world.rejected(misbehaving(r#"{"do": "refuse-settings"}"#).data("policy.yaml", terms)).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
@@ -326,14 +328,14 @@ async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
     let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     assert!(reason.contains("is rejected"), "{reason}");
 
-    world.ready(odd("{}").data("policy.yaml", "mode: observe")).await;
+    world.ready(misbehaving("{}").data("policy.yaml", "mode: observe")).await;
     assert_eq!(world.host.policies()[0].mode, Mode::Observe);
     assert!(matches!(world.host.policies()[0].state, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
 async fn a_policy_may_come_packed() {
-    let world = World::new();
+    let world = Fixture::new();
     let packed = zstd::encode_all(&component("policy-ladder")[..], 19).expect("packs");
     let map = policy("ladder", Vec::new()).without("plugin.wasm").binary("plugin.wasm.zst", packed);
     world.ready(map).await;
@@ -361,7 +363,7 @@ fn in_parts(name: &str, terms: &str) -> (Map, Vec<Map>) {
 
 #[tokio::test]
 async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
-    let world = World::new();
+    let world = Fixture::new();
     let (index, parts) = in_parts("ladder", "mode: enforce");
     let [first, second] = &parts[..] else { panic!("two parts") };
     world.host.declare(first.0.clone()).await;
@@ -379,23 +381,23 @@ async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
 
 #[tokio::test]
 async fn a_driver_and_a_policy_of_one_name_serve_side_by_side() {
-    let world = World::new();
+    let world = Fixture::new();
     let driver = Map::plain("driver", "1.0.0", &["plain"]).plugin("same").created(1);
-    let policy_map = |second| odd("{}").plugin("same").created(second);
+    let policy_map = |second| misbehaving("{}").plugin("same").created(second);
     world.ready(driver).await;
     world.ready(policy_map(2)).await;
     assert_eq!(world.version("plain").await, "1.0.0");
     assert!(ask(&world, "same", question()).await.is_ok());
     let serving = world.host.plugins().iter().filter(|report| report.serving).count();
     assert_eq!(serving, 2);
-    world.host.withdraw(odd("{}").id()).await;
+    world.host.withdraw(misbehaving("{}").id()).await;
     assert_eq!(world.version("plain").await, "1.0.0");
     assert!(world.host.policies().is_empty());
 }
 
 /// Returns the state of the only policy, its mode, and the warnings of its source.
 async fn broken(map: Map) -> (Mode, bool, String, String) {
-    let world = World::new();
+    let world = Fixture::new();
     let id = map.id();
     world.rejected(map).await;
     let facts = world.host.policies();
@@ -409,30 +411,30 @@ async fn broken(map: Map) -> (Mode, bool, String, String) {
 async fn a_policy_whose_configmap_cannot_be_read_holds_unless_it_says_that_it_observes() {
     let enforcing = |map: Map| map.data("policy.yaml", "mode: enforce");
     for (map, part) in [
-        (odd("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong"),
-        (odd("{}").data("policy.yaml", "mode: enforce\n  limits"), "policy.yaml is wrong"),
-        (odd("{}").data("policy.yaml", "{mode: enforce, limits: {fuel: 0}}"), "limit fuel is 0"),
-        (enforcing(odd("[]")), "settings.json is not a JSON object"),
-        (enforcing(odd("{}")).data("grants.yaml", "{}"), "a policy reaches nothing"),
-        (enforcing(odd("{}")).without("plugin.wasm"), "binaryData has neither"),
+        (misbehaving("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong"),
+        (misbehaving("{}").data("policy.yaml", "mode: enforce\n  limits"), "policy.yaml is wrong"),
+        (misbehaving("{}").data("policy.yaml", "{mode: enforce, limits: {fuel: 0}}"), "limit fuel is 0"),
+        (enforcing(misbehaving("[]")), "settings.json is not a JSON object"),
+        (enforcing(misbehaving("{}")).data("grants.yaml", "{}"), "a policy reaches nothing"),
+        (enforcing(misbehaving("{}")).without("plugin.wasm"), "binaryData has neither"),
     ] {
         let (mode, covers, reason, warnings) = broken(map).await;
         assert_eq!((mode, covers), (Mode::Enforce, true), "{reason}");
         assert!(reason.contains("is rejected") && reason.contains(part), "{reason}");
         assert!(warnings.contains("no Machine that it may be about is failed"), "{part}: {warnings}");
     }
-    let observing = odd("{}").data("policy.yaml", "{mode: observe, limits: {fuel: 0}}");
+    let observing = misbehaving("{}").data("policy.yaml", "{mode: observe, limits: {fuel: 0}}");
     let (mode, _, reason, warnings) = broken(observing).await;
     assert_eq!((mode, warnings.as_str()), (Mode::Observe, ""), "{reason}");
-    let elsewhere =
-        odd("{}").data("policy.yaml", "{mode: enforce, applies_to: {classes: [big]}, limits: {fuel: 0}}");
+    let elsewhere = misbehaving("{}")
+        .data("policy.yaml", "{mode: enforce, applies_to: {classes: [big]}, limits: {fuel: 0}}");
     let (mode, covers, ..) = broken(elsewhere).await;
     assert_eq!((mode, covers), (Mode::Enforce, false), "it is not about this Machine");
 }
 
 #[tokio::test]
 async fn a_driver_reboots_if_it_can() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let mut known = request("plain", "{}");
     known.machine.provider_id = Some("plain:///1.0.0/uid-1".into());

@@ -77,7 +77,7 @@ impl Engine {
         }
         let key = Key::Machine(change.key.clone());
         if uid(old) != uid(new) {
-            // Another Machine of that name, which has failed at nothing and of which nothing was told.
+            // Another Machine of that name, which has no failures and no Events yet.
             self.forget(&key);
         }
         let class_of =

@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Other Machines that claim the same Node or the same VM.
-    pub(super) fn rivals(&self, key: &Key) -> Vec<ObjectKey> {
+    pub(super) fn conflicts(&self, key: &Key) -> Vec<ObjectKey> {
         let Key::Machine(object) = key else { return Vec::new() };
         let Some(machine) = self.tenant.machines.get(object) else { return Vec::new() };
         let of_node = fields::node_name_of(&machine).map(|node| self.index.machines_of_node(&node));

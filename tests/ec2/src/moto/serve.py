@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 
 
 class OneAtATime:
-    """moto's backends are plain dictionaries without locks: requests that meet in them break each other now and then."""
+    """moto's backends are plain dictionaries without locks: requests that meet in them sometimes break each other."""
 
     def __init__(self, application):
         self.application = application

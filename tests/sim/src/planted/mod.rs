@@ -76,7 +76,7 @@ pub enum Planted {
     /// A Node that is selected for an update is said to be empty at once.
     HandsOverUndrained,
     /// Policies that observe decide.
-    HeedsObservers,
+    AppliesObservers,
     /// A VM that no listing shows is said to be gone.
     BelievesListings,
     /// Every Machine of a set is made again under another name, as after an answer that got lost.
@@ -143,7 +143,7 @@ impl Planted {
         Self::KeepsAttachments,
         Self::DeletesPreserved,
         Self::HandsOverUndrained,
-        Self::HeedsObservers,
+        Self::AppliesObservers,
         Self::BelievesListings,
         Self::MakesAgain,
         Self::RaisesTooFar,
@@ -223,7 +223,7 @@ impl Planted {
             Self::LeavesVolumes | Self::KeepsAttachments => Rule::Volumes,
             Self::DeletesPreserved => Rule::Preserved,
             Self::HandsOverUndrained => Rule::InPlace,
-            Self::HeedsObservers => Rule::Verdicts,
+            Self::AppliesObservers => Rule::Verdicts,
         }
     }
 }
@@ -392,14 +392,14 @@ fn denied(error: CallError) -> CallError {
 /// The policies with a bug in them.
 pub(crate) fn policies(policies: &Policies, planted: Option<Planted>) -> Arc<dyn HealthPolicies> {
     match planted {
-        Some(Planted::HeedsObservers) => Arc::new(Heeded(policies.clone())),
+        Some(Planted::AppliesObservers) => Arc::new(Applied(policies.clone())),
         Some(_) | None => Arc::new(policies.clone()),
     }
 }
 
-struct Heeded(Policies);
+struct Applied(Policies);
 
-impl HealthPolicies for Heeded {
+impl HealthPolicies for Applied {
     fn policies(&self) -> Arc<[PolicyFact]> {
         let decides = |fact: &PolicyFact| PolicyFact { mode: Mode::Enforce, ..fact.clone() };
         self.0.policies().iter().map(decides).collect()

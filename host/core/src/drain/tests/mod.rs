@@ -138,7 +138,7 @@ fn name(effect: &DrainEffect) -> String {
     }
 }
 
-/// The pass in lines: what was done, how it stands, when it comes back.
+/// The reconcile in lines: effects, result, requeue.
 fn check(mut drain: Drain, expected: &Expect) {
     let (reported, end) = drain.pass(|_| None);
     expected.assert_eq(&render(reported, &end));

@@ -21,7 +21,7 @@ pub struct NodeConditionFact {
     pub status: ConditionStatus,
 }
 
-/// Why pods on a Node may not be able to end by themselves. Times are those of the last transition.
+/// Why pods on a Node may not be able to end. Times are those of the last transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthProblem {
     /// Since when `Ready` is there and not True.

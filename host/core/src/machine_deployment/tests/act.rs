@@ -10,9 +10,9 @@ use crate::machine_deployment::{
 };
 use crate::value::phase::Phase;
 
+use super::cluster::{Cluster, Kind};
 use super::dice::Dice;
 use super::facts::NAMES;
-use super::world::{Kind, World};
 
 /// The deployment's name among those who write.
 const OWNER: &str = "deployment";
@@ -21,7 +21,7 @@ const OWNER: &str = "deployment";
 const BATCHES_PER_PASS: usize = 6;
 
 /// One pass; what it concluded, unless it died or could not begin.
-pub(super) fn pass(world: &mut World, dice: &mut Dice) -> Option<DeploymentConclusion> {
+pub(super) fn pass(world: &mut Cluster, dice: &mut Dice) -> Option<DeploymentConclusion> {
     let view = world.view()?;
     if !world.is_free(OWNER) {
         return None;
@@ -55,7 +55,11 @@ pub(super) fn pass(world: &mut World, dice: &mut Dice) -> Option<DeploymentConcl
     None
 }
 
-fn troubled(world: &mut World, dice: &mut Dice, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
+fn troubled(
+    world: &mut Cluster,
+    dice: &mut Dice,
+    effect: &DeploymentEffect,
+) -> Result<EffectResult, ActError> {
     if !world.trouble.writes_fail {
         return act(world, OWNER, effect);
     }
@@ -71,7 +75,7 @@ fn troubled(world: &mut World, dice: &mut Dice, effect: &DeploymentEffect) -> Re
     act(world, OWNER, effect)
 }
 
-fn publish(world: &mut World, conclusion: &DeploymentConclusion) {
+fn publish(world: &mut Cluster, conclusion: &DeploymentConclusion) {
     if conclusion.wake == Requeue::Gone || !world.is_current(Kind::Deployment, OWNER) {
         return;
     }
@@ -82,7 +86,7 @@ fn publish(world: &mut World, conclusion: &DeploymentConclusion) {
     }
 }
 
-fn act(world: &mut World, owner: &str, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
+fn act(world: &mut Cluster, owner: &str, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
     match effect {
         DeploymentEffect::WriteDeployment(change) => write_deployment(world, owner, change),
         DeploymentEffect::AdoptSet(set) => own(world, owner, set, SetOwner::This),
@@ -103,7 +107,7 @@ fn act(world: &mut World, owner: &str, effect: &DeploymentEffect) -> Result<Effe
 }
 
 fn write_deployment(
-    world: &mut World,
+    world: &mut Cluster,
     owner: &str,
     change: &DeploymentChange,
 ) -> Result<EffectResult, ActError> {
@@ -153,20 +157,20 @@ fn merge(
 }
 
 /// The set, if it is as the cache shows it.
-fn current<'a>(world: &'a mut World, set: &SetKey) -> Result<&'a mut OwnedSetFact, ActError> {
+fn current<'a>(world: &'a mut Cluster, set: &SetKey) -> Result<&'a mut OwnedSetFact, ActError> {
     let is_current = world.is_current(Kind::Set, set.name.as_str());
     let fact = world.truth.sets.get_mut(set.name.as_str()).filter(|fact| fact.uid == set.uid);
     let fact = fact.ok_or(ActError::Gone)?;
     if is_current { Ok(fact) } else { Err(ActError::Conflict) }
 }
 
-fn own(world: &mut World, owner: &str, set: &SetKey, by: SetOwner) -> Result<EffectResult, ActError> {
+fn own(world: &mut Cluster, owner: &str, set: &SetKey, by: SetOwner) -> Result<EffectResult, ActError> {
     current(world, set)?.owner = by;
     world.wrote(owner, Kind::Set, set.name.as_str());
     Ok(EffectResult::Done)
 }
 
-fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<EffectResult, ActError> {
+fn create_set(world: &mut Cluster, owner: &str, set: &NewSet) -> Result<EffectResult, ActError> {
     if let Some(other) = world.truth.sets.get(set.name.as_str()) {
         return Ok(EffectResult::Taken(ExistingSet {
             is_own: other.owner == SetOwner::This,
@@ -203,7 +207,7 @@ fn create_set(world: &mut World, owner: &str, set: &NewSet) -> Result<EffectResu
 }
 
 fn write_set(
-    world: &mut World,
+    world: &mut Cluster,
     owner: &str,
     set: &SetKey,
     change: &SetChange,
@@ -237,7 +241,7 @@ fn write_set(
 }
 
 fn write_machine(
-    world: &mut World,
+    world: &mut Cluster,
     owner: &str,
     (name, uid): (&str, &str),
     change: &MachineChange,
@@ -265,7 +269,7 @@ fn write_machine(
 }
 
 fn write_node(
-    world: &mut World,
+    world: &mut Cluster,
     owner: &str,
     name: &str,
     change: &RolloutNodeChange,

@@ -148,7 +148,7 @@ fn a_machine_of_another_deployment_is_not_marked() {
 
 #[test]
 fn a_scale_up_that_races_a_targeted_scale_down_still_tells_the_set_who_is_to_go() {
-    // The number is what it was: the set deletes the marked Machine by the time that it is told, and makes another.
+    // The number is what it was: the set deletes the marked Machine before its deployment reports it, and creates another.
     let mut set = marked(three(), 1);
     set.annotations.remove("lowered");
     lowered(vec![set], 3, &format!("a1~{LOWERED}")).check(&expect![[r#"

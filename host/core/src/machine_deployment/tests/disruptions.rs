@@ -447,7 +447,7 @@ fn what_cannot_be_understood_is_reported_and_holds_what_can_wait() {
     let held = rollout("many").reported();
     assert!(held.starts_with("InvalidOption: 3 of 3"), "{held}");
     assert!(held.contains("the rollout is held since its disruption budget cannot be understood (annotation budget: \"many\""), "{held}");
-    // A failed Machine does not wait for somebody to mend a text.
+    // A failed Machine does not wait until somebody fixes a text.
     let failed = failing(&[Running, Running, Failed]).annotated("budget", "many").reported();
     assert!(!failed.contains("taken") && !failed.contains("failed Machines wait"), "{failed}");
 }

@@ -9,11 +9,12 @@
 //! | `words` | conditions, deadlines and texts |
 //! | `exhaustive` | combinations of numbers, phases, strategies and failures |
 //! | `model`, `model_disruptions` | whole rollouts in a random order, with stale caches and failing writes |
-//! | `world`, `act`, `dice`, `facts`, `report` | the world of the models, and passes as text |
+//! | `cluster`, `act`, `dice`, `facts`, `report` | the world of the models, and passes as text |
 
 mod act;
 mod autoscaler;
 mod claims;
+mod cluster;
 mod dice;
 mod disruptions;
 mod exhaustive;
@@ -25,4 +26,3 @@ mod report;
 mod revisions;
 mod rolling;
 mod words;
-mod world;

@@ -4,9 +4,9 @@
 use crate::machine_deployment::{DeploymentConclusion, DeploymentReason, RawStrategy, Strategy};
 
 use super::act::pass;
+use super::cluster::{Cluster, Faults, KINDS, Kind, is_clean};
 use super::dice::Dice;
 use super::facts::{self, in_place, recreate, rolling, template};
-use super::world::{KINDS, Kind, Trouble, World, is_clean};
 
 /// The actions of the user during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +18,13 @@ enum User {
 }
 
 pub(super) struct Run {
-    pub(super) world: World,
+    pub(super) world: Cluster,
     dice: Dice,
     bounds_of: RawStrategy,
 }
 
 impl Run {
-    pub(super) fn new(seed: u64, strategy: RawStrategy, replicas: u32, trouble: Trouble) -> Self {
+    pub(super) fn new(seed: u64, strategy: RawStrategy, replicas: u32, trouble: Faults) -> Self {
         let mut deployment = facts::deployment();
         deployment.has_finalizer = false;
         deployment.annotations.clear();
@@ -32,7 +32,7 @@ impl Run {
         deployment.spec.replicas = i64::from(replicas);
         deployment.spec.revision_history_limit = Some(1);
         let mut run = Self {
-            world: World::new(deployment, Trouble::default()),
+            world: Cluster::new(deployment, Faults::default()),
             dice: Dice::new(seed),
             bounds_of: strategy,
         };
@@ -115,7 +115,7 @@ impl Run {
 
     /// Nothing goes wrong any more. Says what the deployment concluded last.
     pub(super) fn calm(&mut self, what: &str) -> Option<DeploymentConclusion> {
-        self.world.trouble = Trouble::default();
+        self.world.trouble = Faults::default();
         self.world.restart();
         for round in 0.. {
             let before = self.world.writes;
@@ -144,7 +144,7 @@ impl Run {
             format!("{} wants {} {:?} {:?}", set.name, set.wanted, set.status, set.annotations)
         };
         let sets: Vec<String> = self.world.truth.sets.values().map(set).collect();
-        let machine = |machine: &super::world::Owned| format!("{} {:?}", machine.set, machine.fact);
+        let machine = |machine: &super::cluster::Owned| format!("{} {:?}", machine.set, machine.fact);
         let machines: Vec<String> = self.world.truth.machines.values().map(machine).collect();
         format!("{}\n{}", sets.join("\n"), machines.join("\n"))
     }
@@ -220,7 +220,7 @@ impl Run {
     }
 }
 
-fn run(seed: u64, strategy: RawStrategy, trouble: Trouble, user: User) {
+fn run(seed: u64, strategy: RawStrategy, trouble: Faults, user: User) {
     let mut run = Run::new(seed, strategy, 4, trouble);
     run.edit(|spec| spec.template = template("b"));
     for turn in 0..400 {
@@ -234,10 +234,10 @@ fn run(seed: u64, strategy: RawStrategy, trouble: Trouble, user: User) {
     run.check_deletion(seed);
 }
 
-const STALE: Trouble =
-    Trouble { machines_fail: false, updates_fail: false, writes_fail: false, is_stale: true };
-pub(super) const BROKEN: Trouble = Trouble { writes_fail: true, ..STALE };
-pub(super) const FAILING: Trouble = Trouble { machines_fail: true, updates_fail: true, ..BROKEN };
+const STALE: Faults =
+    Faults { machines_fail: false, updates_fail: false, writes_fail: false, is_stale: true };
+pub(super) const BROKEN: Faults = Faults { writes_fail: true, ..STALE };
+pub(super) const FAILING: Faults = Faults { machines_fail: true, updates_fail: true, ..BROKEN };
 
 fn strategies() -> Vec<RawStrategy> {
     vec![rolling(0, 1), rolling(1, 0), rolling(2, 2), rolling(0, 0), recreate()]
@@ -249,7 +249,7 @@ fn in_place_strategies() -> Vec<RawStrategy> {
 
 pub(super) const SEEDS: u64 = 40;
 
-fn all(strategies: &[RawStrategy], trouble: Trouble, user: User) {
+fn all(strategies: &[RawStrategy], trouble: Faults, user: User) {
     for seed in 0..SEEDS {
         for strategy in strategies {
             run(seed, strategy.clone(), trouble, user);

@@ -4,14 +4,14 @@ use jiff::SignedDuration;
 
 use crate::machine_deployment::{DeploymentReason, RawStrategy};
 
+use super::cluster::{Faults, Kind};
 use super::facts::{rolling, template};
 use super::model::{BROKEN, FAILING, Run, SEEDS};
-use super::world::{Kind, Trouble};
 
 /// Two within two minutes, of which each turn of the world takes five seconds.
 const BUDGET: (&str, usize, SignedDuration) = ("2/2m", 2, SignedDuration::from_mins(2));
 
-fn begun(seed: u64, strategy: RawStrategy, trouble: Trouble, requests: &[(&str, &str)]) -> Run {
+fn begun(seed: u64, strategy: RawStrategy, trouble: Faults, requests: &[(&str, &str)]) -> Run {
     let mut run = Run::new(seed, strategy, 4, trouble);
     let deployment = run.world.truth.deployment.as_mut().unwrap();
     deployment.annotations.extend(requests.iter().map(|(key, value)| ((*key).into(), (*value).into())));

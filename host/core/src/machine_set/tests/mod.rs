@@ -9,12 +9,13 @@
 //! | `answers` | no request is repeated without a pause |
 //! | `exhaustive` | every combination of abstract facts against the invariants |
 //! | `planted` | planted bugs: each invariant finds its own |
-//! | `model`, `world` | a set through crashes, stale caches, lost answers and late requests |
+//! | `model`, `cluster` | a set through crashes, stale caches, lost answers and late requests |
 //! | `facts` | facts to start from |
 
 mod answers;
 mod capacity;
 mod claims;
+mod cluster;
 mod creation;
 mod deletion;
 mod exhaustive;
@@ -26,7 +27,6 @@ mod model;
 mod planted;
 pub(crate) mod removal;
 mod status;
-mod world;
 
 use std::collections::BTreeMap;
 

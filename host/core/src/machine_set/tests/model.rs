@@ -1,6 +1,6 @@
 //! A set through crashes, stale caches, lost answers and late requests.
 
-use super::world::{Bug, Weather, World};
+use super::cluster::{Bug, Cluster, Weather};
 
 const SEEDS: u64 = 1_500;
 
@@ -17,7 +17,7 @@ struct Seen {
 fn live_through(weather: Weather, bug: Option<Bug>) -> Seen {
     let mut seen = Seen { creations: 0, crashes: 0, refused_names: 0 };
     for seed in 0..SEEDS {
-        let mut world = World::new(seed, bug);
+        let mut world = Cluster::new(seed, bug);
         world.weather = weather;
         for _ in 0..TURNS {
             if world.chance.one_in(15) {
@@ -62,7 +62,7 @@ fn what_makes_it_so_is_missed_when_it_is_missing() {
 
 #[test]
 fn in_fair_weather_a_set_is_scaled_without_a_detour() {
-    let mut world = World::new(0, None);
+    let mut world = Cluster::new(0, None);
     for replicas in [5, 250, 40, 0, 3] {
         world.change_set(|set| set.replicas = replicas);
         world.run_to_rest();

@@ -138,7 +138,7 @@ struct GroupState {
     rebooted: BTreeMap<ObjectKey, Timestamp>,
     /// Permits, and when each expires.
     permits: BTreeMap<ObjectKey, Timestamp>,
-    /// Machines that were told to wait.
+    /// Machines that wait for a permit.
     waiting: BTreeSet<ObjectKey>,
     /// How many may be away, by the limit of the last request.
     places: usize,

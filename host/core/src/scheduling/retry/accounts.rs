@@ -165,12 +165,12 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    struct World {
+    struct Fixture {
         ledger: FailureCounts<&'static str>,
         accounts: CloudAccounts<&'static str, &'static str>,
     }
 
-    impl World {
+    impl Fixture {
         fn new() -> Self {
             Self { ledger: FailureCounts::new(), accounts: CloudAccounts::default() }
         }
@@ -200,14 +200,14 @@ mod tests {
 
     #[test]
     fn without_an_answer_pauses_grow() {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         let pauses: Vec<i64> = (0..5).map(|try_| world.fails("a", try_ * 100)).collect();
         assert_eq!(pauses, [5, 10, 20, 40, 80]);
     }
 
     #[test]
     fn an_outage_is_nobodys_own_fault_however_long_it_was() {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         for second in 0..20 {
             world.fails("a", second * 120);
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_answer_calls_the_two_that_may_come_first_and_nobody_before_its_first_pause() {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         for (key, second) in [("a", 1), ("b", 2), ("c", 3), ("d", 50)] {
             world.fails(key, second);
         }
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn while_an_account_answers_others_a_failure_is_tried_again_within_seconds() {
-        let mut world = World::new();
-        let busy = |world: &mut World, second| {
+        let mut world = Fixture::new();
+        let busy = |world: &mut Fixture, second| {
             world.answers(second);
             world.fails("a", second)
         };
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_the_cloud_asks_for_and_what_does_not_pass_by_itself_is_not_shortened() {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.fails_by("told", 0, RetryPolicy::SHORT, Some(90));
         assert_eq!(world.answers(10), [("told", 99)]);
         assert_eq!(world.fails_by("told", 20, RetryPolicy::SHORT, Some(90)), 99);
@@ -267,8 +267,8 @@ mod tests {
 
     #[test]
     fn an_answer_calls_a_key_that_waits_for_a_time_of_its_own() {
-        let mut world = World::new();
-        let eases = |world: &World, key, second| world.accounts.eases(&"account", &key, at(second));
+        let mut world = Fixture::new();
+        let eases = |world: &Fixture, key, second| world.accounts.eases(&"account", &key, at(second));
         assert!(!eases(&world, "doubtful", 0));
         world.accounts.waits("account", "doubtful", at(0));
         assert_eq!(world.answers(3), [("doubtful", 5)]);
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn who_waits_no_more_is_not_called() {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.fails("a", 0);
         world.accounts.forget(&"a");
         assert!(world.answers(10).is_empty());

@@ -6,13 +6,13 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 const FAR: Duration = Duration::from_secs(100_000);
 
-struct World {
+struct Fixture {
     bucket: Bucket,
     start: Instant,
     now: Instant,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let now = Instant::now();
         Self { bucket: Bucket::new(now), start: now, now }
@@ -50,7 +50,7 @@ impl World {
 
 #[test]
 fn an_account_is_free_until_the_cloud_complains() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     for _ in 0..10_000 {
         assert_eq!(world.enter(), Entry::Go);
     }
@@ -58,7 +58,7 @@ fn an_account_is_free_until_the_cloud_complains() {
 
 #[test]
 fn after_the_pause_that_the_cloud_asks_for_one_request_goes() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.enter();
     world.slow_down(Some(7 * SECOND));
     let waited = world.goes_after();
@@ -69,14 +69,14 @@ fn after_the_pause_that_the_cloud_asks_for_one_request_goes() {
 
 #[test]
 fn a_pause_without_end_ends_after_an_hour() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.slow_down(Some(Duration::MAX));
     assert!(world.goes_after() <= LONGEST_PAUSE + SECOND);
 }
 
 #[test]
 fn requests_go_in_the_order_of_arrival() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.slow_down(Some(SECOND));
     let mut tickets = Vec::new();
     for _ in 0..5 {
@@ -98,7 +98,7 @@ fn requests_go_in_the_order_of_arrival() {
 
 #[test]
 fn a_turn_behind_the_deadline_is_no_turn() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.slow_down(Some(30 * SECOND));
     let entry = world.bucket.enter(Urgency::Normal, world.now, world.now + 20 * SECOND);
     let Entry::Late { retry_after } = entry else { panic!("{entry:?}") };
@@ -116,7 +116,7 @@ fn a_turn_behind_the_deadline_is_no_turn() {
 
 #[test]
 fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.slow_down(Some(SECOND));
     let far = world.now + FAR;
     let mut waiting: Vec<Ticket> = Vec::new();
@@ -142,7 +142,7 @@ fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
 
 #[test]
 fn the_queue_has_an_end() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.slow_down(Some(SECOND));
     for _ in 0..MOST_WAITING {
         assert!(matches!(world.enter(), Entry::Wait { .. }));
@@ -176,7 +176,7 @@ proptest! {
 
     #[test]
     fn turns_are_in_order_and_paced_and_always_come(events in prop::collection::vec(event(), 1..120)) {
-        let mut world = World::new();
+        let mut world = Fixture::new();
         world.pass(10 * SECOND);
         // Ticket, deadline; in the order in which they came.
         let mut waiting: Vec<(Ticket, Instant)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Hosts as URLs name them, and patterns over them. A `*` stands for one label.
+//! Hosts as URLs name them, and patterns over them. A `*` matches one label.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

@@ -289,9 +289,9 @@ mod tests {
         assert_eq!(cache.history(&digest, TIER, 100, at(1)), rests(1, 59, how));
         cache.begin(&digest, TIER, 100, at(100)).expect("writable").died("slow", at(100));
         assert_eq!(cache.history(&digest, TIER, 100, at(100)), rests(2, 600, "slow"));
-        for odd in ["", "{", "{\"deaths\":-1}"] {
-            fs::write(&path, odd).expect("writable");
-            assert_eq!(cache.history(&digest, TIER, 100, at(1)), History::Clean, "{odd:?}");
+        for invalid in ["", "{", "{\"deaths\":-1}"] {
+            fs::write(&path, invalid).expect("writable");
+            assert_eq!(cache.history(&digest, TIER, 100, at(1)), History::Clean, "{invalid:?}");
         }
     }
 }

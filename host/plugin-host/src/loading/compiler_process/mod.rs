@@ -138,7 +138,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const DEADLINE_PER_MIB: Duration = Duration::from_secs(30);
 /// The deadline of background code. The largest components take 15 s on an idle processor; at low priority on a busy
 /// one, a hundred times that.
-const PATIENT_DEADLINE: Duration = Duration::from_secs(1_800);
+const LOW_PRIORITY_DEADLINE: Duration = Duration::from_secs(1_800);
 /// The message of a program whose allocator gets no memory, before it aborts.
 const NO_MEMORY: &str = "memory allocation of ";
 /// Processors that one compiler may use at the same time. More would only make it larger.
@@ -168,7 +168,7 @@ impl CompileJob<'_> {
                 let mib = u32::try_from(self.code_bytes >> 20).unwrap_or(u32::MAX);
                 DEADLINE + DEADLINE_PER_MIB.saturating_mul(mib)
             }
-            CodeTier::Optimised => PATIENT_DEADLINE,
+            CodeTier::Optimised => LOW_PRIORITY_DEADLINE,
         }
     }
 }

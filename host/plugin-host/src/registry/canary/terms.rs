@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A shadow answers nobody: it is asked what the version that serves was asked, and what it would have done is
-//! compared. It is promoted by itself only where `promote_after` is given.
+//! compared. The host promotes it only if `promote_after` is set.
 
 use std::collections::BTreeSet;
 

@@ -23,7 +23,7 @@ use crate::loading::signatures::counters::Counters;
 use crate::metrics::{Metrics, ReleaseStep};
 use crate::registry::canary::decided::{Decision, VersionDecision};
 use crate::registry::canary::{Cause, TrialEnd};
-use crate::registry::claims::Claim;
+use crate::registry::claims::ProviderClaim;
 use crate::registry::generation::{Generation, Served};
 use crate::registry::report::{BundleReport, PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
@@ -189,7 +189,7 @@ impl Catalog {
         // For known content, the status comes from this host itself.
         if state.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
             let granted = declared.as_ref().ok().and_then(|declared| declared.grants.providers().cloned());
-            let claim = Claim::of(&raw.annotations, &raw.plugin_name(), fingerprint, granted);
+            let claim = ProviderClaim::of(&raw.annotations, &raw.plugin_name(), fingerprint, granted);
             state.registry.note_claim(&id, claim);
         }
         let seen = Seen {

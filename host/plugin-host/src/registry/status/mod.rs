@@ -60,7 +60,7 @@ pub struct PluginStatus {
     pub warnings: Vec<String>,
     /// How a version with a `rollout.yaml` comes to serve. The next host reads the decision.
     pub rollout: Option<RolloutStatus>,
-    /// The digest that the reference to a registry stands for. The next host reads it.
+    /// The digest to which the reference to a registry resolves. The next host reads it.
     pub resolved: Option<ResolvedStatus>,
     /// The key that signed the plugin, where the host checks signatures.
     pub signed_by: Option<String>,
@@ -122,7 +122,7 @@ pub struct RolloutStatus {
     pub shadow: Option<ShadowStatus>,
 }
 
-/// The digest that a reference to a registry stands for.
+/// The digest to which a reference to a registry resolves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedStatus {
     /// The reference, as the ConfigMap has it.

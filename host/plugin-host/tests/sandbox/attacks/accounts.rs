@@ -7,7 +7,7 @@ use machinist_core::driver::error::CallError;
 use serde_json::json;
 
 use super::scene::{Cloud, Scene};
-use crate::world::request;
+use crate::fixture::request;
 
 /// Longer than the accounts beside it may take, shorter than a call's deadline.
 const PAUSE: Duration = Duration::from_secs(4);

@@ -47,7 +47,7 @@ notations! {
     attack_address_with_a_trailing_dot: "127.0.0.1." "localhost." "169.254.169.254." => UNGRANTED;
     attack_user_information: "cloud.test@127.0.0.1" "127.0.0.1@cloud.test" "cloud.test:80@127.0.0.1" "cloud.test\\@127.0.0.1" => UNGRANTED;
     attack_international_name: "①②⑦.⓪.⓪.①" "127。0。0。1" "ｌocalhost" "cloud。test。evil" => UNGRANTED;
-    attack_name_with_odd_characters: "cloud.test%00.evil" "cloud.test#evil" "cloud.test?evil" "clo\u{202e}ud.test" "cloud.test\t" => UNGRANTED;
+    attack_name_with_unusual_characters: "cloud.test%00.evil" "cloud.test#evil" "cloud.test?evil" "clo\u{202e}ud.test" "cloud.test\t" => UNGRANTED;
     attack_metadata_service: "169.254.169.254" "[fd00:ec2::254]" "metadata.google.internal" "kubernetes.default.svc" => UNGRANTED;
 }
 

@@ -11,16 +11,16 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::world::{Map, World, marked, plain, request, settings, signed};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings, signed};
 
 const CLIENT_SECRET: &str = "canary-client-secret-1";
 
-fn strict(key: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> World {
+fn strict(key: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Fixture {
     let mut settings = settings();
     let keys = Keyring::parse("operator", &key.public_pem()).expect("keys");
     settings.trust = Trust { keys, required: Required::Everywhere };
     change(&mut settings);
-    World::with(settings)
+    Fixture::with(settings)
 }
 
 fn key() -> SigningKey {
@@ -51,7 +51,7 @@ fn hostile(grants: &str) -> Map {
 }
 
 /// A call that makes the host show the client's secret to the token service of the grants.
-async fn steal(world: &World, port: u16) {
+async fn steal(world: &Fixture, port: u16) {
     let spec = json!({
         "do": "fetch", "url": format!("http://127.0.0.1:{port}/"),
         "headers": { "machinist-auth": "oauth2-client-credentials" },
@@ -245,7 +245,7 @@ async fn attack_grants_beyond_the_ceiling_are_rejected_signed_or_not() {
         ("free", {
             let mut settings = settings();
             settings.grants_ceiling = ceiling(text);
-            World::with(settings)
+            Fixture::with(settings)
         }),
     ] {
         let reason = world.rejected(signed(map(wide), &key, &["plain"], 1)).await;

@@ -6,7 +6,7 @@ use machinist_core::driver::error::{CallError, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState, SourceId};
 use serde_json::json;
 
-use crate::world::{Map, World, request, version};
+use crate::fixture::{Fixture, Map, request, version};
 
 const STATUS: &str = "machinist.dev/status";
 
@@ -24,7 +24,7 @@ fn honest() -> Map {
 }
 
 /// The report of a source once it says this.
-async fn until(world: &World, id: &SourceId, is_it: impl Fn(&PluginReport) -> bool) -> PluginReport {
+async fn until(world: &Fixture, id: &SourceId, is_it: impl Fn(&PluginReport) -> bool) -> PluginReport {
     for _ in 0..600 {
         let report = world.report(id);
         if is_it(&report) {
@@ -41,7 +41,7 @@ fn is_rejected(report: &PluginReport) -> bool {
 
 #[tokio::test]
 async fn attack_a_driver_that_claims_more_than_its_grants_name_is_rejected() {
-    let world = World::new();
+    let world = Fixture::new();
     let reason = world.rejected(thief().data("grants.yaml", "providers: [evilcloud]")).await;
     assert!(reason.contains("it claims provider plain, and its grants name only evilcloud"), "{reason}");
     world.ready(honest()).await;
@@ -50,7 +50,7 @@ async fn attack_a_driver_that_claims_more_than_its_grants_name_is_rejected() {
 
 #[tokio::test]
 async fn attack_a_driver_that_claims_the_provider_of_another_after_a_restart_is_rejected() {
-    let world = World::new();
+    let world = Fixture::new();
     world.host.listing();
     let (thief, honest) = (thief().annotation(STATUS, &status("evilcloud", &["evilcloud"])), honest());
     let honest = honest.annotation(STATUS, &status("plain", &["plain"]));
@@ -71,7 +71,7 @@ async fn attack_a_driver_that_claims_the_provider_of_another_after_a_restart_is_
 
 #[tokio::test]
 async fn attack_a_rejected_claim_stays_rejected_over_restarts_until_somebody_promotes_it() {
-    let world = World::new();
+    let world = Fixture::new();
     let before = world.ready(honest()).await;
     world.rejected(thief()).await;
     world.host.withdraw(before.source).await;
@@ -81,7 +81,7 @@ async fn attack_a_rejected_claim_stays_rejected_over_restarts_until_somebody_pro
     let content = report.content.expect("a content").to_string();
     // The next host reads what this one wrote.
     let denied = json!({ "plugin": "evilcloud", "content": content, "claimDenied": true }).to_string();
-    let next = World::new();
+    let next = Fixture::new();
     let reason = next.rejected(thief().annotation(STATUS, &denied)).await;
     assert!(reason.contains("another plugin's when it was loaded first"), "{reason}");
     let digest = next.report(&thief_id).digest.expect("a digest");
@@ -93,7 +93,7 @@ async fn attack_a_rejected_claim_stays_rejected_over_restarts_until_somebody_pro
 
 #[tokio::test]
 async fn attack_a_driver_whose_grants_are_silent_gives_way_to_one_whose_grants_are_not() {
-    let world = World::new();
+    let world = Fixture::new();
     let thief = world.ready(thief()).await;
     world.ready(honest().data("grants.yaml", "providers: [plain]")).await;
     assert_eq!(world.version("plain").await, "1.0.0");
@@ -104,7 +104,7 @@ async fn attack_a_driver_whose_grants_are_silent_gives_way_to_one_whose_grants_a
 
 #[tokio::test]
 async fn attack_a_plugin_that_serves_the_class_gets_no_secret_that_is_for_another() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("evilcloud", "6.6.6", &["evilcloud"])).await;
     let bound_to = |plugin: &str| {
         let mut request = request("evilcloud", "{}");

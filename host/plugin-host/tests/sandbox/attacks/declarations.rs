@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use machinist_plugin_host::LoopbackRegistries;
 
-use crate::world::{Map, World};
+use crate::fixture::{Fixture, Map};
 
 /// A component with nothing but its imports, and one of them under the name of a driver's interface.
 fn importing(names: &[String]) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn is_for_people(text: &str) -> bool {
 
 #[tokio::test]
 async fn attack_names_of_a_component_forge_a_status() {
-    let world = World::new();
+    let world = Fixture::new();
     let forged = "x\u{1b}[2J\u{1b}[31m\nCONFIGMAP aws READY yes\u{202e}".to_owned();
     let reason = world.rejected(Map::new("aws", importing(&[forged]))).await;
     assert!(reason.contains("it imports what this host does not offer: x\\u{1b}[2J"), "{reason}");
@@ -66,16 +66,16 @@ async fn attack_names_of_a_component_forge_a_status() {
 
 #[tokio::test]
 async fn attack_texts_beside_a_component_forge_a_status() {
-    let world = World::new();
-    let odd = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(100_000));
-    let json = serde_json::Value::String(odd.clone()).to_string();
+    let world = Fixture::new();
+    let misbehaving = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(100_000));
+    let json = serde_json::Value::String(misbehaving.clone()).to_string();
     for (key, text) in [
         ("grants.yaml", format!("egress: [{{ host: {json} }}]")),
         ("grants.yaml", format!("{{ {json}: 1 }}")),
         ("rollout.yaml", format!("{{ mode: {json} }}")),
-        ("sha256", odd.clone()),
-        ("signature", odd.clone()),
-        ("oci", odd.clone()),
+        ("sha256", misbehaving.clone()),
+        ("signature", misbehaving.clone()),
+        ("oci", misbehaving.clone()),
     ] {
         let map = Map::plain("plain", "1.0.0", &["plain"]).data(key, &text);
         let report = world.declare(if key == "oci" { map.without("plugin.wasm") } else { map }).await;
@@ -85,13 +85,13 @@ async fn attack_texts_beside_a_component_forge_a_status() {
         assert!(texts.iter().all(|text| is_for_people(text)), "{key}: {texts:?}");
     }
     // The status of an earlier host may have been written by anyone.
-    let world = World::new();
+    let world = Fixture::new();
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let digest = world.ready(map()).await.digest.expect("a digest");
     let content = world.report(&map().id()).content.expect("a content").to_string();
     let status = serde_json::json!({
         "content": content,
-        "rollout": { "digest": digest.to_string(), "decision": "withdrawn", "reason": odd },
+        "rollout": { "digest": digest.to_string(), "decision": "withdrawn", "reason": misbehaving },
     });
     let report = world.declare(map().annotation("machinist.dev/status", &status.to_string())).await;
     assert!(is_for_people(report.reason.as_deref().expect("it is withdrawn")), "{:?}", report.reason);
@@ -125,7 +125,7 @@ fn naming(reference: &str) -> Map {
 #[tokio::test]
 async fn attack_a_reference_asks_programs_beside_the_host() {
     let (address, asked) = neighbour();
-    let world = World::cold(|settings| settings.loopback_registries = LoopbackRegistries::Refused);
+    let world = Fixture::cold(|settings| settings.loopback_registries = LoopbackRegistries::Refused);
     let port = address.rsplit(':').next().expect("a port");
     for host in ["127.0.0.1", "localhost", "127.0.0.2", "[::1]"] {
         let reason = world.rejected(naming(&format!("{host}:{port}/a/b:1"))).await;
@@ -138,7 +138,7 @@ async fn attack_a_reference_asks_programs_beside_the_host() {
 #[tokio::test]
 async fn attack_a_reference_shows_what_a_program_beside_the_host_says() {
     let (address, asked) = neighbour();
-    let world = World::cold(|_| {});
+    let world = Fixture::cold(|_| {});
     let reason = world.rejected(naming(&format!("{address}/a/b:1"))).await;
     assert!(reason.contains("answers 500 to manifest a/b:1") && !reason.contains("hunter2"), "{reason}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -146,7 +146,7 @@ async fn attack_a_reference_shows_what_a_program_beside_the_host_says() {
 
 #[tokio::test]
 async fn attack_a_reference_asks_a_metadata_service() {
-    let world = World::cold(|settings| settings.registry.connect = Duration::from_secs(2));
+    let world = Fixture::cold(|settings| settings.registry.connect = Duration::from_secs(2));
     for host in ["169.254.169.254", "169.254.1.1:80", "[fd00:ec2::254]:443", "100.100.100.200"] {
         let reason = world.rejected(naming(&format!("{host}/latest/meta-data:1"))).await;
         assert!(reason.contains("is not asked: it is at a"), "{host}: {reason}");

@@ -125,7 +125,7 @@ async fn attack_faults_in_a_row_are_slowed_down() {
     assert!(fastest < Duration::from_millis(5), "{fastest:?}");
 }
 
-const ODD: [&str; 14] = [
+const UNUSUAL: [&str; 14] = [
     "nul",
     "newlines",
     "ansi",
@@ -147,7 +147,7 @@ const ODD: [&str; 14] = [
 async fn attack_unusual_texts_in_every_field() {
     let scene = Scene::new().await;
     let fields = ["provider-id", "node-name", "address", "failure-domain", "condition", "last-known-state"];
-    for kind in ODD {
+    for kind in UNUSUAL {
         for field in fields {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
@@ -172,7 +172,7 @@ async fn attack_unusual_texts_in_every_field() {
     }
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
-    assert_eq!(scene.world.metric(ended), (ODD.len() * (fields.len() + 3)) as u64, "each ended");
+    assert_eq!(scene.world.metric(ended), (UNUSUAL.len() * (fields.len() + 3)) as u64, "each ended");
     let contract = "machinist_plugin_breakages_total{plugin=\"hostile\",kind=\"contract\"}";
     // Six kinds hide characters or have too many, in four fields that are names, and in the id of an error.
     assert!(scene.world.metric(contract) >= 5 * 6, "{}", scene.world.metric(contract));
@@ -227,10 +227,10 @@ async fn attack_endless_and_forged_texts() {
 #[tokio::test]
 async fn attack_unusual_texts_in_requests_and_settings() {
     let scene = Scene::new().await;
-    for kind in ODD {
+    for kind in UNUSUAL {
         let plan = json!({ "do": "fetch", "method": "POST", "url": scene.url("cloud.test", "/"), "body": { "odd": kind } });
         scene.report(&plan).await;
     }
     let sent = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
-    assert_eq!(scene.world.metric(sent), ODD.len() as u64);
+    assert_eq!(scene.world.metric(sent), UNUSUAL.len() as u64);
 }

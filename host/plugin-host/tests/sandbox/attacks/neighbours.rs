@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::scene::Scene;
-use crate::world::{Map, World};
+use crate::fixture::{Fixture, Map};
 
 const CALLS: usize = 400;
 
 /// The times of calls of the honest driver, sorted.
-async fn times(world: &World) -> Vec<Duration> {
+async fn times(world: &Fixture) -> Vec<Duration> {
     let mut times = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {
         let started = Instant::now();
@@ -68,7 +68,7 @@ async fn other_drivers_are_answered_while_attacks_run() {
 async fn attack_the_first_call_of_a_driver_keeps_its_callers_thread() {
     let threads: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
     let seen = Arc::clone(&threads);
-    let world = World::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.log_listener = Some(Arc::new(move |_| {
             let name = std::thread::current().name().map(str::to_owned);
             seen.lock().expect("no panic").push(name);

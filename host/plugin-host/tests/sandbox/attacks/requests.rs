@@ -87,7 +87,7 @@ async fn attack_request_smuggling() {
 async fn attack_smuggling_in_the_request_line() {
     let scene = Scene::new().await;
     let url = scene.url("cloud.test", "/");
-    for odd in [
+    for misbehaving in [
         json!({ "path": "/ HTTP/1.1\r\nx-evil: 1\r\n\r\nGET /evil" }),
         json!({ "path": "/a b" }),
         json!({ "path": "/\0" }),
@@ -103,7 +103,7 @@ async fn attack_smuggling_in_the_request_line() {
         json!({ "method": "TRACE" }),
     ] {
         let mut plan = json!({ "do": "fetch", "url": url });
-        for (field, value) in odd.as_object().expect("an object") {
+        for (field, value) in misbehaving.as_object().expect("an object") {
             plan[field] = value.clone();
         }
         let report = scene.report(&plan).await;

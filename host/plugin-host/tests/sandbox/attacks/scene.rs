@@ -14,7 +14,7 @@ use machinist_plugin_host::testing::{InspectedCall, LogLine, MemoryInspector};
 use machinist_plugin_host::{HostSettings, RefusalNotice, Resolve};
 use serde_json::Value;
 
-use crate::world::{Map, World, request, settings};
+use crate::fixture::{Fixture, Map, request, settings};
 
 pub(super) const TOKEN: &str = "canary-token-3f9b2d7c51";
 pub(super) const PASSWORD: &str = "canary/password+8d2f0a";
@@ -74,7 +74,7 @@ impl MemoryInspector for Watch {
 }
 
 pub(super) struct Scene {
-    pub(super) world: World,
+    pub(super) world: Fixture,
     pub(super) cloud: Cloud,
     names: Names,
     notices: Arc<Mutex<Vec<RefusalNotice>>>,
@@ -129,7 +129,7 @@ impl Scene {
         settings.egress.resolver = Arc::new(names.clone());
         settings.egress.on_refusal =
             Some(Arc::new(move |notice| listener.lock().expect("no panic").push(notice.clone())));
-        let world = World::with(settings);
+        let world = Fixture::with(settings);
         let port = cloud.port;
         let grants = format!(
             "egress:\n\
@@ -209,7 +209,7 @@ impl Scene {
         }
     }
 
-    /// The attack ends in a breakage of this kind, which is counted each time.
+    /// The attack ends in a guest failure of this kind, which is counted each time.
     pub(super) async fn breaks(&self, plan: &Value, kind: &str) {
         let counter = format!("machinist_plugin_breakages_total{{plugin=\"hostile\",kind=\"{kind}\"}}");
         let before = self.world.metric(&counter);

@@ -4,7 +4,7 @@ use serde_json::json;
 use wasmparser::{Parser, Payload};
 
 use super::scene::Scene;
-use crate::world::{Map, World, plain};
+use crate::fixture::{Fixture, Map, plain};
 
 #[tokio::test]
 async fn attack_table_flood() {
@@ -33,7 +33,7 @@ fn with_module(sections: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn attack_table_in_the_declaration() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     for (sections, named) in [
         // A table of a million elements.

@@ -14,7 +14,7 @@ use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 
-use crate::world::{Map, World, marked, plain, settings, settings_in, signed};
+use crate::fixture::{Fixture, Map, marked, plain, settings, settings_in, signed};
 
 struct Shop {
     registry: registry::Registry,
@@ -72,7 +72,7 @@ fn asking(mut map: Map, asked: &str) -> Map {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
-    let (world, shop) = (World::new(), shop(Door::Open).await);
+    let (world, shop) = (Fixture::new(), shop(Door::Open).await);
     let first = shop.push("1", "first").await;
     let report = world.ready(map(&shop.reference("1"))).await;
     assert_eq!(pin(&report), first);
@@ -84,7 +84,7 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
         (pin(&same), same.held.as_ref().unwrap().generation),
         (first, report.held.unwrap().generation)
     );
-    let other = World::cold(|_| {});
+    let other = Fixture::cold(|_| {});
     assert_eq!(pin(&other.ready(with_status(map(&shop.reference("1")), &same)).await), first);
     // Other settings do not cause another resolution either.
     let settings = serde_json::json!({ "version": "1.0.1", "providers": ["plain"] }).to_string();
@@ -99,7 +99,7 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_is_pinned_by_its_digest() {
-    let (world, shop) = (World::new(), shop(Door::Open).await);
+    let (world, shop) = (Fixture::new(), shop(Door::Open).await);
     let digest = shop.push("1", "pinned").await;
     shop.push("1", "moved").await;
     assert_eq!(pin(&world.ready(map(&shop.reference("1").at(digest))).await), digest);
@@ -112,7 +112,7 @@ async fn a_component_is_pinned_by_its_digest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_answer_of_a_registry_does_not_replace_the_serving_version() {
     let shop = shop(Door::Open).await;
-    let world = World::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.registry.silence = Duration::from_secs(2);
         settings.registry.question = Duration::from_secs(2);
         settings.registry.transfer = Duration::from_secs(5);
@@ -164,7 +164,7 @@ fn registry_of_indices(index: String) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let index = |entries: &[serde_json::Value]| {
         serde_json::json!({ "schemaVersion": 2, "manifests": entries }).to_string()
@@ -197,21 +197,21 @@ async fn a_host_that_starts_without_its_registry_serves_its_kept_versions() {
     let shop = shop(Door::Open).await;
     let digest = shop.push("1", "kept").await;
     let reference = shop.reference("1");
-    let before = World::with(settings_in(folder.path()));
+    let before = Fixture::with(settings_in(folder.path()));
     let report = before.ready(map(&reference)).await;
     drop(before);
     drop(shop);
-    let after = World::with(settings_in(folder.path()));
+    let after = Fixture::with(settings_in(folder.path()));
     assert_eq!(pin(&after.ready(with_status(map(&reference), &report)).await), digest);
     assert_eq!(after.version("plain").await, "1.0.0");
 }
 
-fn trusting(keys: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> World {
+fn trusting(keys: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Fixture {
     let mut settings = settings();
     let keys = Keyring::parse("ours", &keys.public_pem()).unwrap();
     settings.trust = Trust { keys, required: Required::In(vec!["machinist".to_owned()]) };
     change(&mut settings);
-    World::with(settings)
+    Fixture::with(settings)
 }
 
 /// A bundle of the ConfigMap and the component of this mark, kept beside the artifact.
@@ -331,14 +331,17 @@ async fn a_locked_registry_is_opened_by_a_secret_beside_the_plugin() {
     let reference = shop.reference("1");
     let component = Bytes::from(marked(&plain(), "locked"));
     shop.client.push(&reference, &component, &[], &[], logins.find(&reference)).await.unwrap();
-    let world = World::cold(|settings| settings.pull_secrets = Some(Arc::new(Secrets)));
+    let world = Fixture::cold(|settings| settings.pull_secrets = Some(Arc::new(Secrets)));
     let with = |secret: &str| map(&reference).data(PULL_SECRET_KEY, secret);
     assert!(world.rejected(map(&reference)).await.contains("refuses acme/plain without a login"));
     assert!(
         world.rejected(with("missing")).await.contains("Secret missing for the registry: it is not there")
     );
-    let odd = world.rejected(with("odd")).await;
-    assert!(odd.contains("Secret odd has no logins") && !odd.contains("hunter2"), "{odd}");
+    let misbehaving = world.rejected(with("odd")).await;
+    assert!(
+        misbehaving.contains("Secret odd has no logins") && !misbehaving.contains("hunter2"),
+        "{misbehaving}"
+    );
     assert!(world.rejected(with("other.io")).await.contains("it has no login for 127.0.0.1"));
     world.ready(with(&address)).await;
     assert_eq!(world.version("plain").await, "1.0.0");

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use machinist_plugin_host::{CacheKey, Digest, Encoding, HostSettings, PluginReport};
 
-use crate::world::{Map, World, marked, plain, settings_in};
+use crate::fixture::{Fixture, Map, marked, plain, settings_in};
 
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
 
 /// Loads the plain driver with this folder and answers a call.
-async fn load(settings: HostSettings) -> (World, PluginReport) {
-    let world = World::with(settings);
+async fn load(settings: HostSettings) -> (Fixture, PluginReport) {
+    let world = Fixture::with(settings);
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     assert_eq!(world.version("plain").await, "1.0.0");
     (world, report)
@@ -112,9 +112,9 @@ async fn code_of_one_component_does_not_pass_for_another() {
     fs::remove_file(code_file(folder.path())).expect("ours");
 
     let map = || Map::plain("plain", "2.0.0", &["plain"]).binary("plugin.wasm", marked(&plain(), "other"));
-    World::with(settings_in(folder.path())).ready(map()).await;
+    Fixture::with(settings_in(folder.path())).ready(map()).await;
     replace(&code_file(folder.path()), &stolen);
-    let world = World::with(settings_in(folder.path()));
+    let world = Fixture::with(settings_in(folder.path()));
     let report = world.ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
 }
@@ -150,7 +150,7 @@ fn notes(folder: &Path) -> Vec<PathBuf> {
 async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let load = async |mark: &str| {
-        let world = World::with(settings_in(folder.path()));
+        let world = Fixture::with(settings_in(folder.path()));
         let (map, digest) = packed(mark);
         let report = world.ready(map).await;
         assert_eq!(world.version("plain").await, "1.0.0");
@@ -178,17 +178,17 @@ async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
 async fn a_component_that_is_known_by_a_note_is_compiled_when_its_code_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
     let map = || packed("one").0;
-    World::with(settings_in(folder.path())).ready(map()).await;
+    Fixture::with(settings_in(folder.path())).ready(map()).await;
     for entry in fs::read_dir(folder.path()).expect("is there") {
         let path = entry.expect("readable").path();
         if path.extension().is_some_and(|kind| kind == "code") {
             fs::remove_file(path).expect("ours");
         }
     }
-    let report = World::with(settings_in(folder.path())).ready(map()).await;
+    let report = Fixture::with(settings_in(folder.path())).ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
 
-    let wrong = World::with(settings_in(folder.path()));
+    let wrong = Fixture::with(settings_in(folder.path()));
     let reason = wrong.rejected(map().data("sha256", &Digest::of(b"another").to_string())).await;
     assert!(reason.contains("and sha256 says"), "{reason}");
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use machinist_artifacts::{Keyring, SigningKey};
 use machinist_plugin_host::{Digest, HostSettings, PluginReport, PluginState, Required, SourceId, Trust};
 
-use crate::world::{Map, World, marked, plain, settings, signed, version};
+use crate::fixture::{Fixture, Map, marked, plain, settings, signed, version};
 
 /// Only a defect waits this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct PluginFolder {
-    world: World,
+    world: Fixture,
     root: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl PluginFolder {
         let root = folder.path().join("plugins");
         fs::create_dir(&root).expect("a folder");
         prepare(&root);
-        let world = World::with(settings);
+        let world = Fixture::with(settings);
         world.host.watch_directory(&root).await;
         Self { world, root, _folder: folder }
     }
@@ -268,7 +268,7 @@ async fn where_plugins_must_be_signed_the_directory_is_no_way_around() {
 async fn a_directory_that_is_not_there_yet_is_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().join("later");
-    let world = World::new();
+    let world = Fixture::new();
     world.host.watch_directory(&root).await;
     let trouble = world.host.directory().and_then(|directory| directory.trouble).expect("it is not there");
     assert!(trouble.starts_with("failed to read the folder"), "{trouble}");
@@ -293,7 +293,7 @@ async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_se
     assert!(scene.world.rejected(map()).await.contains("must be signed"));
     assert_eq!(scene.world.version("plain").await, "1.0.0");
     assert_eq!(scene.world.version("mapped").await, "2.0.0");
-    // A signature, or another rule, mends it.
+    // A signature, or another rule, fixes it.
     scene.world.ready(signed(map(), &key, &["mapped"], 1)).await;
     assert!(scene.world.host.require_signatures(false));
     scene.serving("plain", "1.0.0").await;

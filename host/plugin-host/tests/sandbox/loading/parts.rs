@@ -9,7 +9,7 @@ use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, P
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
-use crate::world::{Map, World, marked, plain};
+use crate::fixture::{Fixture, Map, marked, plain};
 
 /// The plain driver as one version, cut into three: the index and its parts.
 struct Cut {
@@ -54,7 +54,7 @@ impl Cut {
         map
     }
 
-    async fn arrives(&self, world: &World) {
+    async fn arrives(&self, world: &Fixture) {
         for number in 1..=3 {
             world.host.declare(self.part(number).0).await;
         }
@@ -62,7 +62,7 @@ impl Cut {
 }
 
 /// Waits until the plugin's report is as it should be.
-async fn until(world: &World, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
+async fn until(world: &Fixture, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
     let mut changes = pin!(world.host.changes());
     let id = Map::new("plain", Vec::new()).id();
     let waited = async {
@@ -78,7 +78,7 @@ async fn until(world: &World, what: &str, is_so: impl Fn(&PluginReport) -> bool)
     waited.unwrap_or_else(|_| panic!("not {what}: {:?}", world.report(&id)))
 }
 
-async fn rejected(world: &World, part: &str) {
+async fn rejected(world: &Fixture, part: &str) {
     let what = format!("rejected with {part:?}");
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Rejected
@@ -87,7 +87,7 @@ async fn rejected(world: &World, part: &str) {
     until(world, &what, is_so).await;
 }
 
-async fn waits(world: &World, part: &str) {
+async fn waits(world: &Fixture, part: &str) {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Declared
             && report.reason.as_deref() == Some(&format!("waits for {part}"))
@@ -95,7 +95,7 @@ async fn waits(world: &World, part: &str) {
     until(world, &format!("waiting for {part}"), is_so).await;
 }
 
-async fn ready(world: &World, cut: &Cut) -> PluginReport {
+async fn ready(world: &Fixture, cut: &Cut) -> PluginReport {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Ready
             && report.held.as_ref().is_some_and(|held| held.digest == cut.digest)
@@ -106,8 +106,8 @@ async fn ready(world: &World, cut: &Cut) -> PluginReport {
 }
 
 /// A world in which version 1.0.0 serves from parts.
-async fn serving() -> (World, Cut) {
-    let (world, one) = (World::new(), cut("1.0.0"));
+async fn serving() -> (Fixture, Cut) {
+    let (world, one) = (Fixture::new(), cut("1.0.0"));
     one.arrives(&world).await;
     world.host.declare(one.index().0).await;
     ready(&world, &one).await;
@@ -117,7 +117,7 @@ async fn serving() -> (World, Cut) {
 #[tokio::test]
 async fn parts_in_every_encoding_are_a_plugin() {
     for encoding in Encoding::ALL {
-        let (world, cut) = (World::new(), cut_as("1.0.0", encoding));
+        let (world, cut) = (Fixture::new(), cut_as("1.0.0", encoding));
         cut.arrives(&world).await;
         let report = world.ready(cut.index()).await;
         assert_eq!(report.digest, Some(cut.digest));
@@ -130,7 +130,7 @@ async fn parts_in_every_encoding_are_a_plugin() {
 async fn the_last_part_completes_the_plugin_in_any_order() {
     let orders = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]];
     for order in orders {
-        let (world, cut) = (World::new(), cut("1.0.0"));
+        let (world, cut) = (Fixture::new(), cut("1.0.0"));
         for turn in order {
             let map = if turn == 0 { cut.index() } else { cut.part(turn) };
             world.host.declare(map.0).await;
@@ -153,7 +153,7 @@ async fn a_missing_part_is_named_and_the_version_before_serves_until_it_comes() 
     ready(&world, &two).await;
 }
 
-/// Version 2 with something wrong: the reason is given, and version 1 serves on until version 2 is mended.
+/// Version 2 with something wrong: the reason is given, and version 1 serves until version 2 is fixed.
 async fn check(break_it: impl Fn(&Cut) -> Vec<Map>, expected: &str) {
     let (world, _) = serving().await;
     let two = cut("2.0.0");
@@ -202,8 +202,8 @@ async fn parts_that_fit_and_are_another_version_together() {
 
 #[tokio::test]
 async fn an_index_that_says_too_little_or_too_much() {
-    let odd = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
-    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], odd).await;
+    let misbehaving = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
+    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], misbehaving).await;
     let both = "there is both plugin.wasm and parts.json";
     check(|two| vec![two.index().binary("plugin.wasm", plain())], both).await;
     let without = |two: &Cut| {

@@ -2,11 +2,11 @@
 
 use machinist_plugin_host::{Digest, Encoding, PluginState};
 
-use crate::world::{Map, World, compiler, plain, renamed};
+use crate::fixture::{Fixture, Map, compiler, plain, renamed};
 
 /// Declares `bad` as the new content of a ConfigMap that serves, and as a newer ConfigMap of the same plugin.
 async fn check(change: impl Fn(Map) -> Map, expected: &str) {
-    let world = World::new();
+    let world = Fixture::new();
     let good = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
 
     let reason = world.rejected(change(Map::plain("plain", "6.6.6", &["plain"]))).await;
@@ -19,7 +19,7 @@ async fn check(change: impl Fn(Map) -> Map, expected: &str) {
     world.rejected(change(newer)).await;
     assert_eq!(world.version("plain").await, "1.0.0");
 
-    // And it can be mended in place.
+    // A user can fix it in place.
     world.ready(Map::plain("plain", "1.0.1", &["plain"])).await;
     assert_eq!(world.version("plain").await, "1.0.1");
 }
@@ -79,15 +79,16 @@ async fn a_component_of_a_newer_contract() {
 
 #[tokio::test]
 async fn an_unknown_import() {
-    let odd = renamed(&plain(), "machinist:host/settings@0.1.0", "machinist:host/sittings@0.1.0");
-    check(component(odd), "it imports what this host does not offer: machinist:host/sittings@0.1.0").await;
+    let misbehaving = renamed(&plain(), "machinist:host/settings@0.1.0", "machinist:host/sittings@0.1.0");
+    check(component(misbehaving), "it imports what this host does not offer: machinist:host/sittings@0.1.0")
+        .await;
 }
 
 #[tokio::test]
 async fn a_function_that_a_known_interface_does_not_have() {
     // As a component for a later patch version of an interface.
-    let odd = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
-    check(component(odd), "environmint").await;
+    let misbehaving = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
+    check(component(misbehaving), "environmint").await;
 }
 
 #[tokio::test]
@@ -154,7 +155,7 @@ async fn a_description_that_breaks_the_contract() {
 #[tokio::test]
 async fn a_compressed_component_is_as_good_as_a_raw_one() {
     for encoding in [Encoding::Gzip, Encoding::Zstd] {
-        let world = World::new();
+        let world = Fixture::new();
         let digest = Digest::of(&plain());
         let map = Map::plain("plain", "1.0.0", &["plain"])
             .without("plugin.wasm")
@@ -171,7 +172,7 @@ async fn a_compiler_that_fails_is_named_and_tried_again() {
     for (exe, expected) in
         [("/bin/false", "the compiler ended with"), ("/nowhere", "failed to run the compiler")]
     {
-        let world = World::cold(|settings| {
+        let world = Fixture::cold(|settings| {
             assert_eq!(settings.compiler, compiler());
             settings.compiler = exe.into();
         });

@@ -11,8 +11,8 @@ use futures::StreamExt as _;
 use futures::future::join_all;
 use machinist_plugin_host::{CodeTier, HostSettings, PluginReport};
 
+use crate::fixture::{Fixture, Map, compiler, marked, plain, request, settings_in, version};
 use crate::policies::{component, policy};
-use crate::world::{Map, World, compiler, marked, plain, request, settings_in, version};
 
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
 
@@ -42,7 +42,7 @@ fn code(report: &PluginReport) -> Option<CodeTier> {
     report.held.as_ref().map(|held| held.code)
 }
 
-impl World {
+impl Fixture {
     /// Waits until its code is of this tier.
     async fn reaches(&self, report: &PluginReport, tier: CodeTier) {
         let mut changes = pin!(self.host.changes());
@@ -66,7 +66,7 @@ fn kept(folder: &Path) -> Vec<String> {
     tiers
 }
 
-fn shows(world: &World, tier: CodeTier) -> bool {
+fn shows(world: &Fixture, tier: CodeTier) -> bool {
     let labels = format!("{{plugin=\"plain\",source=\"machinist/plain\",tier=\"{}\"}}", tier.name());
     world.metric(&format!("machinist_plugin_code{labels}")) == 1
 }
@@ -79,7 +79,7 @@ async fn optimised_code_takes_the_place_of_baseline_code_and_no_call_is_lost() {
     let mut settings = first_code(&cache);
     let gate = "if [ $TIER = o ]; then until [ -e $HERE/gate ]; do :; done; fi; next";
     settings.compiler = scripted(folder.path(), gate);
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let first = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let first_tier = code(&first).expect("is Ready");
     assert_ne!(first_tier, CodeTier::Optimised, "{first:?}");
@@ -127,26 +127,26 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then exit 3; fi; next");
-    let first_tier = code(&World::with(settings).ready(map()).await).expect("is Ready");
+    let first_tier = code(&Fixture::with(settings).ready(map()).await).expect("is Ready");
     assert_eq!(kept(&cache), [first_tier.name()]);
 
     // A host that cannot compile has the first code only.
     let without = || HostSettings { compiler: "/bin/false".into(), ..first_code(&cache) };
-    let world = World::with(without());
+    let world = Fixture::with(without());
     let report = world.ready(map()).await;
     assert!(report.from_cache && code(&report) == Some(first_tier), "{report:?}");
     assert_eq!(world.version("plain").await, "1.0.0");
     assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 
     // A host that can compile continues from there.
-    let world = World::with(first_code(&cache));
+    let world = Fixture::with(first_code(&cache));
     let report = world.ready(map()).await;
     assert!(report.from_cache, "{report:?}");
     world.reaches(&report, CodeTier::Optimised).await;
     world.host.shutdown().await;
     drop(world);
 
-    let report = World::with(without()).ready(map()).await;
+    let report = Fixture::with(without()).ready(map()).await;
     assert!(report.from_cache && code(&report) == Some(CodeTier::Optimised), "{report:?}");
     assert!(kept(&cache).contains(&"optimised".to_owned()));
 }
@@ -163,7 +163,7 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
         } else {
             settings.optimised_at_once_bytes = usize::MAX;
         }
-        World::with(settings.clone()).ready(map()).await;
+        Fixture::with(settings.clone()).ready(map()).await;
         for path in code_files(&cache) {
             let mut bytes = fs::read(&path).expect("readable");
             let middle = bytes.len() / 2;
@@ -171,7 +171,7 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
             fs::remove_file(&path).expect("ours");
             fs::write(&path, bytes).expect("writable");
         }
-        let world = World::with(settings);
+        let world = Fixture::with(settings);
         let report = world.ready(map()).await;
         assert!(!report.from_cache, "{report:?}");
         assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
@@ -185,13 +185,13 @@ async fn code_of_one_tier_does_not_pass_for_another() {
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "case $TIER in b) exit 2;; o) exit 3;; esac; next");
-    World::with(settings).ready(map()).await;
+    Fixture::with(settings).ready(map()).await;
     assert_eq!(kept(&cache), ["quick"]);
     for path in code_files(&cache) {
         let name = path.to_str().expect("plain").replace(".quick.", ".optimised.");
         fs::rename(&path, name).expect("ours");
     }
-    let world = World::with(HostSettings { optimised_at_once_bytes: usize::MAX, ..settings_in(&cache) });
+    let world = Fixture::with(HostSettings { optimised_at_once_bytes: usize::MAX, ..settings_in(&cache) });
     let report = world.ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
     assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
@@ -213,7 +213,7 @@ fn with_tail_call(component: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn code_that_the_baseline_compiler_lacks_is_compiled_without_optimisation() {
-    let world = World::cold(|settings| settings.optimised_at_once_bytes = 0);
+    let world = Fixture::cold(|settings| settings.optimised_at_once_bytes = 0);
     let map = Map::plain("plain", "1.0.0", &["plain"]).binary("plugin.wasm", with_tail_call(&plain()));
     let report = world.ready(map).await;
     assert_eq!(world.version("plain").await, "1.0.0");
@@ -229,7 +229,7 @@ async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = first_code(&folder.path().join("code"));
     settings.compiler = scripted(folder.path(), "if [ $TIER = b ]; then kill -9 $$; fi; next");
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     assert_eq!(world.version("plain").await, "1.0.0");
     world.reaches(&report, CodeTier::Optimised).await;
@@ -241,7 +241,7 @@ async fn urgent_code_does_not_wait_for_an_optimising_compiler() {
     let mut settings = first_code(&folder.path().join("code"));
     // It never ends.
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then while :; do :; done; fi; next");
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     for version in ["1.0.0", "2.0.0", "3.0.0"] {
         let map = Map::plain("plain", version, &["plain"]).binary("plugin.wasm", marked(&plain(), version));
         world.ready(map).await;
@@ -252,7 +252,7 @@ async fn urgent_code_does_not_wait_for_an_optimising_compiler() {
 
 #[tokio::test]
 async fn a_large_policy_begins_with_quick_code_until_it_is_optimised() {
-    let world = World::cold(|settings| settings.optimised_at_once_bytes = 0);
+    let world = Fixture::cold(|settings| settings.optimised_at_once_bytes = 0);
     let report = world.ready(policy("zone", component("policy-zone"))).await;
     assert_eq!(code(&report), Some(CodeTier::Quick));
     world.reaches(&report, CodeTier::Optimised).await;
@@ -266,7 +266,7 @@ async fn one_compiler_runs_at_a_time_however_many_components_come() {
                   next; status=$?; rmdir $HERE/running; exit $status";
     settings.compiler = scripted(folder.path(), script);
     settings.optimised_at_once_bytes = usize::MAX;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let loads = ["a", "b", "c", "d"].map(|name| {
         let map = Map::plain(name, "1.0.0", &[name]).binary("plugin.wasm", marked(&plain(), name));
         world.ready(map)

@@ -4,12 +4,12 @@ use machinist_plugin_host::testing::{FORMAT, KeyFact};
 use machinist_plugin_host::{Recording, read_recordings};
 use serde_json::json;
 
-use super::{World, play, recorded, recording_into, request};
-use crate::world::Map;
+use super::{Fixture, play, recorded, recording_into, request};
+use crate::fixture::Map;
 
 async fn one() -> Recording {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     world.host.create(request("plain", "{}")).await.expect("creates");
     recorded(&world, folder.path()).await.remove(0)

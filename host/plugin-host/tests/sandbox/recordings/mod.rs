@@ -2,10 +2,10 @@
 
 mod aws;
 mod bad;
-mod keeping;
 mod playing;
 mod regression;
 mod secrecy;
+mod storing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use machinist_plugin_host::{
     read_recordings,
 };
 
-use crate::world::{Map, World, class, request, settings};
+use crate::fixture::{Fixture, Map, class, request, settings};
 
 const TOKEN: &str = "canary/token+3f9b2d7c51\"é";
 const BOOTSTRAP: &str = "canary.0123456789abcdef";
@@ -40,7 +40,7 @@ fn secrets() -> SecretValues {
 }
 
 /// All that was recorded, without what was asked when the plugin was loaded.
-async fn recorded(world: &World, folder: &Path) -> Vec<Recording> {
+async fn recorded(world: &Fixture, folder: &Path) -> Vec<Recording> {
     world.host.shutdown().await;
     let all = read_recordings(folder).expect("recordings");
     all.into_iter()
@@ -51,7 +51,7 @@ async fn recorded(world: &World, folder: &Path) -> Vec<Recording> {
 
 /// A host that records nothing, and reaches nothing.
 fn player() -> PluginHost {
-    World::new().host
+    Fixture::new().host
 }
 
 fn declared(name: &str) -> Declared {
@@ -82,7 +82,7 @@ async fn life() -> (Vec<Recording>, String) {
     config.accounts[0].tokens[0].token = TOKEN.replace(['"', 'é'], "");
     let cloud = simcloud::Server::start(config).expect("starts");
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let grants = include_str!("../../../../../plugins/sim/grants.yaml")
         .replace("PORT", &cloud.addr().port().to_string());
     let map = Map::new("sim", guests::bytes("sim-driver").expect("the driver builds"))

@@ -5,7 +5,7 @@ use machinist_plugin_host::{Difference, Recording};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};
-use crate::world::{Map, World, request};
+use crate::fixture::{Fixture, Map, request};
 
 fn text_of(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -99,7 +99,7 @@ async fn an_answer_that_differs_reaches_the_driver() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn however_a_call_ends_it_ends_so_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = "egress: [{ host: a.invalid }]\nlimits: { memory_mib: 24, cpu_ms: 300 }\nreveal: [token]\n\
                   secrets: [{ key: token, places: [{ header: authorization }] }]";
@@ -135,7 +135,7 @@ async fn however_a_call_ends_it_ends_so_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_the_host_refused_is_refused_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     world.ready(Map::new("hostile", hostile).data("grants.yaml", "egress: [{ host: a.invalid }]")).await;
     let plan = json!({ "do": "fetch", "url": "https://b.invalid/x", "method": "POST", "body": "b" });
@@ -153,7 +153,7 @@ async fn a_call_that_waited_for_its_cloud_until_the_end_is_cut_off_again_at_once
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("an address").port();
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\

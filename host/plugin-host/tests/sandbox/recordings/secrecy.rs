@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use super::{BOOTSTRAP, TOKEN, USER_DATA, World, life, play, recording_into, request, with_secrets};
-use crate::world::Map;
+use super::{BOOTSTRAP, Fixture, TOKEN, USER_DATA, life, play, recording_into, request, with_secrets};
+use crate::fixture::Map;
 
 /// Each value in the spellings in which it travels.
 fn spellings() -> Vec<String> {
@@ -74,7 +74,7 @@ async fn a_life_is_recorded_without_its_secrets() {
 async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
     let echo = echo_server();
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{echo}], addresses: loopback }}]\n\
@@ -115,7 +115,7 @@ async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_that_was_shown_a_value_is_replayed_with_another_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
     let ask = with_secrets(request("hostile", r#"{"do":"reveal"}"#));

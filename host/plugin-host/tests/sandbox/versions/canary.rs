@@ -9,7 +9,7 @@ use machinist_core::value::id::Uid;
 use machinist_plugin_host::keys::ROLLOUT_ANNOTATION;
 use machinist_plugin_host::{Decision, PluginReport, PluginState};
 
-use crate::world::{Map, World, marked, plain, request, version};
+use crate::fixture::{Fixture, Map, marked, plain, request, version};
 
 /// The version that serves.
 fn stable() -> Map {
@@ -25,14 +25,14 @@ fn newer(rollout: &str) -> Map {
         .data("rollout.yaml", rollout)
 }
 
-async fn create(world: &World, uid: usize, spec: &str) -> DriverResult<Creation> {
+async fn create(world: &Fixture, uid: usize, spec: &str) -> DriverResult<Creation> {
     let mut request = request("plain", spec);
     request.machine.uid = Uid::new(format!("uid-{uid}"));
     world.host.create(request).await
 }
 
 /// Calls for so many Machines; how many each version answered.
-async fn answers(world: &World, machines: usize) -> BTreeMap<String, usize> {
+async fn answers(world: &Fixture, machines: usize) -> BTreeMap<String, usize> {
     let mut seen = BTreeMap::new();
     for uid in 0..machines {
         *seen.entry(version(&create(world, uid, "{}").await)).or_default() += 1;
@@ -40,20 +40,20 @@ async fn answers(world: &World, machines: usize) -> BTreeMap<String, usize> {
     seen
 }
 
-async fn on_trial(world: &World, map: Map) -> PluginReport {
+async fn on_trial(world: &Fixture, map: Map) -> PluginReport {
     world.ready(stable()).await;
     let report = world.declare(map).await;
     assert_eq!(report.state, PluginState::Trial, "{report:?}");
     report
 }
 
-fn decision(world: &World, report: &PluginReport) -> Option<Decision> {
+fn decision(world: &Fixture, report: &PluginReport) -> Option<Decision> {
     world.report(&report.source).rollout.expect("a rollout").decision
 }
 
 #[tokio::test]
 async fn a_canary_answers_its_share_and_each_machine_stays_with_its_version() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = on_trial(&world, newer("{mode: canary, share: 30%}")).await;
     assert!(!report.serving);
     let first = answers(&world, 60).await;
@@ -66,7 +66,7 @@ async fn a_canary_answers_its_share_and_each_machine_stays_with_its_version() {
 
 #[tokio::test]
 async fn a_canary_by_class_answers_all_of_that_class() {
-    let world = World::new();
+    let world = Fixture::new();
     on_trial(&world, newer("{mode: canary, classes: [small]}")).await;
     assert_eq!(world.version("plain").await, "2.0.0");
     let mut other = request("plain", "{}");
@@ -76,7 +76,7 @@ async fn a_canary_by_class_answers_all_of_that_class() {
 
 #[tokio::test]
 async fn enough_good_calls_promote_it() {
-    let world = World::new();
+    let world = Fixture::new();
     let terms = "{mode: canary, share: 50%, promote_after: {calls: 10, minutes: 0}}";
     let report = on_trial(&world, newer(terms)).await;
     answers(&world, 60).await;
@@ -88,7 +88,7 @@ async fn enough_good_calls_promote_it() {
 
 #[tokio::test]
 async fn traps_withdraw_it_and_the_version_before_answers_all() {
-    let world = World::new();
+    let world = Fixture::new();
     let settings = serde_json::json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let hostile = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
         .plugin("plain")
@@ -114,7 +114,7 @@ async fn traps_withdraw_it_and_the_version_before_answers_all() {
 
 #[tokio::test]
 async fn errors_that_only_the_new_one_has_withdraw_it() {
-    let world = World::new();
+    let world = Fixture::new();
     let terms = "{mode: canary, share: 50%, withdraw: {minimum_calls: 5}}";
     // It is cut off where the other one answers.
     let first_code = newer(terms).data("grants.yaml", "limits: { deadline_ms: 20 }");
@@ -130,7 +130,7 @@ async fn errors_that_only_the_new_one_has_withdraw_it() {
 
 #[tokio::test]
 async fn a_version_that_is_much_slower_withdraws() {
-    let world = World::new();
+    let world = Fixture::new();
     let settings = serde_json::json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let slow = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
         .plugin("plain")
@@ -151,7 +151,7 @@ async fn a_version_that_is_much_slower_withdraws() {
 
 #[tokio::test]
 async fn a_class_that_pins_a_digest_gets_it_whatever_is_on_trial() {
-    let world = World::new();
+    let world = Fixture::new();
     let first = world.ready(stable()).await;
     let second = world.declare(newer("{mode: canary, share: 100%}")).await;
     for (report, expected) in [(&first, "1.0.0"), (&second, "2.0.0")] {
@@ -163,7 +163,7 @@ async fn a_class_that_pins_a_digest_gets_it_whatever_is_on_trial() {
 
 #[tokio::test]
 async fn a_person_ends_a_trial_by_an_annotation() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = || newer("{mode: canary, share: 100%}");
     let report = on_trial(&world, map()).await;
     let digest = report.digest.expect("a digest");
@@ -177,7 +177,7 @@ async fn a_person_ends_a_trial_by_an_annotation() {
 
 #[tokio::test]
 async fn decisions_hold_after_a_restart_of_the_host() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = on_trial(&world, newer("{mode: canary, share: 100%}")).await;
     let (digest, content) = (report.digest.expect("a digest"), report.content.expect("content"));
     let status = |decision: &str, content: &str| {
@@ -191,7 +191,7 @@ async fn decisions_hold_after_a_restart_of_the_host() {
         // Of other settings.
         ("promoted", "00".repeat(32), PluginState::Trial),
     ] {
-        let next = World::new();
+        let next = Fixture::new();
         next.ready(stable()).await;
         let map = newer("{mode: canary, share: 100%}");
         let report = next.declare(map.annotation("machinist.dev/status", &status(decision, &content))).await;
@@ -201,12 +201,12 @@ async fn decisions_hold_after_a_restart_of_the_host() {
 
 #[tokio::test]
 async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_nothing() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = || Map::plain("plain-1", "2.0.0", &["plain"]).plugin("plain");
     let report = world.ready(map()).await;
     let digest = report.digest.expect("a digest");
     let withdrawn = || map().annotation(ROLLOUT_ANNOTATION, &format!("withdraw={digest}"));
-    for next in [world, World::new()] {
+    for next in [world, Fixture::new()] {
         let report = next.declare(withdrawn()).await;
         assert_eq!((report.state, report.serving), (PluginState::Withdrawn, true));
         let refusal = create(&next, 1, "{}").await.expect_err("nothing is made").to_string();
@@ -224,7 +224,7 @@ async fn a_withdrawn_version_that_is_alone_after_a_restart_deletes_and_creates_n
 
 #[tokio::test]
 async fn attack_a_class_pins_a_version_that_was_withdrawn() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(stable()).await;
     let map = || newer("{mode: canary, share: 100%}");
     let report = on_trial(&world, map()).await;
@@ -260,7 +260,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
 
 #[tokio::test]
 async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = |name: &str, version: &str, created: i64| {
         Map::plain(name, version, &["plain"])
             .plugin("plain")
@@ -270,8 +270,8 @@ async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
     world.ready(map("plain-2", "1.10.0", 1_000)).await;
     world.ready(map("plain-1", "1.9.0", 2_000)).await;
     assert_eq!(world.version("plain").await, "1.10.0");
-    let odd = Map::plain("odd", "9.0.0", &["plain"]).plugin("plain").created(3_000);
-    let report = world.ready(odd.annotation("machinist.dev/plugin-version", "latest")).await;
+    let misbehaving = Map::plain("odd", "9.0.0", &["plain"]).plugin("plain").created(3_000);
+    let report = world.ready(misbehaving.annotation("machinist.dev/plugin-version", "latest")).await;
     assert!(
         !report.serving && report.warnings.iter().any(|warning| warning.contains("\"latest\"")),
         "{report:?}"
@@ -280,7 +280,7 @@ async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
 
 #[tokio::test]
 async fn terms_that_mean_nothing_reject_the_version_and_say_where() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(stable()).await;
     let reason = world.rejected(newer("{mode: canary, share: a lot}")).await;
     assert_eq!(reason, "rollout.yaml is wrong: share is \"a lot\": per cent from 0% to 100%");
@@ -289,7 +289,7 @@ async fn terms_that_mean_nothing_reject_the_version_and_say_where() {
 
 #[tokio::test]
 async fn a_version_that_breaks_again_after_a_pause_gives_way_to_the_one_before() {
-    let world = World::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.quarantine.broken_calls = 2;
         settings.quarantine.first = jiff::SignedDuration::from_millis(20);
     });

@@ -10,7 +10,7 @@ use machinist_core::value::id::Uid;
 use machinist_plugin_host::{Decision, PluginReport, PluginState, ShadowCounts, ShadowReport, SourceId};
 use serde_json::json;
 
-use crate::world::{Map, World, marked, plain, renamed, request, version};
+use crate::fixture::{Fixture, Map, marked, plain, renamed, request, version};
 
 const TOKEN: &str = "canary-token-3f9b2d7c51";
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
@@ -23,14 +23,14 @@ fn sim() -> Vec<u8> {
 /// The simulated cloud, and a world in which its driver serves.
 struct Sky {
     cloud: simcloud::Server,
-    world: World,
+    world: Fixture,
 }
 
 impl Sky {
     async fn new() -> Self {
         let mut config = simcloud::Config { latency: simcloud::Latency::ZERO, ..simcloud::Config::default() };
         config.accounts[0].tokens[0].token = TOKEN.to_owned();
-        let sky = Self { cloud: simcloud::Server::start(config).expect("starts"), world: World::new() };
+        let sky = Self { cloud: simcloud::Server::start(config).expect("starts"), world: Fixture::new() };
         sky.world.ready(sky.version("sim-1", sim()).created(1_000)).await;
         sky
     }
@@ -76,7 +76,7 @@ fn machine(provider: &str, uid: usize, spec: &str) -> MachineRequest {
 }
 
 /// Returns the report of a shadow after this many calls.
-async fn seen(world: &World, source: &SourceId, calls: u64) -> ShadowReport {
+async fn seen(world: &Fixture, source: &SourceId, calls: u64) -> ShadowReport {
     let since = Instant::now();
     loop {
         let shadow = world.report(source).rollout.and_then(|rollout| rollout.shadow).expect("a shadow");
@@ -139,7 +139,7 @@ async fn another_write_is_reported_and_never_sent() {
 }
 
 /// A version of the hostile driver, which does what its class says, behind a plain one.
-async fn hostile(world: &World, terms: &str) -> PluginReport {
+async fn hostile(world: &Fixture, terms: &str) -> PluginReport {
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let map = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
@@ -172,8 +172,8 @@ fn cloud() -> (u16, Arc<Mutex<Vec<String>>>) {
 
 /// A hostile shadow with these lines beside its egress rule, called once for each method and path. Returns the requests
 /// to the cloud, and the report.
-async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, World) {
-    let (world, (port, asked)) = (World::new(), cloud());
+async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, Fixture) {
+    let (world, (port, asked)) = (Fixture::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let grants = format!(
@@ -237,7 +237,7 @@ async fn attack_a_shadow_writes_by_a_method_that_reads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
-    let (world, (port, asked)) = (World::new(), cloud());
+    let (world, (port, asked)) = (Fixture::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
@@ -273,7 +273,7 @@ async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn traps_withdraw_it_and_no_caller_meets_one() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = hostile(&world, "{mode: shadow, share: 100%}").await;
     for uid in 0..3 {
         let answer = world.host.create(machine("plain", uid, r#"{"do":"trap"}"#)).await;
@@ -292,7 +292,7 @@ async fn traps_withdraw_it_and_no_caller_meets_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shadow_that_hangs_delays_no_call_and_dropped_calls_are_counted() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = hostile(&world, "{mode: shadow, share: 100%}").await;
     let since = Instant::now();
     for uid in 0..40 {
@@ -309,7 +309,7 @@ async fn a_shadow_that_hangs_delays_no_call_and_dropped_calls_are_counted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_its_share_is_asked_and_what_was_not_answered_is_compared_with_nothing() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let map = Map::plain("plain-2", "1.0.0", &["plain"])
         .plugin("plain")
@@ -357,7 +357,7 @@ async fn too_many_differences_withdraw_it_where_that_is_said() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_that_a_shadow_saw_are_in_no_report() {
-    let world = World::new();
+    let world = Fixture::new();
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let grants = "reveal: [token]\nsecrets: [{ key: token, places: [{ header: authorization }] }]";

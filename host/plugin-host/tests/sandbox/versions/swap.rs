@@ -7,15 +7,15 @@ use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::value::digest::DriverDigest;
 use machinist_plugin_host::PluginState;
 
-use crate::world::{Map, World, marked, plain, request, settings, version};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings, version};
 
 const CALLS: usize = 200;
 
-fn roomy() -> World {
+fn roomy() -> Fixture {
     let mut settings = settings();
     settings.max_calls_in_flight = CALLS + 8;
     settings.default_limits.calls_in_flight = CALLS + 8;
-    World::with(settings)
+    Fixture::with(settings)
 }
 
 fn swappable(version: &str) -> Map {
@@ -84,7 +84,7 @@ async fn two_hundred_callers_see_one_version_or_the_other_and_no_failure() {
 
 #[tokio::test]
 async fn the_newest_configmap_of_a_plugin_serves_and_the_older_one_when_it_goes() {
-    let world = World::new();
+    let world = Fixture::new();
     let old = Map::plain("plain-old", "1.0.0", &["plain"]).plugin("plain").created(1_000);
     let new = Map::plain("plain-new", "2.0.0", &["plain"]).plugin("plain").created(2_000);
     let new_id = new.id();
@@ -99,7 +99,7 @@ async fn the_newest_configmap_of_a_plugin_serves_and_the_older_one_when_it_goes(
 
 #[tokio::test]
 async fn two_plugins_for_one_provider_are_a_conflict_and_the_first_stays() {
-    let world = World::new();
+    let world = Fixture::new();
     let first = world.ready(Map::plain("first", "1.0.0", &["plain"])).await;
     let second = Map::plain("second", "2.0.0", &["plain", "other"]);
     let second_id = second.id();
@@ -123,7 +123,7 @@ async fn two_plugins_for_one_provider_are_a_conflict_and_the_first_stays() {
 
 #[tokio::test]
 async fn a_withdrawn_plugin_serves_no_more() {
-    let world = World::new();
+    let world = Fixture::new();
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     world.host.withdraw(report.source).await;
     let refused = world.create("plain", "{}").await;
@@ -133,7 +133,7 @@ async fn a_withdrawn_plugin_serves_no_more() {
 
 #[tokio::test]
 async fn a_class_may_pin_a_version_by_its_digest() {
-    let world = World::new();
+    let world = Fixture::new();
     let map = |name: &str, version: &str, created| {
         let component = marked(&plain(), version);
         Map::plain(name, version, &["plain"])

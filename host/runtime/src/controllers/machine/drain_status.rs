@@ -25,7 +25,7 @@ fn volume(stored: &Stored) -> Option<AwaitedVolume> {
 }
 
 /// As it is stored. Times are whole seconds there.
-pub(super) fn status(memory: &DrainMemory, told_at: Option<Timestamp>) -> DrainStatus {
+pub(super) fn status(memory: &DrainMemory, reported_at: Option<Timestamp>) -> DrainStatus {
     let one = |volume: &AwaitedVolume| Stored {
         name: Some(volume.volume.as_str().to_owned()),
         ids: volume.ids.iter().cloned().collect(),
@@ -34,5 +34,8 @@ pub(super) fn status(memory: &DrainMemory, told_at: Option<Timestamp>) -> DrainS
         grace_seconds: Some(volume.grace.as_secs()),
         detached: volume.detached.map(value::time),
     };
-    DrainStatus { reported_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
+    DrainStatus {
+        reported_at: reported_at.map(value::time),
+        volumes: memory.volumes.iter().map(one).collect(),
+    }
 }

@@ -270,7 +270,7 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// Returns whether an outcome shows that the cloud account answers. An error that does not pass by itself is an answer
+/// Returns whether an outcome shows that the cloud account answers. A permanent error is an answer
 /// to this Machine alone.
 fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
     fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {

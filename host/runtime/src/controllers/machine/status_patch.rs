@@ -235,9 +235,9 @@ fn drain(
         return None;
     }
     let known = drain_status::memory(old);
-    let told_at = old.drain.as_ref().and_then(|drain| drain.reported_at.as_ref()).map(|time| time.0);
-    let told_at = if is_reported { Some(now) } else { told_at };
-    let status = drain_status::status(memory.unwrap_or(&known), told_at);
+    let reported_at = old.drain.as_ref().and_then(|drain| drain.reported_at.as_ref()).map(|time| time.0);
+    let reported_at = if is_reported { Some(now) } else { reported_at };
+    let status = drain_status::status(memory.unwrap_or(&known), reported_at);
     // A list that is left out would stay as it is.
     Some(json!({ "toldAt": status.reported_at, "volumes": status.volumes }))
 }

@@ -185,7 +185,7 @@ fn fall_ill(stage: &Stage) {
     stage.api.edit_status("nodes", "a", &json!({ "status": { "conditions": conditions } })).unwrap();
 }
 
-/// The gate shuts while the cloud is asked about a Machine that is to fail: that is not written, nor told.
+/// The gate shuts while the cloud is asked about a Machine that is to fail: that is neither written nor reported.
 #[tokio::test(start_paused = true)]
 async fn a_machine_whose_pass_began_before_the_gate_shut_is_not_failed_behind_it() {
     let stage = Stage::set();

@@ -13,7 +13,7 @@ use memory_api::encode;
 const SOON: Duration = Duration::from_secs(3);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The cloud refuses all until somebody mends what a class gives to it.
+/// The cloud refuses all until somebody fixes the class.
 fn refuse(stage: &Stage, code: Code) {
     stage.wire.plan(
         move |call: &Call| {
@@ -23,9 +23,9 @@ fn refuse(stage: &Stage, code: Code) {
 }
 
 /// The fix, by its kind.
-type Mending = (&'static str, fn(&Stage));
+type Fix = (&'static str, fn(&Stage));
 
-const MENDINGS: [Mending; 3] = [
+const FIXES: [Fix; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });
         stage.api.edit("secrets", &in_namespace("account"), &data).unwrap();
@@ -55,7 +55,7 @@ async fn waiting_creation(code: Code) -> (Stage, Host) {
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
-    for (what, fix) in MENDINGS {
+    for (what, fix) in FIXES {
         let (stage, _host) = waiting_creation(Code::Unauthenticated).await;
         stage.wire.heal();
         fix(&stage);
@@ -69,7 +69,7 @@ async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_or_class_is_fixed() {
     for code in [Code::Unauthenticated, Code::PermissionDenied, Code::Unavailable] {
-        for (what, fix) in MENDINGS {
+        for (what, fix) in FIXES {
             let stage = Stage::set();
             let _host = stage.host("host");
             stage.add_machine("a");

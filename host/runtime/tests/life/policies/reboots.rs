@@ -140,7 +140,7 @@ async fn a_host_that_starts_again_knows_whose_vm_is_being_rebooted() {
 }
 
 /// Wants a reboot of whatever it is asked about, and never commits itself.
-fn hasty(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+fn eager(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
     (PolicyVerdict::Unhealthy { since: now }, Action::Reboot, SignedDuration::ZERO)
 }
 
@@ -152,12 +152,12 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     stage.until_running("a").await;
     stage.report_ready("a", "False");
     stage.until("it has failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
-    stage.policies.seat("hasty", Mode::Enforce, Some(hasty));
+    stage.policies.seat("eager", Mode::Enforce, Some(eager));
     stage.report_policies();
     tokio::time::sleep(MINUTE).await;
-    let (asked, begun) = (stage.policies.asked("hasty").len(), stage.wire.len());
+    let (asked, begun) = (stage.policies.asked("eager").len(), stage.wire.len());
     tokio::time::sleep(60 * MINUTE).await;
-    let passes = stage.policies.asked("hasty").len() - asked;
+    let passes = stage.policies.asked("eager").len() - asked;
     assert!((1..=61).contains(&passes), "{passes} passes in an hour");
     let calls = stage.wire.records_since(begun, |call| call.is_request() && call.verb != "WATCH");
     assert!(calls.is_empty(), "{}", memory_api::wire::table(&calls));
@@ -167,7 +167,7 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     assert!(message.contains("until it is replaced or recovers"), "{message}");
     // It recovers when its Node does and the policy says so too.
     stage.report_ready("a", "True");
-    stage.policies.dismiss("hasty");
+    stage.policies.dismiss("eager");
     stage.report_policies();
     stage.until_running("a").await;
 }

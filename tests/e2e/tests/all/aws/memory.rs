@@ -22,7 +22,7 @@ const IDENTITY_TOKEN: &str = "c4n4ry-header.c4n4ry-payload.c4n4ry-signature";
 const MACHINE: &str = "m-of-the-scan";
 
 /// Looks for secrets in whatever memory it is shown.
-struct Witness {
+struct Inspector {
     cloud: Aws,
     canaries: Vec<(&'static str, String)>,
     seen: Mutex<BTreeMap<&'static str, MemoryUse>>,
@@ -38,7 +38,7 @@ struct MemoryUse {
     secrets: Vec<String>,
 }
 
-impl Witness {
+impl Inspector {
     /// The secrets, those included that STS gave out meanwhile.
     fn secrets(&self) -> Vec<(&'static str, String)> {
         let sessions = self.cloud.sessions().into_iter().flat_map(|session| {
@@ -53,7 +53,7 @@ impl Witness {
     }
 }
 
-impl MemoryInspector for Witness {
+impl MemoryInspector for Inspector {
     fn call_ended(&self, call: &InspectedCall<'_>) {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = all.entry(call.operation.name()).or_default();
@@ -107,7 +107,7 @@ fn forms(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
 struct Scan {
     cloud: Aws,
     host: PluginHost,
-    witness: Arc<Witness>,
+    inspector: Arc<Inspector>,
     class: MachineClass,
     _folder: tempfile::TempDir,
 }
@@ -118,7 +118,7 @@ impl Scan {
         cloud.put_credentials(canaries.clone());
         cloud.put_identity_token(IDENTITY_TOKEN, IdentityToken::Valid);
         let folder = tempfile::tempdir()?;
-        let witness = Arc::new(Witness {
+        let inspector = Arc::new(Inspector {
             cloud: cloud.clone(),
             canaries: vec![
                 ("access key id", canaries.access_key_id.clone()),
@@ -130,13 +130,13 @@ impl Scan {
             seen: Mutex::default(),
         });
         let mut settings = sandbox::settings(folder.path())?;
-        settings.memory_inspector = Some(Arc::clone(&witness) as Arc<dyn MemoryInspector>);
+        settings.memory_inspector = Some(Arc::clone(&inspector) as Arc<dyn MemoryInspector>);
         let host = PluginHost::start(settings)?;
         let grants = aws::grants_of_web_identity(&cloud.url(), folder.path())?;
         sandbox::load(&host, sandbox::raw(aws::plugin("aws", &AWS, &cloud.url(), &grants)?)).await?;
         let mut class = cloud.class("small", "aws");
         class.provider_spec.get_or_insert_default()["srcAndDstChecksEnabled"] = false.into();
-        Ok(Self { cloud, host, witness, class, _folder: folder })
+        Ok(Self { cloud, host, inspector, class, _folder: folder })
     }
 
     fn request(&self, secrets: &SecretValues) -> MachineRequest {
@@ -177,7 +177,7 @@ impl Scan {
     }
 
     fn is_clean(&self) -> Result<()> {
-        let seen = self.witness.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let seen = self.inspector.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (operation, seen) in &seen {
             ensure!(seen.secrets.is_empty(), "{operation}: {:?}", seen.secrets);
             ensure!(seen.bytes >= 64 * 1024, "{operation}: only {} bytes were shown", seen.bytes);

@@ -6,8 +6,8 @@ use crate::machine::{NodeConditionText, in_place, preserve};
 use super::*;
 
 /// The outcomes that decisions tell apart here: a write is done, or it is not.
-fn world() -> World {
-    let mut world = World::new(Depth::Kinds);
+fn world() -> Cluster {
+    let mut world = Cluster::new(Depth::Kinds);
     for effect in
         ["sync-node", "write-machine", "set-node-condition", "cordon", "write-capacity", "extend-token"]
     {
@@ -20,7 +20,7 @@ fn world() -> World {
     world
 }
 
-fn explored(cases: impl IntoIterator<Item = Case>, world: &World) -> Seen {
+fn explored(cases: impl IntoIterator<Item = Case>, world: &Cluster) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
         Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
@@ -138,7 +138,7 @@ fn preservation_during_creation_is_sound_in_every_situation() {
     let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
     });
-    let seen = explored(cases, &World::new(Depth::Kinds));
+    let seen = explored(cases, &Cluster::new(Depth::Kinds));
     assert!(seen.passes > 10_000 && seen.failures > 100 && seen.creates > 100, "{seen:?}");
 }
 

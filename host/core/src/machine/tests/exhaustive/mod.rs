@@ -2,7 +2,7 @@
 //!
 //! | module | what it combines |
 //! | --- | --- |
-//! | `contest` | several Machines with one VM or one Node |
+//! | `conflict` | several Machines with one VM or one Node |
 //! | `drains` | deletions with pods, hooks and volumes |
 //! | `life` | the questions of a life with a Node, without health |
 //! | `policies` | opinions of policies with phases and obstacles of a reboot |
@@ -27,7 +27,7 @@ use super::facts::{
 };
 use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
 
-mod contest;
+mod conflict;
 mod drains;
 mod life;
 mod policies;
@@ -97,13 +97,13 @@ fn calls<T>(
 }
 
 /// The possible outcomes of an effect.
-struct World {
+struct Cluster {
     outcomes: BTreeMap<&'static str, Vec<MachineOutcome>>,
     /// A Node may have pods.
     has_pods: bool,
 }
 
-impl World {
+impl Cluster {
     fn new(depth: Depth) -> Self {
         let nameless = Vm { provider_id: "".into(), node_name: "".into(), ..vm() };
         let stopping = vm_that_is(VmState::Stopping);
@@ -181,7 +181,7 @@ struct Seen {
 
 struct Search<'a> {
     case: &'a Case,
-    world: &'a World,
+    world: &'a Cluster,
     seen: &'a mut Seen,
 }
 
@@ -224,10 +224,10 @@ impl Search<'_> {
 }
 
 fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
-    explore_in(&World::new(depth), cases)
+    explore_in(&Cluster::new(depth), cases)
 }
 
-fn explore_in(world: &World, cases: impl IntoIterator<Item = Case>) -> Seen {
+fn explore_in(world: &Cluster, cases: impl IntoIterator<Item = Case>) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
         Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);

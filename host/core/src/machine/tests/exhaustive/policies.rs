@@ -1,4 +1,4 @@
-//! Every combination of what policies say with where a Machine is and what stands in the way of a reboot.
+//! Every combination of what policies say with where a Machine is and what prevents a reboot.
 
 use crate::health_policy::{Action, Mode, Opinion, PolicyVerdict, Reboots};
 use crate::machine::MachineConclusion;
@@ -6,8 +6,8 @@ use crate::machine::MachineConclusion;
 use super::*;
 
 /// The outcomes that decisions tell apart here.
-fn world() -> World {
-    let mut world = World::new(Depth::Kinds);
+fn world() -> Cluster {
+    let mut world = Cluster::new(Depth::Kinds);
     for effect in ["sync-node", "write-machine", "extend-token", "forget-token"] {
         world.outcomes.get_mut(effect).unwrap().truncate(2);
     }

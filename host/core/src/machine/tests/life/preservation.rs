@@ -1,4 +1,4 @@
-//! Wishes to be preserved, heeded before there is a Node.
+//! Preservation requests, applied before there is a Node.
 
 use expect_test::expect;
 

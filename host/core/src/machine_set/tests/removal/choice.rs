@@ -189,7 +189,7 @@ fn a_machine_that_cannot_be_decoded_counts_and_another_goes_in_its_stead() {
             Machines such as m0 cannot be decoded: they count and are left alone; correct or delete them
         "#]],
     );
-    // Neither is it adopted, let go, or told what the template says.
+    // It is neither adopted nor released, and gets no settings of the template.
     let drifted = unreadable(0).with(|machine| {
         machine.drift = [crate::machine_set::SyncedPart::Configuration].into();
         machine.labels.clear();

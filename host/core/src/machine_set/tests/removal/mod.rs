@@ -3,9 +3,9 @@
 //! | module | what it tests |
 //! | --- | --- |
 //! | `choice` | surplus, failed and chosen Machines |
-//! | `keeping` | failed Machines that are kept |
+//! | `preservation` | failed Machines that are kept |
 //! | `order` | which Machine is deleted first |
 
 pub(crate) mod choice;
-pub(crate) mod keeping;
+pub(crate) mod preservation;
 pub(crate) mod priority;

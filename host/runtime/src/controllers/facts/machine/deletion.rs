@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ailment_begins_with_its_conditions_last_transition() {
+    fn a_problem_begins_with_its_conditions_last_transition() {
         let condition = |kind: &str, status: &str| -> NodeCondition {
             serde_json::from_value(
                 json!({ "type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z" }),

@@ -31,7 +31,7 @@ fn is_of(node: &Node, machine: &Machine) -> bool {
     SameVm::of_texts(id, machine.provider_id().unwrap_or_default()) != SameVm::Different
 }
 
-/// Machines with the same label `name`; without it those of one set. A Machine with neither stands alone: nobody
+/// Machines with the same label `name`; without it those of one set. A Machine with neither is alone: nobody
 /// replaces it.
 fn group(key: &ObjectKey, machine: &Machine) -> Option<OwnerGroup> {
     let namespace = Namespace::new(key.namespace.as_str());

@@ -35,10 +35,10 @@ pub(crate) fn own_node(tenant: &TenantState, shared: &SharedNodes, machine: &Mac
         meta.name.as_deref().unwrap_or_default(),
     );
     let others = shared.0.get(&name).into_iter().flatten().filter(|other| **other != key);
-    let claimants = others.filter_map(|other| claimant(tenant, other)).collect();
+    let naming_machines = others.filter_map(|other| naming_machine(tenant, other)).collect();
     let claim = NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
-    let all = with_hidden(tenant, (&key, Some(&name)), &node, claimants);
-    match owner_of(&claim, &claimant_of(&key, machine), &all) {
+    let all = with_hidden(tenant, (&key, Some(&name)), &node, naming_machines);
+    match owner_of(&claim, &naming_machine_of(&key, machine), &all) {
         NodeOwner::Own(_) => Some(node),
         NodeOwner::Foreign(_) | NodeOwner::Contested(_) => None,
     }
@@ -59,20 +59,21 @@ pub(crate) fn of(
     fact: &MachineFact,
     others: &[ObjectKey],
 ) -> NodeMatch {
-    let claimants: Vec<NamingMachine> = others.iter().filter_map(|key| claimant(tenant, key)).collect();
-    let conflict = conflicts_over_vm(machine, fact, &claimants);
+    let naming_machines: Vec<NamingMachine> =
+        others.iter().filter_map(|key| naming_machine(tenant, key)).collect();
+    let conflict = conflicts_over_vm(machine, fact, &naming_machines);
     let Some(nodes) = tenant.nodes.as_ref() else {
         return NodeMatch { target: TargetFact::None, node: None, conflict };
     };
-    let own = claimant_of(&fact.key, machine);
+    let own = naming_machine_of(&fact.key, machine);
     let named = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
-    let candidate = named.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants.clone()));
+    let candidate = named.map(|node| NodeCandidate::of(tenant, fact, node, &own, naming_machines.clone()));
     let candidate = match candidate {
         Some(candidate) if matches!(candidate.whose, NodeOwner::Own(_)) => Some(candidate),
         // Its Node may have registered under another name than the driver said.
         candidate => {
             let other = unnamed(tenant, machine, fact);
-            let other = other.map(|node| NodeCandidate::of(tenant, fact, node, &own, claimants));
+            let other = other.map(|node| NodeCandidate::of(tenant, fact, node, &own, naming_machines));
             other
                 .filter(|other| candidate.is_none() || matches!(other.whose, NodeOwner::Own(_)))
                 .or(candidate)
@@ -110,11 +111,11 @@ impl NodeCandidate {
         fact: &MachineFact,
         node: Arc<Node>,
         own: &NamingMachine,
-        claimants: Vec<NamingMachine>,
+        naming_machines: Vec<NamingMachine>,
     ) -> Self {
         let claim =
             NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
-        let all = with_hidden(tenant, (&fact.key, fact.node_name.as_ref()), &node, claimants);
+        let all = with_hidden(tenant, (&fact.key, fact.node_name.as_ref()), &node, naming_machines);
         let leaves = |other: &NamingMachine| {
             let is_of_vm = SameVm::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == SameVm::Same;
             other.is_deleting && (is_of_vm || claim.mark.as_deref() == Some(other.key.name.as_str()))
@@ -132,14 +133,14 @@ impl NodeCandidate {
 fn conflicts_over_vm(
     machine: &Machine,
     fact: &MachineFact,
-    claimants: &[NamingMachine],
+    naming_machines: &[NamingMachine],
 ) -> OwnershipConflict {
     let of_vm = |is_deleting: bool| {
-        let is_it = |claimant: &&NamingMachine| {
-            SameVm::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
-                && claimant.is_deleting == is_deleting
+        let is_it = |naming_machine: &&NamingMachine| {
+            SameVm::of(naming_machine.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
+                && naming_machine.is_deleting == is_deleting
         };
-        claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
+        naming_machines.iter().filter(is_it).map(|naming_machine| naming_machine.key.clone()).collect()
     };
     OwnershipConflict {
         vm_users: of_vm(false),
@@ -179,35 +180,36 @@ fn with_hidden(
     tenant: &TenantState,
     (own, node_name): (&ObjectKey, Option<&NodeName>),
     node: &Node,
-    claimants: Vec<NamingMachine>,
+    naming_machines: Vec<NamingMachine>,
 ) -> Vec<NamingMachine> {
     let name = node.metadata.name.as_deref();
     let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
-    let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
+    let known: BTreeSet<ObjectKey> =
+        naming_machines.iter().map(|naming_machine| naming_machine.key.clone()).collect();
     let is_hidden = |key: &ObjectKey| *key != *own && !known.contains(key);
-    let mut all = claimants;
+    let mut all = naming_machines;
     if let Some(marked) = mark_of(node).map(|name| ObjectKey::new(own.namespace.as_str(), name))
         && is_hidden(&marked)
         && let Some(machine) = tenant.machines.get(&marked)
         && (node_name_of(&machine).is_none() || names_it(&machine))
     {
-        all.push(claimant_of(&marked, &machine));
+        all.push(naming_machine_of(&marked, &machine));
     }
     if node_name.map(NodeName::as_str) != name {
         let naming =
             tenant.machines.all().into_iter().filter(|(key, machine)| is_hidden(key) && names_it(machine));
-        all.extend(naming.map(|(key, machine)| claimant_of(&key, &machine)));
+        all.extend(naming.map(|(key, machine)| naming_machine_of(&key, &machine)));
     }
     all.sort_by(|one, other| one.key.cmp(&other.key));
     all.dedup_by(|one, other| one.key == other.key);
     all
 }
 
-fn claimant(tenant: &TenantState, key: &ObjectKey) -> Option<NamingMachine> {
-    tenant.machines.get(key).map(|machine| claimant_of(key, &machine))
+fn naming_machine(tenant: &TenantState, key: &ObjectKey) -> Option<NamingMachine> {
+    tenant.machines.get(key).map(|machine| naming_machine_of(key, &machine))
 }
 
-fn claimant_of(key: &ObjectKey, machine: &Machine) -> NamingMachine {
+fn naming_machine_of(key: &ObjectKey, machine: &Machine) -> NamingMachine {
     let meta = &machine.metadata;
     NamingMachine {
         key: key.clone(),

@@ -59,7 +59,7 @@ pub(crate) fn annotation<'a>(machine: &'a Machine, name: &str) -> Option<&'a str
     machine.metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-/// The Machine's own limit of replacements over the flag's, and why its own is not heeded.
+/// The Machine's own limit of replacements over the flag's, and why its own is ignored.
 pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (ReplacementLimit, Option<String>) {
     let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(ReplacementLimit::ONE);
     match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS)

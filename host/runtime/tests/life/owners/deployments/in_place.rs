@@ -150,7 +150,7 @@ async fn an_update_that_fails_holds_its_node_and_goes_on_when_it_is_fixed() {
         before,
         "no VM is replaced"
     );
-    // The agent has mended it.
+    // The agent has fixed it.
     stage.api.edit("nodes", &chosen, &json!({ "metadata": { "labels": { RESULT: "successful" } } })).unwrap();
     let goes_on = stage.until("all are moved", LONG, || {
         components_are_ready(&stage);

@@ -48,7 +48,7 @@ pub(super) struct Objects {
 
 /// The faults of the model.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct Faults {
     /// Machines fail, also after they have run.
     pub machines_fail: bool,
     /// Updates in place fail.
@@ -58,7 +58,7 @@ pub(super) struct Trouble {
     pub is_stale: bool,
 }
 
-pub(super) struct World {
+pub(super) struct Cluster {
     pub now: Timestamp,
     pub truth: Objects,
     cache: Objects,
@@ -66,7 +66,7 @@ pub(super) struct World {
     clock: u64,
     /// The last write of each owner, by kind: its next pass waits until the caches show it.
     awaited: BTreeMap<(String, Kind), u64>,
-    pub trouble: Trouble,
+    pub trouble: Faults,
     pub gate: Gate,
     made: u32,
     /// The invariants that were broken, as text.
@@ -83,8 +83,8 @@ pub(super) struct World {
     pub gone: usize,
 }
 
-impl World {
-    pub(super) fn new(deployment: DeploymentFact, trouble: Trouble) -> Self {
+impl Cluster {
+    pub(super) fn new(deployment: DeploymentFact, trouble: Faults) -> Self {
         let truth = Objects { deployment: Some(deployment), ..Objects::default() };
         let mut world = Self {
             now: facts::seconds(1_000),
@@ -295,7 +295,7 @@ impl World {
 
     /// A Machine goes on in its life.
     pub(super) fn live(&mut self, name: &str, dice: &mut Dice) {
-        let Trouble { machines_fail, updates_fail, .. } = self.trouble;
+        let Faults { machines_fail, updates_fail, .. } = self.trouble;
         let Some(owned) = self.truth.machines.get_mut(name) else { return };
         let machine = &mut owned.fact;
         if machine.is_deleting {

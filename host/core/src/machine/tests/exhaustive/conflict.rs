@@ -36,7 +36,7 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
     let cases = each_view(&cases, &[None, Some(NodeNameHolder::Staying)], |view, taken| {
         view.conflict.name_holder = taken;
     });
-    let world = World::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
+    let world = Cluster::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
     let seen = explore_in(&world, cases.clone());
     let held = seen.reasons.get(&MachineReason::VmContested).copied().unwrap_or_default();
     assert!(held > 100 && seen.releases > 100, "{seen:?}");

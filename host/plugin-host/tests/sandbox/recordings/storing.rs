@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use machinist_plugin_host::{HostSettings, RecordSettings, read_recordings};
 
-use super::{World, recording_into, request, settings};
-use crate::world::Map;
+use super::{Fixture, recording_into, request, settings};
+use crate::fixture::Map;
 
 fn record(settings: &mut HostSettings) -> &mut RecordSettings {
     settings.record.as_mut().expect("it records")
@@ -15,7 +15,7 @@ fn record(settings: &mut HostSettings) -> &mut RecordSettings {
 async fn a_recording_is_a_file_of_its_own_for_this_user_alone() {
     let root = tempfile::tempdir().expect("a folder");
     let folder = root.path().join("recordings");
-    let world = World::with(recording_into(&folder));
+    let world = Fixture::with(recording_into(&folder));
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     world.version("plain").await;
     world.host.shutdown().await;
@@ -38,7 +38,7 @@ async fn the_oldest_go_when_there_is_no_room_also_those_of_an_earlier_process() 
     for round in 0..2 {
         let mut settings = recording_into(folder.path());
         record(&mut settings).limit_bytes = 12_000;
-        let world = World::with(settings);
+        let world = Fixture::with(settings);
         world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
         for _ in 0..20 {
             world.version("plain").await;
@@ -60,7 +60,7 @@ async fn only_calls_of_the_plugins_that_are_named_are_recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = recording_into(folder.path());
     record(&mut settings).plugins = [machinist_core::value::id::PluginName::new("one")].into();
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     world.ready(Map::plain("one", "1.0.0", &["one"])).await;
     world.ready(Map::plain("two", "1.0.0", &["two"])).await;
     world.version("one").await;
@@ -75,7 +75,7 @@ async fn only_calls_of_the_plugins_that_are_named_are_recorded() {
 async fn calls_go_on_when_nothing_can_be_written() {
     let root = tempfile::tempdir().expect("a folder");
     let folder = root.path().join("recordings");
-    let world = World::with(recording_into(&folder));
+    let world = Fixture::with(recording_into(&folder));
     std::fs::remove_dir_all(&folder).expect("goes");
     std::fs::write(&folder, "in the way").expect("writes");
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
@@ -95,7 +95,7 @@ async fn an_unusable_folder_is_reported_at_the_start() {
 #[tokio::test]
 async fn a_call_that_nobody_waited_for_is_recorded_too() {
     let folder = tempfile::tempdir().expect("a folder");
-    let world = World::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     world.ready(Map::new("hostile", hostile)).await;
     let call = world.host.create(request("hostile", r#"{"do":"sleep"}"#));

@@ -17,9 +17,9 @@ use crate::value::phase::Phase;
 use super::facts::{self, child};
 use super::{BATCHES_PER_PASS, seconds, unclear};
 
-pub(super) struct Chance(pub(super) u64);
+pub(super) struct Randomness(pub(super) u64);
 
-impl Chance {
+impl Randomness {
     pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -65,9 +65,9 @@ struct Late {
     want: usize,
 }
 
-pub(super) struct World {
+pub(super) struct Cluster {
     bug: Option<Bug>,
-    pub(super) chance: Chance,
+    pub(super) chance: Randomness,
     pub(super) weather: Weather,
     /// The objects of the API server, and all events that it sent.
     pub(super) machines: Cache,
@@ -95,11 +95,11 @@ pub(super) struct World {
 /// The host has died in the middle of a pass.
 struct Crash;
 
-impl World {
+impl Cluster {
     pub(super) fn new(seed: u64, bug: Option<Bug>) -> Self {
         Self {
             bug,
-            chance: Chance(seed),
+            chance: Randomness(seed),
             weather: Weather::Calm,
             machines: Cache::new(),
             history: Vec::new(),
@@ -294,7 +294,7 @@ impl World {
             2 => return Ok(effect.failed(unclear())),
             3 if self.weather == Weather::Rough => {
                 if let SetEffect::Create { .. } = effect {
-                    let machine = self.newborn(view, effect);
+                    let machine = self.new_machine(view, effect);
                     let by = self.second + 1 + self.chance.below(LANDING as usize) as i64;
                     self.late.push(Late { by, machine, want: wanted(view) });
                     self.late.sort_by_key(|late| late.by);
@@ -337,7 +337,7 @@ impl World {
                 SetOutcome::GetMachine(name.clone(), taken.ok_or(ActError::Gone))
             }
             SetEffect::Create { ordinal, name, .. } => {
-                let machine = self.newborn(view, effect);
+                let machine = self.new_machine(view, effect);
                 SetOutcome::Create(*ordinal, name.clone(), self.create(machine, wanted(view)))
             }
             SetEffect::Delete(target, why) => SetOutcome::Delete(
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    fn newborn(&mut self, view: &SetView, effect: &SetEffect) -> ChildFact {
+    fn new_machine(&mut self, view: &SetView, effect: &SetEffect) -> ChildFact {
         let SetEffect::Create { name, ordinal, .. } = effect else { panic!("{effect:?} makes nobody") };
         self.made += 1;
         let uid = format!("uid-{}", self.made);
