@@ -125,7 +125,7 @@ fn places(length: usize) -> impl Iterator<Item = (u32, u32)> {
 }
 
 enum Unit {
-    /// Means this byte.
+    /// Means this one byte.
     Escape {
         byte: u8,
         taken: usize,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use machinist_plugin_host::{HostSettings, PluginState};
 
 use crate::alone;
-use crate::world::{Map, World, compiler, marked, plain, settings_in};
+use crate::fixture::{Fixture, Map, compiler, marked, plain, settings_in};
 
 const MIB: u64 = 1 << 20;
 const DEATHS: &str = "machinist_plugin_compiler_deaths_total";
@@ -57,7 +57,7 @@ fn live_values(count: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_function_of_seven_megabytes() {
     let _alone = alone().await;
-    let world = World::cold(|_| {});
+    let world = Fixture::cold(|_| {});
     world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     let nested = [[2, 0x40].repeat(1_000_000), vec![0x0b; 1_000_000]].concat();
     for (functions, code, named) in [
@@ -89,11 +89,11 @@ async fn attack_component_that_needs_more_memory_than_there_is() {
     let _alone = alone().await;
     let folder = tempfile::tempdir().expect("a folder");
     let bomb = with_dead_code(8, &live_values(150_000));
-    let world = World::with(tight(folder.path()));
+    let world = Fixture::with(tight(folder.path()));
     world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     let reason = world.rejected(Map::new("bomb", bomb.clone())).await;
     assert!(reason.contains("more than the 85 MiB") && reason.contains("--plugin-memory"), "{reason}");
-    let deaths = |world: &World| {
+    let deaths = |world: &Fixture| {
         ["baseline", "quick", "optimised"]
             .map(|tier| world.metric(&format!("{DEATHS}{{tier=\"{tier}\"}}")))
             .iter()
@@ -103,7 +103,7 @@ async fn attack_component_that_needs_more_memory_than_there_is() {
     world.host.shutdown().await;
     drop(world);
     // Another process of the host remembers it, and delays no other plugin.
-    let world = World::with(tight(folder.path()));
+    let world = Fixture::with(tight(folder.path()));
     let reason = world.rejected(Map::new("bomb", bomb)).await;
     assert!(reason.contains("died of it") && reason.contains("next attempt in"), "{reason}");
     world.ready(Map::new("other", marked(&plain(), "other")).data("settings.json", SETTINGS)).await;
@@ -136,7 +136,7 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
     let cache = folder.path().join("code");
     let start = || {
         let compiler = fragile(folder.path());
-        World::with(HostSettings { compiler, ..settings_in(&cache) })
+        Fixture::with(HostSettings { compiler, ..settings_in(&cache) })
     };
     let log = || fs::read_to_string(folder.path().join("log")).unwrap_or_default();
     let killer = || Map::new("killer", marked(&plain(), "killer-mark"));
@@ -181,7 +181,7 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_compiler_is_confined_before_it_compiles() {
     let _alone = alone().await;
-    let world = World::cold(|_| {});
+    let world = Fixture::cold(|_| {});
     world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     let layer =
         |name: &str| world.metric(&format!("machinist_plugin_compiler_confinement{{layer=\"{name}\"}}"));

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::alone;
-use crate::world::{Map, World, request, settings};
+use crate::fixture::{Fixture, Map, request, settings};
 
 const MIB: u64 = 1 << 20;
 /// Beside the budget: what the pool keeps of calls that are over, threads, the allocator.
@@ -23,11 +23,11 @@ fn resident_bytes() -> u64 {
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") * 1024
 }
 
-async fn world(budget_bytes: u64, grants: &str) -> (World, PluginReport) {
+async fn world(budget_bytes: u64, grants: &str) -> (Fixture, PluginReport) {
     let mut settings = settings();
     settings.memory_budget_bytes = Some(budget_bytes);
     settings.quarantine.broken_calls = 1_000;
-    let world = World::with(settings);
+    let world = Fixture::with(settings);
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let report = world.ready(Map::new("hostile", hostile).data("grants.yaml", grants)).await;
     world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
@@ -36,7 +36,7 @@ async fn world(budget_bytes: u64, grants: &str) -> (World, PluginReport) {
 
 type Call = JoinHandle<Result<machinist_core::driver::Creation, CallError>>;
 
-fn calls(world: &World, count: usize, plan: &serde_json::Value) -> Vec<Call> {
+fn calls(world: &Fixture, count: usize, plan: &serde_json::Value) -> Vec<Call> {
     let call = |_| {
         let (host, ask) = (world.host.clone(), request("hostile", &plan.to_string()));
         tokio::spawn(async move { host.create(ask).await })
@@ -45,7 +45,7 @@ fn calls(world: &World, count: usize, plan: &serde_json::Value) -> Vec<Call> {
 }
 
 /// Until all have ended: the most memory by the kernel and by the host's own count. An honest driver answers meanwhile.
-async fn watch(world: &World, calls: &[Call]) -> (u64, u64) {
+async fn watch(world: &Fixture, calls: &[Call]) -> (u64, u64) {
     let before = resident_bytes();
     let (mut most, mut counted, mut answers) = (0, 0, 0);
     while !calls.iter().all(JoinHandle::is_finished) {

@@ -108,8 +108,8 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
 }
 
-/// A Go program can end in many ways. Each is an error of this driver or a guest failure, in one line, counted under its
-/// name, and the next call is answered.
+/// A Go program can end in many ways. Each is an error of this driver or a guest failure, in one line, counted under
+/// its name, and the next call is answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_in_go_may_end_in_any_way() {
     let mut settings = settings();

@@ -148,7 +148,8 @@ fn a_machine_of_another_deployment_is_not_marked() {
 
 #[test]
 fn a_scale_up_that_races_a_targeted_scale_down_still_tells_the_set_who_is_to_go() {
-    // The number is what it was: the set deletes the marked Machine before its deployment reports it, and creates another.
+    // The set deletes the marked Machine before its deployment reports it, and creates another: the number is
+    // unchanged.
     let mut set = marked(three(), 1);
     set.annotations.remove("lowered");
     lowered(vec![set], 3, &format!("a1~{LOWERED}")).check(&expect![[r#"
