@@ -85,7 +85,7 @@ type History struct {
 	Phase Phase
 	// Since when it is in this phase.
 	PhaseSince witTypes.Option[uint64]
-	// When the VM was rebooted because of a policy. Oldest first, the last ten at most.
+	// When the VM was started anew because of a policy. Oldest first, the last ten at most.
 	Reboots []uint64
 }
 
