@@ -137,7 +137,7 @@ fn selector() -> Rule {
 }
 
 fn template() -> Rule {
-    required("spec.template", "describe the Machines: labels, and a class")
+    required("spec.template", "set labels and a class for the Machines")
 }
 
 /// There is no default.
