@@ -15,7 +15,7 @@
 //! | `in_place` | updates in place |
 //! | `preserve` | keeps a failed Machine, so that somebody can look at it |
 //! | `draining` | drains a Node whose Machine is not being deleted |
-//! | `part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
+//! | `conclusion_part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
 
 mod absent;
 mod conclusion_part;
