@@ -21,8 +21,7 @@ import (
 const (
 	// exitOnStdinEOF names the variable that ties this process to the one that holds the other end of its standard input.
 	exitOnStdinEOF = "CONTROL_PLANE_EXIT_ON_STDIN_EOF"
-	// removeOnStdinEOF names the variable with the folder to remove at that moment: the one that would have done so is
-	// gone.
+	// removeOnStdinEOF names the variable with the folder to remove at that moment: the one that would have done so is gone.
 	removeOnStdinEOF = "CONTROL_PLANE_REMOVE_ON_STDIN_EOF"
 )
 

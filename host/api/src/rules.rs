@@ -137,7 +137,7 @@ fn selector() -> Rule {
 }
 
 fn template() -> Rule {
-    required("spec.template", "say what the Machines are made from: labels, and a class")
+    required("spec.template", "set labels and a class for the Machines")
 }
 
 /// There is no default.

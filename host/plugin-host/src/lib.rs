@@ -29,7 +29,6 @@ mod egress;
 mod grants;
 mod health_policy;
 mod host;
-pub mod keys;
 mod loading;
 mod metrics;
 mod recording;
@@ -40,6 +39,19 @@ mod sources;
 #[doc(hidden)]
 pub mod testing;
 mod vault;
+
+/// The labels, annotations and keys of a plugin's ConfigMap.
+pub mod keys {
+    pub use crate::registry::canary::decided::ROLLOUT_ANNOTATION;
+    pub use crate::registry::status::STATUS_ANNOTATION;
+    pub use crate::sources::age::VERSION_ANNOTATION;
+    pub use crate::sources::configmap::{
+        BUNDLE, BUNDLE_SIGNATURE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, POLICY_KIND,
+        ROLLOUT_YAML, SETTINGS, SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
+    };
+    pub use crate::sources::parts::{BYTES_KEY, INDEX_KEY, INDEX_LABEL, PART_KIND, PLACE_KEY};
+    pub use crate::sources::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION};
+}
 
 /// The imports and exports of a component.
 pub mod component {
@@ -53,7 +65,6 @@ pub mod parts {
     };
 }
 
-/// The annotation `machinist.dev/status` of a ConfigMap with a plugin.
 pub mod status {
     pub use crate::registry::status::{
         BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus,

@@ -43,4 +43,4 @@ pub mod ports;
 mod safety;
 pub mod tenant;
 
-pub use controllers::machine_deployment::template_fact;
+pub use controllers::facts::machine_deployment::template::fact as template_fact;

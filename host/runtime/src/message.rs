@@ -63,7 +63,7 @@ pub(crate) struct Report {
     pub listed: Option<(Kind, String)>,
     /// When to look again.
     pub wake: Requeue,
-    /// The Events to write on the object, unless they repeat the last ones.
+    /// The Events to write, unless the last one says the same.
     pub events: Vec<crate::events::Event>,
     /// Counted and timed points, by MachineDeployment if there is one.
     pub milestones: Vec<(Option<Pool>, Milestone)>,

@@ -38,7 +38,7 @@ impl Policy for Ladder {
 
     const NAME: &'static str = "ladder";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const SCHEMA: &'static str = r#"{"type":"object","additionalProperties":false,"properties":{"rebootAfterSeconds":{"type":"integer","minimum":0,"maximum":86400,"default":120,"description":"How long a Machine is sick before its VM is started anew"},"reboots":{"type":"integer","minimum":0,"maximum":10,"default":1,"description":"How often that is tried within the window"},"recoverySeconds":{"type":"integer","minimum":1,"maximum":86400,"default":600,"description":"How long each reboot has to help"},"windowSeconds":{"type":"integer","minimum":1,"maximum":86400,"default":21600,"description":"Reboots that lie further back do not count"}}}"#;
+    const SCHEMA: &'static str = r#"{"type":"object","additionalProperties":false,"properties":{"rebootAfterSeconds":{"type":"integer","minimum":0,"maximum":86400,"default":120,"description":"How long a Machine is sick before its VM is rebooted"},"reboots":{"type":"integer","minimum":0,"maximum":10,"default":1,"description":"How often that is tried within the window"},"recoverySeconds":{"type":"integer","minimum":1,"maximum":86400,"default":600,"description":"How long each reboot has to help"},"windowSeconds":{"type":"integer","minimum":1,"maximum":86400,"default":21600,"description":"Reboots that lie further back do not count"}}}"#;
 
     fn problem(settings: &Settings) -> Option<String> {
         out_of_range("rebootAfterSeconds", settings.reboot_after_seconds, 0, DAY_SECONDS)
@@ -83,7 +83,7 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
         return replace("it has failed, so it is to be replaced");
     }
     if !question.machine.can_reboot {
-        return replace("its driver cannot start the VM anew, so it is to be replaced");
+        return replace("its driver cannot reboot the VM, so it is to be replaced");
     }
     let window_began = now.saturating_sub(milliseconds(settings.window_seconds));
     let tried: Vec<u64> =
@@ -96,9 +96,9 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
     };
     if now < wait_until {
         let why = if tried.is_empty() {
-            "it gets time to recover before its VM is started anew"
+            "it gets time to recover before its VM is rebooted"
         } else {
-            "its VM was started anew, and gets time to come up"
+            "its VM was rebooted, and gets time to come up"
         };
         return Rung { action: Action::None, why, until: wait_until };
     }
@@ -106,7 +106,7 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
         let until = now.saturating_add(AFTER_ASKING_MS);
         return Rung { action: Action::Reboot, why: "it does not recover by itself", until };
     }
-    replace("starting its VM anew has not helped, so it is to be replaced")
+    replace("rebooting its VM has not helped, so it is to be replaced")
 }
 
 machinist_sdk::export_policy!(Ladder);
@@ -134,10 +134,10 @@ mod tests {
         assert_eq!(format!("{:?} for {until} s: {}", verdict.action, verdict.reason), expected);
     }
 
-    const SOON: &str = "Ready is False; it gets time to recover before its VM is started anew";
+    const SOON: &str = "Ready is False; it gets time to recover before its VM is rebooted";
     const REBOOT: &str = "Action::Reboot for 60 s: Ready is False; it does not recover by itself";
-    const HOPE: &str = "Ready is False; its VM was started anew, and gets time to come up";
-    const REPLACE: &str = "Action::Replace for 43200 s: Ready is False; starting its VM anew has not helped, so it is to be replaced";
+    const HOPE: &str = "Ready is False; its VM was rebooted, and gets time to come up";
+    const REPLACE: &str = "Action::Replace for 43200 s: Ready is False; rebooting its VM has not helped, so it is to be replaced";
 
     #[test]
     fn a_sick_machine_is_rebooted_then_replaced() {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn reboots_of_an_older_trouble_do_not_count() {
+    fn reboots_of_an_older_problem_do_not_count() {
         check(r#"{"windowSeconds": 1000}"#, &[500], 1_501, REBOOT);
     }
 
@@ -171,7 +171,7 @@ mod tests {
             "{}",
             &asked,
             5,
-            "Action::Replace for 43200 s: the Node is gone; its driver cannot start the VM anew, so it is to be replaced",
+            "Action::Replace for 43200 s: the Node is gone; its driver cannot reboot the VM, so it is to be replaced",
         );
     }
 

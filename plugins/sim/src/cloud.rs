@@ -63,7 +63,7 @@ impl<'a> Cloud<'a> {
 
     /// Restarts the VM. `None`: there is no such VM.
     pub(crate) fn reboot(&self, id: &str) -> Result<Option<()>, CloudError> {
-        let trial = self.change("start the VM anew");
+        let trial = self.change("reboot the VM");
         let call = self.request(Method::Post, &format!("/v1/vms/{}/reboot", escaped(id)));
         trial.unless_absent(trial.send(&call)).map(|answer| answer.map(|_| ()))
     }
@@ -135,7 +135,7 @@ impl<'a> Cloud<'a> {
 
 impl Trial<'_> {
     fn invalid_answer(&self, what: &str) -> CloudError {
-        self.attempt.odd(what).into()
+        self.attempt.unexpected(what).into()
     }
 
     /// Returns the body of a success.

@@ -26,7 +26,6 @@ pub enum Project {
         /// The package's name, if it has one.
         package: Option<String>,
     },
-    /// A driver in modules of Python.
     Python {
         /// The driver as `MODULE:CLASS`.
         driver: String,

@@ -94,9 +94,9 @@ func (attempt Attempt) NoAnswer(err error) error {
 		return err
 	}
 	return &Error{
-		Code:            none.Trouble.Code(),
+		Code:            none.Reason.Code(),
 		Message:         fmt.Sprintf("failed to %s: %s", attempt.Doing, none.Error()),
-		MayHaveHappened: attempt.Changes && none.Trouble.MayHaveBeenSent(),
+		MayHaveHappened: attempt.Changes && none.Reason.MayHaveBeenSent(),
 	}
 }
 
@@ -111,8 +111,8 @@ func (attempt Attempt) Foreign(answer *HTTPAnswer, what string) *Error {
 	}
 }
 
-// Odd returns the error for a complete answer that violates the API.
-func (attempt Attempt) Odd(what string) *Error {
+// Unexpected returns the error for a complete answer that violates the API.
+func (attempt Attempt) Unexpected(what string) *Error {
 	message := fmt.Sprintf("failed to %s: the answer of %s %s", attempt.Doing, attempt.Host, what)
 	return &Error{Code: Internal, Message: message, MayHaveHappened: attempt.Changes}
 }
@@ -127,8 +127,8 @@ func (attempt Attempt) JSON(answer *HTTPAnswer, into any) error {
 	case errors.As(err, &notJSON) && notJSON.IsCutOff:
 		return attempt.Foreign(answer, "with half of an answer")
 	case errors.As(err, &notJSON):
-		return attempt.Odd("is not JSON")
+		return attempt.Unexpected("is not JSON")
 	default:
-		return attempt.Odd("is not what its API promises")
+		return attempt.Unexpected("is not what its API promises")
 	}
 }

@@ -30,7 +30,7 @@ func TestAURLIsThePartsThatARequestNeeds(test *testing.T) {
 	for _, text := range []string{"", "a", "ftp://a", "http://", "http:///b", "http://me@a/", "http://a/ b", "http://a/#c", "http://a/\u00e4", "http://a\\b"} {
 		_, err := driver.ParseURL(text)
 		var none *driver.NoAnswer
-		if !errors.As(err, &none) || none.Trouble != driver.BadURL {
+		if !errors.As(err, &none) || none.Reason != driver.BadURL {
 			test.Error(text, err)
 		}
 	}
@@ -62,10 +62,10 @@ func TestAPauseIsANumberOfSeconds(test *testing.T) {
 
 func TestWhatWasNotSentDidNotHappenAndWhatMayHaveBeenSentMayHave(test *testing.T) {
 	table := []struct {
-		trouble driver.Trouble
-		code    driver.Code
-		sent    bool
-		word    string
+		reason driver.NoAnswerReason
+		code   driver.Code
+		sent   bool
+		word   string
 	}{
 		{driver.Denied, driver.FailedPrecondition, false, "egress"},
 		{driver.AddressDenied, driver.FailedPrecondition, false, "addresses"},
@@ -83,7 +83,7 @@ func TestWhatWasNotSentDidNotHappenAndWhatMayHaveBeenSentMayHave(test *testing.T
 		{99, driver.Unknown, true, "oops"},
 	}
 	for _, row := range table {
-		err := driver.Attempt{Doing: "try", Changes: true}.NoAnswer(&driver.NoAnswer{Trouble: row.trouble, Host: "cloud.test", Detail: "oops"})
+		err := driver.Attempt{Doing: "try", Changes: true}.NoAnswer(&driver.NoAnswer{Reason: row.reason, Host: "cloud.test", Detail: "oops"})
 		var said *driver.Error
 		if !errors.As(err, &said) || said.Code != row.code || said.MayHaveHappened != row.sent {
 			test.Error(row, err)

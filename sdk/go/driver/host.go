@@ -127,7 +127,7 @@ func (host *Host) SendWithin(limits Limits, request HTTPRequest) (*HTTPAnswer, e
 	}
 	within, isTime := limits.within(host.Remaining())
 	if !isTime {
-		return nil, &NoAnswer{Trouble: NoTimeLeft, Host: url.Host()}
+		return nil, &NoAnswer{Reason: NoTimeLeft, Host: url.Host()}
 	}
 	return host.backend.Exchange(request, url, within)
 }

@@ -112,7 +112,7 @@ func ParseURL(text string) (URL, error) {
 	if !isTLS {
 		var isPlain bool
 		if rest, isPlain = strings.CutPrefix(text, "http://"); !isPlain {
-			return URL{}, &NoAnswer{Trouble: BadURL, Host: "of the request"}
+			return URL{}, &NoAnswer{Reason: BadURL, Host: "of the request"}
 		}
 	}
 	authority, path := rest, "/"
@@ -125,11 +125,11 @@ func ParseURL(text string) (URL, error) {
 	parsed := URL{IsTLS: isTLS, Authority: authority, PathWithQuery: path}
 	for _, character := range []byte(text) {
 		if character <= ' ' || character > '~' || character == '#' || character == '\\' {
-			return URL{}, &NoAnswer{Trouble: BadURL, Host: parsed.hostOr("of the request")}
+			return URL{}, &NoAnswer{Reason: BadURL, Host: parsed.hostOr("of the request")}
 		}
 	}
 	if authority == "" || strings.Contains(authority, "@") {
-		return URL{}, &NoAnswer{Trouble: BadURL, Host: "of the request"}
+		return URL{}, &NoAnswer{Reason: BadURL, Host: "of the request"}
 	}
 	return parsed, nil
 }

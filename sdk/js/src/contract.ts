@@ -122,7 +122,7 @@ export interface WireAnswer {
   body: Uint8Array;
 }
 
-/** Sends a request to the cloud. Throws `Trouble` if there is no answer. */
+/** Sends a request to the cloud. Throws `NoAnswer` if there is no answer. */
 export interface Wire {
   send(request: WireRequest): WireAnswer | Promise<WireAnswer>;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { DriverError, InProgress } from 'machinist-sdk';
-import { sampleRequest, Trouble } from 'machinist-sdk/mock';
+import { NoAnswer, sampleRequest } from 'machinist-sdk/mock';
 
 import { failure, mock, VM } from './probe.js';
 
@@ -89,7 +89,7 @@ test('a defect after a change may hide that it has happened', async () => {
       {
         create: async (_, host) => {
           await host.http.send({ method, url });
-          throw 'odd';
+          throw 'unexpected';
         },
       },
       { cloud },
@@ -130,16 +130,16 @@ test('an answer that is none of the contract is a defect that names the field', 
 test('a code that there is not is internal', async () => {
   const driver = mock({
     create: () => {
-      throw new DriverError(/** @type {any} */ ('oops'), 'odd');
+      throw new DriverError(/** @type {any} */ ('oops'), 'unexpected');
     },
   });
   const error = await failure(driver.create(request));
-  assert.deepEqual([error.code, error.message], ['internal', 'odd (the driver names a code that there is not: oops)']);
+  assert.deepEqual([error.code, error.message], ['internal', 'unexpected (the driver names a code that there is not: oops)']);
 });
 
-test('trouble that nobody caught has its own code', async () => {
+test('a missing answer that nobody caught has its own code', async () => {
   const cloud = () => {
-    throw new Trouble('cut-off', 'cloud.test');
+    throw new NoAnswer('cut-off', 'cloud.test');
   };
   const driver = mock({ create: (_, host) => host.http.send({ method: 'POST', url }) }, { cloud });
   const error = await failure(driver.create(request));
@@ -156,9 +156,9 @@ test('calls without secrets and network say so', async () => {
 
 test('a description is complete or says what is wrong', async () => {
   const about = { name: 'a', version: '1.0.0', providers: ['a'], capabilities: ['status', 'volumeIds'] };
-  const told = await mock({ describe: () => about }).describe();
-  assert.deepEqual([told.capabilities.status, told.capabilities.volumeIds, told.capabilities.listing], [true, true, false]);
-  assert.deepEqual([told.consistencyWindowMs, told.hosts, told.classSchema], [0n, [], undefined]);
+  const described = await mock({ describe: () => about }).describe();
+  assert.deepEqual([described.capabilities.status, described.capabilities.volumeIds, described.capabilities.listing], [true, true, false]);
+  assert.deepEqual([described.consistencyWindowMs, described.hosts, described.classSchema], [0n, [], undefined]);
   const failed = await failure(mock({ describe: () => ({ ...about, capabilities: ['flying'] }) }).describe());
   assert.match(failed.message, /capabilities .* must be of status, .* got flying/);
 });

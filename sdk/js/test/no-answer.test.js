@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Answer, Attempt, codeOfStatus, Trouble } from 'machinist-sdk';
+import { Answer, Attempt, codeOfStatus, NoAnswer } from 'machinist-sdk';
 
 import { isCutOff } from '../src/http/answer.js';
 
@@ -22,19 +22,19 @@ const WASI = /** @type {const} */ ([
 
 for (const [tag, code, mayHaveBeenSent, word] of WASI) {
   test(`${tag} is ${code}, ${mayHaveBeenSent ? 'and may have been sent' : 'and was not sent'}`, () => {
-    const trouble = Trouble.ofWasi(/** @type {any} */ ({ tag }), 'cloud.example');
-    assert.deepEqual([trouble.code, trouble.mayHaveBeenSent], [code, mayHaveBeenSent]);
-    assert.ok(trouble.message.includes(word) && trouble.message.includes('cloud.example'), trouble.message);
-    const read = trouble.asDriverError({ doing: 'read', changes: false });
-    const change = trouble.asDriverError({ doing: 'change', changes: true });
+    const noAnswer = NoAnswer.ofWasi(/** @type {any} */ ({ tag }), 'cloud.example');
+    assert.deepEqual([noAnswer.code, noAnswer.mayHaveBeenSent], [code, mayHaveBeenSent]);
+    assert.ok(noAnswer.message.includes(word) && noAnswer.message.includes('cloud.example'), noAnswer.message);
+    const read = noAnswer.asDriverError({ doing: 'read', changes: false });
+    const change = noAnswer.asDriverError({ doing: 'change', changes: true });
     assert.deepEqual([read.mayHaveHappened, change.mayHaveHappened], [false, mayHaveBeenSent]);
     assert.match(change.message, /^failed to change: /);
   });
 }
 
 test('details of the host are kept', () => {
-  const trouble = Trouble.ofWasi({ tag: 'internal-error', val: 'odd' }, 'a');
-  assert.match(trouble.message, /internal-error \("odd"\)/);
+  const noAnswer = NoAnswer.ofWasi({ tag: 'internal-error', val: 'unexpected' }, 'a');
+  assert.match(noAnswer.message, /internal-error \("unexpected"\)/);
 });
 
 test('each status has a code', () => {
@@ -62,8 +62,8 @@ test('each status has a code', () => {
 test('a refusal without a known code goes by its status, and long words are cut', () => {
   const attempt = new Attempt(/** @type {any} */ (undefined), { doing: 'try', host: 'a', changes: true });
   const answer = new Answer({ status: 503, headers: [['Retry-After', '7']], body: new Uint8Array() });
-  const error = attempt.refused(answer, { cloudCode: 'odd', message: 'ä\n'.repeat(500) });
-  assert.deepEqual([error.code, error.cloudCode, error.retryAfterMs, error.mayHaveHappened], ['unavailable', 'odd', 7_000, true]);
+  const error = attempt.refused(answer, { cloudCode: 'unexpected', message: 'ä\n'.repeat(500) });
+  assert.deepEqual([error.code, error.cloudCode, error.retryAfterMs, error.mayHaveHappened], ['unavailable', 'unexpected', 7_000, true]);
   assert.ok(!error.message.includes('\n') && [...error.message].length < 230);
 });
 

@@ -13,7 +13,7 @@ const CANDIDATES = ['../wit/', '../../../wit/'];
 export function contract(name) {
   const folders = CANDIDATES.map((base) => fileURLToPath(new URL(`${base}${name}`, import.meta.url)));
   const found = folders.find((folder) => existsSync(folder));
-  if (!found) throw new Complaint(`the contract ${name} is missing in the SDK: install machinist-sdk anew`);
+  if (!found) throw new Complaint(`the contract ${name} is missing in the SDK: install machinist-sdk again`);
   return found;
 }
 

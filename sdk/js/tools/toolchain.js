@@ -48,7 +48,7 @@ export function setUp(set = 'component') {
     // Not `npm ci`: it refuses a lock file without the builds for all platforms, which not every registry has.
     npm(['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'], draft);
     insistOnTheLock(recipe, draft);
-    settle(draft, target);
+    moveIntoPlace(draft, target);
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
@@ -81,7 +81,7 @@ function insistOnTheLock(recipe, draft) {
 }
 
 /** Renames the folder in one step: the first process wins, and the others find the same tools. */
-function settle(draft, target) {
+function moveIntoPlace(draft, target) {
   try {
     renameSync(draft, target);
   } catch (error) {

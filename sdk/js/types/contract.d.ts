@@ -103,7 +103,7 @@ export interface WireAnswer {
     headers: [string, string][];
     body: Uint8Array;
 }
-/** Sends a request to the cloud. Throws `Trouble` if there is no answer. */
+/** Sends a request to the cloud. Throws `NoAnswer` if there is no answer. */
 export interface Wire {
     send(request: WireRequest): WireAnswer | Promise<WireAnswer>;
 }

@@ -56,4 +56,4 @@ export { DriverError, invalidClass, quoted } from './error.js';
 export { Fields } from './fields.js';
 export { Log } from './host.js';
 export { hostOf } from './http/request.js';
-export { Trouble } from './http/no-answer.js';
+export { NoAnswer } from './http/no-answer.js';

@@ -131,11 +131,11 @@ class Tools(Scratch):
             # Records its arguments, as if they were a component.
             self.installed('echo "$@" > "${11}"; ls "${13}" "${13}/machinist_sdk" >> "${11}"')
             build(author, [self.folder], self.folder / "mine.wasm")
-        told = (self.folder / "mine.wasm").read_text()
+        recorded = (self.folder / "mine.wasm").read_text()
         for word in ("--world provider", "wit/provider/0.1.0", "machinist_component.py", "driver", f"--python-path {self.folder}"):
-            self.assertIn(word, told)
+            self.assertIn(word, recorded)
         for word in ("policy", "testing", "build\n"):
-            self.assertNotIn(word, told)
+            self.assertNotIn(word, recorded)
 
     def test_a_tool_that_fails_is_quoted_without_its_stack(self) -> None:
         self.module("mine", _DRIVER)

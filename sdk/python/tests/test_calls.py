@@ -11,10 +11,10 @@ from machinist_sdk.driver import (
     Failure,
     Host,
     HttpRequest,
+    NoAnswerReason,
     Page,
     Progress,
     Request,
-    Trouble,
     Vm,
     VmState,
 )
@@ -90,31 +90,15 @@ class Mistakes(TestCase):
     def test_an_answer_of_a_wrong_shape_is_named(self) -> None:
         table: list[tuple[str, Any, str]] = [
             ("get_status", None, "get_status's answer must be a Vm, got NoneType"),
-            (
-                "get_status",
-                Vm("a", "b", "running"),  # type: ignore[arg-type]
-                "get_status's answer.state must be a VmState, got str",
-            ),
-            (
-                "get_status",
-                Vm("a", None, VmState.RUNNING),  # type: ignore[arg-type]
-                "get_status's answer.node_name must be a str, got NoneType",
-            ),
+            ("get_status", Vm("a", "b", "running"), "get_status's answer.state must be a VmState, got str"),  # type: ignore[arg-type]
+            ("get_status", Vm("a", None, VmState.RUNNING), "get_status's answer.node_name must be a str, got NoneType"),  # type: ignore[arg-type]
             ("get_status", Vm("a\ud800", "b", VmState.RUNNING), "provider_id must be Unicode text"),
-            (
-                "get_status",
-                Vm("a", "b", VmState.RUNNING, addresses=[("a", "b")]),  # type: ignore[list-item]
-                "addresses[0] must be a Address",
-            ),
+            ("get_status", Vm("a", "b", VmState.RUNNING, addresses=[("a", "b")]), "addresses[0] must be a Address"),  # type: ignore[list-item]
             ("create", "vm-1", "create's answer must be Vm or Progress, got str"),
             ("create", Progress("token", -1, "waiting"), "create's answer.ask_again_ms must be a whole number"),
             ("create", Progress("token", True, "waiting"), "create's answer.ask_again_ms must be a whole number"),
             ("delete", 7, "delete's answer must be a Progress, got int"),
-            (
-                "list_machines",
-                Page(machines=(1,)),  # type: ignore[arg-type]
-                "list_machines's answer.machines must be a list",
-            ),
+            ("list_machines", Page(machines=(1,)), "list_machines's answer.machines must be a list"),  # type: ignore[arg-type]
             ("get_volume_ids", [], "one entry for each of 1 specs"),
             ("validate_class", "warning", "validate_class's answer must be a list"),
         ]
@@ -138,9 +122,9 @@ class Mistakes(TestCase):
 
     def test_a_request_without_an_answer_needs_no_words_of_the_author(self) -> None:
         ask = lambda host: host.send(HttpRequest("POST", "http://cloud.test/v1"))  # noqa: E731
-        failure = self.fails(Code.DEADLINE_EXCEEDED, author(ask, cloud=[Trouble.TIMED_OUT])[0].create, REQUEST)
+        failure = self.fails(Code.DEADLINE_EXCEEDED, author(ask, cloud=[NoAnswerReason.TIMED_OUT])[0].create, REQUEST)
         self.assertEqual((failure.may_have_happened, failure.message), (True, "failed to create: no answer of cloud.test in time"))
-        driver, _ = author(ask, cloud=[Trouble.CONNECTION_REFUSED])
+        driver, _ = author(ask, cloud=[NoAnswerReason.CONNECTION_REFUSED])
         self.assertFalse(self.fails(Code.UNAVAILABLE, driver.create, REQUEST).may_have_happened)
 
     def test_calls_that_are_not_offered_say_so(self) -> None:
@@ -174,7 +158,7 @@ class Broken(policies.Policy):
         raise ZeroDivisionError("by zero")
 
     def evaluate(self, question: Any, settings: str, now: int, log: Any) -> Any:
-        if settings == "odd":
+        if settings == "unexpected":
             return "well"
         if settings == "unread":
             raise SettingsError("x is no setting")
@@ -185,7 +169,7 @@ class BrokenPolicies(TestCase):
     def test_a_policy_that_breaks_does_not_know_and_says_why(self) -> None:
         host = policies.MockHost()
         policy = host.policy(Broken)
-        table = [("", "the policy broke: SystemExit: 3 (in evaluate, test_calls.py"), ("odd", "must be a Verdict, got str")]
+        table = [("", "the policy broke: SystemExit: 3 (in evaluate, test_calls.py"), ("unexpected", "must be a Verdict, got str")]
         for settings, reason in table:
             verdict = policy.evaluate(policies.a_question(), settings, 1_000)
             self.assertIn(reason, verdict.reason)

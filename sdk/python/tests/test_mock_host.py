@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import TestCase
 
-from machinist_sdk.driver import Encoding, Host, HttpAnswer, HttpRequest, NoAnswer, Refusal, SecretRefused, Trouble, auth
+from machinist_sdk.driver import Encoding, Host, HttpAnswer, HttpRequest, NoAnswer, NoAnswerReason, Refusal, SecretRefused, auth
 from machinist_sdk.testing.driver import REQUEST_BYTES, REQUESTS_PER_CALL, MockHost
 
 TOKEN = b'tok"en/with+signs'
@@ -44,15 +44,12 @@ class Placeholders(TestCase):
         call = world.open("create")
         with self.assertRaises(NoAnswer) as caught:
             call.send(build(call))
-        self.assertEqual((caught.exception.trouble, world.seen), (Trouble.DENIED, []))
+        self.assertEqual((caught.exception.reason, world.seen), (NoAnswerReason.DENIED, []))
 
     def test_values_are_filled_in_where_they_are_granted(self) -> None:
         seen = self.seen(lambda call: HttpRequest("GET", URL, {"authorization": f"Bearer {token(call)}"}))
         self.assertEqual(seen.headers["authorization"].encode(), b"Bearer " + TOKEN)
-
-        def body(call: Host) -> bytes:
-            return json.dumps({"auth": [{"to/ken": f"<{token(call, Encoding.JSON_ESCAPE)}>"}]}).encode()
-
+        body = lambda call: json.dumps({"auth": [{"to/ken": f"<{token(call, Encoding.JSON_ESCAPE)}>"}]}).encode()  # noqa: E731
         seen = self.seen(lambda call: HttpRequest("POST", URL, {"content-type": "application/json"}, body(call)))
         self.assertEqual(json.loads(seen.body or b""), {"auth": [{"to/ken": f"<{TOKEN.decode()}>"}]})
         form = {"content-type": "application/x-www-form-urlencoded"}
@@ -143,7 +140,7 @@ class Answers(TestCase):
         call = world.open("create")
         with self.assertRaises(NoAnswer) as caught:
             call.send(HttpRequest("POST", URL, {}, b"x" * (REQUEST_BYTES + 1)))
-        self.assertIs(caught.exception.trouble, Trouble.REQUEST_TOO_LARGE)
+        self.assertIs(caught.exception.reason, NoAnswerReason.REQUEST_TOO_LARGE)
         for _ in range(REQUESTS_PER_CALL - 1):
             call.send(HttpRequest("GET", URL))
         with self.assertRaises(NoAnswer):
@@ -151,14 +148,14 @@ class Answers(TestCase):
         large = host(cloud=[HttpAnswer(200, {}, b"x" * (4 * 1024 * 1024 + 1))]).open("create")
         with self.assertRaises(NoAnswer) as caught:
             large.send(HttpRequest("GET", URL))
-        self.assertIs(caught.exception.trouble, Trouble.ANSWER_TOO_LARGE)
+        self.assertIs(caught.exception.reason, NoAnswerReason.ANSWER_TOO_LARGE)
 
     def test_no_url_is_no_request(self) -> None:
         for url in ("", "cloud.test/v1", "ftp://cloud.test/", "http://", "http://me@cloud.test/", "http://a/ b", "http://[::1", "http://ä/"):
             world = host()
             with self.assertRaises(NoAnswer) as caught:
                 world.open("create").send(HttpRequest("GET", url))
-            self.assertEqual((caught.exception.trouble, world.sent), (Trouble.BAD_URL, []), url)
+            self.assertEqual((caught.exception.reason, world.sent), (NoAnswerReason.BAD_URL, []), url)
 
     def test_marks_are_as_the_host_reads_them(self) -> None:
         for mark, expected in (

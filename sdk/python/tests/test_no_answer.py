@@ -8,7 +8,7 @@ from machinist_sdk.driver import Attempt, Code, HttpAnswer, code_of_status
 from machinist_sdk.driver.no_answer import of_wasi
 
 
-class Troubles(TestCase):
+class MissingAnswers(TestCase):
     def test_what_was_not_sent_did_not_happen_and_what_may_have_been_sent_may_have(self) -> None:
         table = [
             (wasi.ErrorCode_HttpRequestDenied(), Code.FAILED_PRECONDITION, False, "egress"),
@@ -22,7 +22,7 @@ class Troubles(TestCase):
             (wasi.ErrorCode_HttpResponseTimeout(), Code.DEADLINE_EXCEEDED, True, "in time"),
             (wasi.ErrorCode_ConnectionTerminated(), Code.UNAVAILABLE, True, "ended"),
             (wasi.ErrorCode_HttpResponseBodySize(None), Code.INTERNAL, True, "larger"),
-            (wasi.ErrorCode_InternalError("odd"), Code.UNKNOWN, True, "odd"),
+            (wasi.ErrorCode_InternalError("unexpected"), Code.UNKNOWN, True, "unexpected"),
         ]
         for given, code, may_have_happened, word in table:
             error = of_wasi(given, "cloud.example")

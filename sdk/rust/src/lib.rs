@@ -50,7 +50,7 @@
 //!             return Err(attempt.refused(&answer, &format!("status {}", answer.status)));
 //!         }
 //!         let made = attempt.json(&answer)?;
-//!         let id = made["id"].as_str().ok_or_else(|| attempt.odd("names no id"))?;
+//!         let id = made["id"].as_str().ok_or_else(|| attempt.unexpected("names no id"))?;
 //!         Ok(Creation::Created(Vm {
 //!             provider_id: format!("my:///{id}"),
 //!             node_name: request.machine.name.clone(),

@@ -2,7 +2,7 @@
 
 use machinist_sdk::driver::{
     About, Capabilities, Class, Code, Creation, Deletion, Driver, Encoding, Failure, Host, HttpAnswer,
-    HttpRequest, OfflineHost, Reboot, Request, SecretRefusal, Trouble, Vm, VmState,
+    HttpRequest, NoAnswerReason, OfflineHost, Reboot, Request, SecretRefusal, Vm, VmState,
 };
 use machinist_sdk::mock::{MockHost, Place, a_class, a_request, json_answer};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl Driver for Probe {
         sent.body = spec.get("body").map(|_| text("body").into_bytes());
         let answer = host
             .send(&sent)
-            .map_err(|error| Failure::new(error.trouble.code(), format!("{:?}", error.trouble)))?;
+            .map_err(|error| Failure::new(error.reason.code(), format!("{:?}", error.reason)))?;
         let body = String::from_utf8_lossy(&answer.body).into_owned();
         host.log().info("answered", &[("body", &body), ("echo", text("auth").as_str())]);
         Ok(Creation::Created(Vm {
@@ -77,13 +77,13 @@ impl Reboot for Probe {
 
 const TOKEN: &str = "s3cret-\"token";
 
-fn host<'c>(answer: Result<HttpAnswer, Trouble>) -> MockHost<'c> {
+fn host<'c>(answer: Result<HttpAnswer, NoAnswerReason>) -> MockHost<'c> {
     MockHost::answering([answer])
         .secret("token", TOKEN, &[Place::header("X-Auth"), Place::json("/a~1b/0"), Place::form("tok")])
         .user_data("#cloud", &[Place::json("/data")])
 }
 
-fn ok() -> Result<HttpAnswer, Trouble> {
+fn ok() -> Result<HttpAnswer, NoAnswerReason> {
     Ok(json_answer(200, &json!({})))
 }
 
@@ -174,7 +174,7 @@ fn calls_have_what_the_host_gives_them_and_no_more() {
 #[test]
 fn a_request_without_an_answer_says_why() {
     let message = |host: &MockHost<'_>, spec: &Value| created(host, spec).unwrap_err().message.clone();
-    assert_eq!(message(&host(Err(Trouble::TimedOut)), &json!({})), "TimedOut");
+    assert_eq!(message(&host(Err(NoAnswerReason::TimedOut)), &json!({})), "TimedOut");
     let mut late = host(ok());
     late.remaining_ms = 100;
     assert_eq!(message(&late, &json!({})), "NoTimeLeft");

@@ -1,4 +1,4 @@
-//! EC2 as tests start and query it.
+//! A running EC2.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

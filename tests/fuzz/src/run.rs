@@ -1,4 +1,4 @@
-//! Tries many inputs of a target, and shrinks the ones that fail.
+//! Tries many inputs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | what is a run made of | `plan`, drawn from the seed |
 //! | what happens when | `run`: chaos, calm, silence |
-//! | who disturbs | `actors` (users, operators, weather), `faults` (the fate of each call) |
-//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, volumes, budgets), `policies`, `fleet` and `pools` (the wish) |
+//! | who disturbs | `actors` (users, operators, weather), `faults` (the result of each call) |
+//! | what is around the hosts | `cloud`, `cluster` (processes, kubelets, pods, volumes, budgets, policies, owners) |
 //! | what must always hold | `check`: rules over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports |
 //! | how far is it | `progress`; the command itself is in `cli` |

@@ -1,4 +1,4 @@
-//! The folders of the clone, of caches and of binaries.
+//! Where things are.
 
 use std::env;
 use std::path::{Path, PathBuf};

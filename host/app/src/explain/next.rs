@@ -51,7 +51,7 @@ pub(super) fn next(
         return next;
     };
     next.push(match phase {
-        Phase::New => "Pending, as soon as the cloud has made the VM".to_owned(),
+        Phase::New => "Pending, as soon as the cloud has created the VM".to_owned(),
         Phase::CrashLoopBackOff => format!("Pending, when an attempt succeeds; Failed {}", limits.creation),
         Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
         Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),

@@ -8,8 +8,8 @@
 //!    group's `settings` method. Flags of the process are in this file, and `check` has their lines.
 //!
 //! Then run `cargo xtask generate`, which writes `deploy/reference/flags.md`. A setting that holds for one Machine also
-//! goes through the runtime's `machine::facts` into the core's `MachineSettings`. A default that differs under the name
-//! of a binary of machine-controller-manager is in `binary_name`.
+//! goes through the runtime's `controllers::facts` into the core's `MachineSettings`. A default that differs under the
+//! name of a binary of machine-controller-manager is in `binary_name`.
 //!
 //! | module | what it does |
 //! | --- | --- |

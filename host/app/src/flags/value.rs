@@ -80,9 +80,9 @@ impl Problems {
         }
         let count = self.0.len();
         let these = if count == 1 {
-            "this flag is not right; mend it".to_owned()
+            "this flag is not right; fix it".to_owned()
         } else {
-            format!("these {count} flags are not right; mend them all")
+            format!("these {count} flags are not right; fix them all")
         };
         anyhow::bail!("{these} and start again (`{help}` explains each):\n  {}", self.0.join("\n  "))
     }

@@ -56,7 +56,7 @@ async fn next(
         let pause = Instant::now() + PAUSE;
         if let Some(end) = end.filter(|end| *end < pause) {
             tokio::time::sleep_until(end).await;
-            bail!("timed out after {limit:?} waiting for the rollout to finish; it goes on by itself");
+            bail!("timed out after {limit:?} waiting for the rollout to finish; it continues");
         }
         tokio::time::sleep_until(pause).await;
         match at.get().await {

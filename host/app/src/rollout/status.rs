@@ -189,9 +189,9 @@ mod tests {
         let text = "machinedeployment \"workers\" exceeded its progress deadline: no progress since: x";
         check([3, 1, 4, 3], &deadline, 0, &failed(text));
         let own = json!({ "status": {
-            "conditions": late("x"), "machinist": ready("ProgressDeadlineExceeded", "mend what holds it up"),
+            "conditions": late("x"), "machinist": ready("ProgressDeadlineExceeded", "fix what holds it up"),
         } });
-        let text = "machinedeployment \"workers\" exceeded its progress deadline: mend what holds it up";
+        let text = "machinedeployment \"workers\" exceeded its progress deadline: fix what holds it up";
         check([3, 1, 4, 3], &own, 0, &failed(text));
         let invalid = json!({ "status": { "machinist": ready("InvalidDeployment", "spec.replicas is -1") } });
         let text = "machinedeployment \"workers\" is not rolled out: spec.replicas is -1";

@@ -202,7 +202,7 @@ async fn wait(
     };
     if ended == ShutdownResult::RequestsPending {
         // The next leader then has waited for longer than any request takes.
-        warn!("requests are still on their way: leadership is not given back, it runs out by itself");
+        warn!("requests are still on their way: the Leases are not released, they expire");
         election.abort();
         return Ok(());
     }

@@ -225,7 +225,7 @@ fn message(report: &PluginReport) -> String {
         (PluginState::Withdrawn, Some(held)) => {
             let reason = report.reason.as_deref().unwrap_or("no reason is known");
             let does = if report.serving {
-                "makes no VM any more; it goes on deleting, since there is no other version"
+                "creates no VMs any more; it continues to delete them, since there is no other version"
             } else {
                 "answers no call"
             };

@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
         let scheme = if reference.is_on_loopback() { "http" } else { "https" };
         let prohibited = |why| Error::Prohibited { registry: registry.clone(), why };
         let home = Url::parse(&format!("{scheme}://{registry}/"));
-        let home = home.map_err(|_| prohibited("its name makes no address"))?;
+        let home = home.map_err(|_| prohibited("its name is no valid address"))?;
         // As the parser reads it, whatever notation the reference has.
         if scheme == "https" && hop::is_on_loopback(&home) {
             return Err(prohibited("a registry on this machine is called localhost, 127.0.0.1 or [::1]"));
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn address(&self, url: &str, what: &str) -> Result<Url, Error> {
-        Url::parse(url).map_err(|_| self.protocol_error(what, "its name makes no address"))
+        Url::parse(url).map_err(|_| self.protocol_error(what, "its name is no valid address"))
     }
 
     /// A manifest with its digest and its bytes.

@@ -115,7 +115,7 @@ impl DisruptionRequests {
     }
 
     fn problem(&mut self, annotation: &str, why: &str, instead: &str) {
-        self.problems.push(format!("annotation {annotation}: {why}: mend it or remove it; {instead}"));
+        self.problems.push(format!("annotation {annotation}: {why}: fix or remove it; {instead}"));
     }
 
     /// Returns whether a set needs a permit to delete a failed Machine, so that the deployment notes it.
@@ -218,37 +218,33 @@ mod tests {
             (
                 "budget",
                 "many",
-                "annotation budget: \"many\" is not a number of Machines and a time, such as 3/1h: mend it or remove it; rollouts and expiry are held until then",
+                "annotation budget: \"many\" is not a number of Machines and a time, such as 3/1h: fix or remove it; rollouts and expiry are held until then",
             ),
             (
                 "budget",
                 "3/week",
-                "annotation budget: the time of a disruption budget cannot be read or is not above 0: duration \"week\" has no number before \"week\": mend it or remove it; rollouts and expiry are held until then",
+                "annotation budget: the time of a disruption budget cannot be read or is not above 0: duration \"week\" has no number before \"week\": fix or remove it; rollouts and expiry are held until then",
             ),
             (
                 "max-age",
                 "7d",
-                "annotation max-age: duration \"7d\" has the unknown unit \"d\" (known are ns, us, ms, s, m and h): mend it or remove it; it counts as not set",
+                "annotation max-age: duration \"7d\" has the unknown unit \"d\" (known are ns, us, ms, s, m and h): fix or remove it; it counts as not set",
             ),
-            (
-                "max-age",
-                "5m",
-                "annotation max-age: it is below 1h: mend it or remove it; it counts as not set",
-            ),
+            ("max-age", "5m", "annotation max-age: it is below 1h: fix or remove it; it counts as not set"),
             (
                 "replace-first",
                 "yes",
-                "annotation replace-first: it is neither true, false nor a time such as 30m: mend it or remove it; it counts as not set",
+                "annotation replace-first: it is neither true, false nor a time such as 30m: fix or remove it; it counts as not set",
             ),
             (
                 "replace-first",
                 "-5m",
-                "annotation replace-first: it is neither true, false nor a time such as 30m: mend it or remove it; it counts as not set",
+                "annotation replace-first: it is neither true, false nor a time such as 30m: fix or remove it; it counts as not set",
             ),
             (
                 "remediate-in-windows",
                 "1",
-                "annotation remediate-in-windows: it is neither true nor false: mend it or remove it; it counts as not set",
+                "annotation remediate-in-windows: it is neither true nor false: fix or remove it; it counts as not set",
             ),
         ] {
             let found = requests(&[(name, value)]);

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
+use crate::scheduling::step::Requeue;
 
 use super::effect::{DrainEffect, DrainProgress};
 use super::pods::pod::PodFact;

@@ -30,7 +30,7 @@ pub(super) fn message(report: &DrainReport, knows_attachments: bool, now: Timest
         parts.push(format!("local data is lost of {}", names(&report.local_storage)));
     }
     if !report.unmanaged.is_empty() {
-        parts.push(format!("nobody makes anew {}", names(&report.unmanaged)));
+        parts.push(format!("no controller replaces {}", names(&report.unmanaged)));
     }
     parts.extend(report.failures.iter().cloned());
     let detail = parts.join("; ");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::Requeue;
+use crate::scheduling::step::Requeue;
 
 use super::effect::{DrainEffect, DrainProgress, PodListing, ReadConsistency};
 use super::pods::pod::PodFact;

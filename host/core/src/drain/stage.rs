@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::pods::volume_moves::after;
 use super::request::{DrainRequest, Force};
 
-/// The time for each refused eviction: the pause between two evictions in machine-controller-manager, which limits
-/// their number.
+/// The time that one refused eviction counts as: the pause between two evictions in machine-controller-manager, whose
+/// limit is a number.
 const PER_RETRY: SignedDuration = SignedDuration::from_secs(20);
 
 /// The way in which pods are removed.

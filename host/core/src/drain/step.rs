@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
 use crate::scheduling::retry::RetryPolicy;
+use crate::scheduling::step::Requeue;
 
 use super::effect::{DrainEffect, DrainProgress, ReadConsistency};
 use super::pods::volume::DrainMemory;
@@ -32,7 +32,7 @@ pub enum DrainStep {
 /// Decides what comes next in a drain. Pure: the same arguments give the same answer.
 ///
 /// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a
-/// pass, unless the API server throttles.
+/// pass, unless the API server asks for a pause.
 pub fn step(request: &DrainRequest<'_>, progress: &DrainProgress, now: Timestamp) -> DrainStep {
     if request.facts.node == NodeState::Gone {
         let mut report = DrainReport::new(request, now);

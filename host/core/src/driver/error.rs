@@ -265,7 +265,7 @@ pub enum Refusal {
     Busy { plugin: String },
     /// The rate limit of its grants is reached.
     #[error(
-        "plugin {plugin} may be called {per_minute} times a minute: the next call can be made in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
+        "plugin {plugin} may be called {per_minute} times a minute: the next call is possible in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
     )]
     TooOften {
         plugin: String,

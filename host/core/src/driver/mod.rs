@@ -8,10 +8,12 @@
 //! | `write_error` | how a write to an API server can fail |
 //! | `alternatives` | other classes for a Machine that the cloud has no capacity for |
 //! | `secret_rule` | which Secrets a class may use, and which plugins may get them |
+//! | `addresses` | the addresses of a VM, merged from several sources |
 //! | `user_data` | fills the placeholders of user data |
 //! | `bootstrap_token` | the token with which a kubelet joins |
 //! | `virtual_capacity` | extended resources that a class gives to its Nodes |
 
+pub mod addresses;
 pub mod alternatives;
 pub mod bootstrap_token;
 pub mod error;

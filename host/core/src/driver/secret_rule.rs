@@ -196,7 +196,7 @@ mod tests {
         ] {
             let refused = Err(WhyRefused::Type(kind.to_owned()));
             assert_eq!(check(&SecretRules::default(), (kind, None, None), None), refused);
-            // No rule of an operator allows them.
+            // An operator's typing error does not open them.
             assert_eq!(check(&all(kind), (kind, None, None), Some("aws")), refused);
             assert!(!SecretRules::may_be_allowed(kind));
         }

@@ -102,7 +102,7 @@ mod tests {
         text.split_whitespace().filter_map(pair).collect()
     }
 
-    /// Carries out all writes without a crash and checks them; `-` is no note.
+    /// Writes until nothing is left to do, without a crash; `-` is no note. Returns the writes.
     fn check(wanted: &str, on_node: &str, noted: &str, expected: &[&str]) {
         let wanted = quantities(wanted);
         let mut on_node = quantities(on_node);

@@ -8,7 +8,7 @@ const MIXED: usize = 16;
 
 const DIGITS: usize = 2;
 
-/// The replacement of an id.
+/// The replacement of each id.
 const MASK: char = '*';
 
 /// Returns the text with each id replaced by one character: uuids, runs of eight or more hexadecimal digits, longer

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use crate::machine::node::health;
 use crate::value::id::PluginName;
 
 use super::opinion::{Action, Mode, Opinion, PolicyVerdict};
@@ -50,12 +49,12 @@ pub struct Finding {
     pub reason: String,
 }
 
-/// Weighs the opinions.
+/// Weighs the opinions. `built_in` is the result of the built-in rule.
 ///
 /// Without an enforcing policy, the built-in rule counts. With some, they count instead of it: one without a verdict
 /// blocks any decision; else one that says unhealthy decides, with the mildest action of those that say so; else the
 /// Machine is healthy. So each policy can make a Machine unhealthy, and each can block.
-pub fn judge(built_in: &health::NodeHealth, opinions: &[Opinion]) -> Judgement {
+pub fn judge(built_in: &Health, opinions: &[Opinion]) -> Judgement {
     let mut sorted: Vec<&Opinion> = opinions.iter().collect();
     sorted.sort_by(|one, other| one.policy.cmp(&other.policy));
     let (health, judge) = decided(built_in, &sorted);
@@ -68,10 +67,10 @@ pub fn judge(built_in: &health::NodeHealth, opinions: &[Opinion]) -> Judgement {
     Judgement { health, judge, observed, holds_until }
 }
 
-fn decided(built_in: &health::NodeHealth, sorted: &[&Opinion]) -> (Health, Judge) {
+fn decided(built_in: &Health, sorted: &[&Opinion]) -> (Health, Judge) {
     let enforcing: Vec<&Opinion> =
         sorted.iter().copied().filter(|opinion| opinion.mode == Mode::Enforce).collect();
-    let Some(first) = enforcing.first() else { return (of_the_built_in(built_in), Judge::BuiltIn) };
+    let Some(first) = enforcing.first() else { return (built_in.clone(), Judge::BuiltIn) };
     if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == PolicyVerdict::Unknown) {
         let because = holding.reason.clone();
         return (Health::Undecided { because }, Judge::Policy(holding.policy.clone()));
@@ -84,15 +83,6 @@ fn decided(built_in: &health::NodeHealth, sorted: &[&Opinion]) -> (Health, Judge
             Judge::Policy(mildest.policy.clone()),
         ),
         None => (Health::Healthy, Judge::Policy(first.policy.clone())),
-    }
-}
-
-fn of_the_built_in(verdict: &health::NodeHealth) -> Health {
-    match verdict {
-        health::NodeHealth::Healthy => Health::Healthy,
-        health::NodeHealth::Unhealthy { .. } => {
-            Health::Unhealthy { because: verdict.to_string(), action: Action::Replace }
-        }
     }
 }
 

@@ -34,5 +34,5 @@ pub use opinion::{Action, Mode, Opinion, PolicyVerdict};
 pub use question::{
     ConditionFact, DomainFact, HistoryFact, MAX_HOLD, MIN_HOLD, NodeQuestion, PolicyQuestion, Subject,
 };
-pub use reboots::{REBOOT_INTERVAL, RebootStep, Reboots};
+pub use reboots::{RebootStep, Reboots};
 pub use scope::{PolicyFact, Scope, ServingState};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::node::health::ConditionStatus;
+use crate::value::condition::ConditionStatus;
 use crate::value::id::{ClassName, FailureDomain, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::Phase;
 

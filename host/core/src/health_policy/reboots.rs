@@ -1,9 +1,8 @@
 //! When a VM may be rebooted.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-/// The least time between two reboots of a VM, whatever policies say: it needs that time to start.
-pub const REBOOT_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
+use crate::safety::meltdown::REBOOT_INTERVAL;
 
 /// How many reboots are stored on a Machine. Older ones do not help a policy.
 const REMEMBERED: usize = 10;

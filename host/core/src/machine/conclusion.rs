@@ -7,10 +7,10 @@ use crate::driver::error::Code;
 use crate::driver::{Address, CloudCondition, Vm, VmState};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::EffectKind;
-use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
+pub use crate::scheduling::step::Requeue;
 use crate::scheduling::step::Step;
 
 use super::delete::note::DeletionNote;
@@ -29,25 +29,6 @@ pub struct MachineConclusion {
     /// The text for people.
     pub message: String,
     pub wake: Requeue,
-}
-
-/// When an object is reconciled again. A change of any observed object requeues it as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requeue {
-    /// At the next resync.
-    Resync,
-    /// As soon as the cache shows the writes of this reconcile.
-    Now,
-    After(SignedDuration),
-    /// After this time, to check a failed operation: its failures stay counted, and this is none.
-    Check(SignedDuration),
-    /// The reconcile failed: after a time that grows with the failures in a row.
-    Retry {
-        policy: RetryPolicy,
-        hint: Option<SignedDuration>,
-    },
-    /// Never: the Machine is gone.
-    Gone,
 }
 
 /// The fields of the status that change. `None` leaves a field alone.

@@ -26,7 +26,7 @@ pub enum MachineViolation {
     #[error("a VM is created for a Machine without our finalizer")]
     CreateWithoutFinalizer,
     /// A restart of the host would reboot the VM once more.
-    #[error("a VM is started anew before that is written down, or although it is on its way out")]
+    #[error("a VM is rebooted before that is written down, or during its deletion")]
     RebootUnwritten,
     /// An enforcing policy does not know, or wants another action.
     #[error("a Machine fails although a policy that enforces holds it")]
@@ -44,10 +44,10 @@ pub enum MachineViolation {
     #[error("a VM is created although an earlier create may have made one that reads do not show yet")]
     CreateInDoubt,
     /// The class pins a version of the driver, and another one was to make or finish the VM.
-    #[error("a VM is made by another version of the driver than the class pins")]
+    #[error("a VM is created by another version of the driver than the class pins")]
     CreateBySubstitute,
     /// The status says that there is a VM, and nobody would know which.
-    #[error("a Machine counts as made and the id of its VM is not stored")]
+    #[error("a Machine counts as created and the id of its VM is not stored")]
     Unrecorded,
     /// The finalizer was to be removed before the VM.
     #[error("the finalizer is released before the VM is proven gone")]
@@ -98,10 +98,10 @@ pub enum MachineViolation {
     #[error("a Machine is failed for its health without a permit")]
     FailedWithoutPermit,
     /// Too many VMs would be rebooted at a time.
-    #[error("a VM is started anew for its Machine's health without a permit")]
+    #[error("a VM is rebooted for its Machine's health without a permit")]
     RebootWithoutPermit,
     /// The network to the Nodes is more likely broken than the Nodes.
-    #[error("a Machine is failed or started anew whose VM is alive and whose zone is silent")]
+    #[error("a Machine is failed or rebooted whose VM is alive and whose zone is silent")]
     SilentZone,
     /// The Machine's health still counts.
     #[error("a Node is handed over for an update before its Machine says so")]

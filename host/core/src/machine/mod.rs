@@ -9,7 +9,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `step` | chooses: deletion, creation, or life with a Node; backs off after failed writes |
-//! | `facts` | all facts of a pass |
+//! | `facts` | all facts of a pass; a Machine as its owners see it |
 //! | `effect` | the effects, their outcomes, and their kinds for the gate |
 //! | `conclusion` | how a pass ends: status, condition reason, requeue |
 //! | `creation` | from a Machine to its one VM |
@@ -20,7 +20,6 @@
 //! | `problems` | reports invalid settings; the flags count instead |
 //! | `template` | compares templates: must Machines be replaced? |
 //! | `inherited` | settings that deployments and sets hand down |
-//! | `summary` | a Machine as its owners see it, and which of them is deleted first |
 //! | `finalizer` | whether our finalizer must be on a class or Secret |
 //! | `invariants` | rules that always hold, for assertions, tests and the simulator |
 
@@ -37,7 +36,6 @@ pub mod node;
 pub mod ownership;
 mod problems;
 mod step;
-pub mod summary;
 pub mod template;
 
 #[cfg(test)]
@@ -52,6 +50,7 @@ pub use delete::note::{DeletionNote, DeletionStage};
 pub use effect::{
     EffectTrait, MachineEffect, MachineOutcome, MachineProgress, MetaChange, NodeConditionWrite,
 };
+pub use facts::summary;
 pub use facts::{
     ClassFact, DeleteRequestFact, DeletionFact, DriverFact, MachineFact, MachineNames, MachineSettings,
     MachineView, NodeConditionText, NodeFact, NodePresence, OperationFact, PreservationFact,

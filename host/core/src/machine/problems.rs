@@ -24,7 +24,7 @@ fn condition(view: &MachineView) -> Option<MachineCondition> {
         return machine.problems_reported.then_some(is_fixed);
     }
     let message = format!(
-        "{}: mend it; until then the next setting in line or the flag's counts",
+        "{}: fix it; until then the next setting in line or the flag's counts",
         machine.validation_problems.join("; ")
     );
     Some(MachineCondition { kind, status: ConditionStatus::False, reason: "NotUnderstood", message })

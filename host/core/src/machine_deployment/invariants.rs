@@ -28,27 +28,27 @@ pub enum DeploymentViolation {
     #[error("a set is touched that is not the deployment's")]
     ForeignSet,
     /// The spec is invalid.
-    #[error("a set is made or scaled although the spec cannot be understood")]
+    #[error("a set is created or scaled although the spec cannot be understood")]
     Invalid,
     /// Sets and Machines would be left behind.
     #[error(
-        "the finalizer is released before all sets are gone, or a set is made without it or during deletion"
+        "the finalizer is released before all sets are gone, or a set is created without it or during deletion"
     )]
     Orphaned,
     /// More Machines than the deployment allows could exist at a time.
-    #[error("a set is made larger although there could be more Machines than replicas and surge")]
+    #[error("a set grows although there could be more Machines than replicas and surge")]
     AboveSurge,
     /// Fewer available Machines than the deployment promises could be left.
-    #[error("sets are made smaller although there could be fewer available Machines than must be")]
+    #[error("sets shrink although there could be fewer available Machines than must be")]
     BelowAvailability,
     /// Pods would have nowhere to go.
     #[error("more Nodes are selected for an update in place than can be spared")]
     TooManySelected,
     /// Old ones are there.
-    #[error("a set is made or made larger by Recreate while Machines of another template are there")]
+    #[error("a set is created or grows by Recreate while Machines of another template are there")]
     NotGone,
     /// A Machine that the autoscaler wants to delete is not marked.
-    #[error("a set is made smaller before the Machines that are to go are marked")]
+    #[error("a set shrinks before the Machines to delete are marked")]
     Unmarked,
     /// The deployment would never be reconciled again.
     #[error("a deployment that is not gone has no wake-up")]

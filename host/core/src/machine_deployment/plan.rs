@@ -173,7 +173,7 @@ fn ordered(
     if !trigger.unseen.is_empty() && group.wanted() > valid.desired {
         let names: Vec<&str> = trigger.unseen.iter().map(Name::as_str).collect();
         let message = format!(
-            "no set is made smaller before Machines are seen that the autoscaler wants to go, for up to a minute: {}",
+            "no set shrinks before Machines are seen that the autoscaler wants to go, for up to a minute: {}",
             waits::listed(&names)
         );
         return Plan::first(&message, Vec::new());
@@ -234,7 +234,7 @@ fn rolled_back(rollback: Rollback, change: &mut DeploymentChange) -> Plan {
 
 fn ignored(trigger: &Trigger) -> Option<DeploymentEvent> {
     let message = format!(
-        "the autoscaler's list of Machines that are to go names what is not heeded: {}",
+        "the autoscaler's list of Machines that are to go has entries that are ignored: {}",
         trigger.dropped.join("; ")
     );
     (!trigger.dropped.is_empty())

@@ -79,7 +79,7 @@ fn conclude(
 fn late(view: &DeploymentView, message: &str) -> String {
     let seconds = view.deployment.spec.progress_deadline_seconds.unwrap_or_default();
     format!(
-        "no progress for {seconds} s (spec.progressDeadlineSeconds): {message}; mend what holds it up, or return to the \
+        "no progress for {seconds} s (spec.progressDeadlineSeconds): {message}; fix what holds it up, or return to the \
          template before with spec.rollbackTo"
     )
 }

@@ -112,7 +112,6 @@ pub struct ReportedSetStatus {
     pub is_overlapping: bool,
     /// Some settings are invalid.
     pub is_invalid: bool,
-    /// `None` if the status names no last operation.
     pub operation: Option<OperationFact>,
 }
 

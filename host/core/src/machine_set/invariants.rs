@@ -22,7 +22,7 @@ use super::validity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetViolation {
     /// There would be more than are wanted.
-    #[error("a Machine is made that is not wanted")]
+    #[error("a Machine is created that is not wanted")]
     SurplusCreation,
     /// There would be fewer than are wanted.
     #[error("a Machine is deleted as surplus that is wanted")]
@@ -37,14 +37,14 @@ pub enum SetViolation {
     #[error("all Machines of a set are deleted that stays, or its finalizer is taken off")]
     SetStays,
     /// Nothing would find the Machine again.
-    #[error("a Machine is made or changed for a set whose spec is invalid")]
+    #[error("a Machine is created or changed for a set whose spec is invalid")]
     InvalidSet,
     /// The set could vanish before its Machines.
-    #[error("a Machine is made for a set without our finalizer, or that is being deleted")]
+    #[error("a Machine is created for a set without our finalizer, or that is being deleted")]
     WithoutFinalizer,
     /// Nobody knows how many there are.
     #[error(
-        "Machines are made, deleted or let go on a view that is in doubt, or before it is settled whose they are"
+        "Machines are created, deleted or released on a view that is in doubt, or before their owner is known"
     )]
     OwnersUnknown,
     /// Another reconcile could not know that the name was used.

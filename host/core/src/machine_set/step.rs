@@ -145,7 +145,8 @@ fn reason_without_errors(
         && missing + leaving > 0
     {
         let since = since.round(jiff::Unit::Second).unwrap_or(since);
-        let message = format!("Machines are neither made nor deleted since {since}: {}", reason.sentence());
+        let message =
+            format!("Machines are neither created nor deleted since {since}: {}", reason.sentence());
         return (SetReason::GateFrozen, message);
     }
     if missing > 0 && overshoot::holds_creation(view, progress) {
@@ -159,11 +160,12 @@ fn reason_without_errors(
         return (SetReason::Frozen, message);
     }
     if missing > 0 && view.set.is_scale_up_disabled {
-        let message = "Machines are missing and none is made while Machines of the set are updated in place";
+        let message =
+            "Machines are missing and none is created while Machines of the set are updated in place";
         return (SetReason::ScaleUpDisabled, message.to_owned());
     }
     if missing > 0 {
-        return (SetReason::Creating, "missing Machines are being made".to_owned());
+        return (SetReason::Creating, "missing Machines are being created".to_owned());
     }
     if leaving > 0 {
         return (SetReason::Removing, "Machines that are not needed any more are being deleted".to_owned());

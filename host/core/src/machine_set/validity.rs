@@ -18,7 +18,7 @@ pub(super) fn problem(view: &SetView) -> Option<Problem> {
         return invalid(format!("spec.replicas is {}: set it to 0 or more", set.replicas));
     }
     let Some(template) = &set.template else {
-        return invalid("spec.template is missing: say what the Machines are made from".to_owned());
+        return invalid("spec.template is missing: describe the Machines there".to_owned());
     };
     if template.class.as_ref().is_none_or(ClassName::is_empty) {
         let message = "spec.template.spec.class.name is missing: name a MachineClass".to_owned();

@@ -1,4 +1,8 @@
-//! The next step of a reconcile.
+//! The next step of a reconcile, and when it happens again.
+
+use jiff::SignedDuration;
+
+use super::retry::RetryPolicy;
 
 /// The next step of a reconcile whose effects are `E` and whose end is `C`.
 #[derive(Clone, Debug)]
@@ -14,4 +18,23 @@ impl<E, C> Step<E, C> {
     pub fn act(effect: E) -> Self {
         Self::Act(vec![effect])
     }
+}
+
+/// When an object is reconciled again. A change of any observed object requeues it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// At the next resync.
+    Resync,
+    /// As soon as the cache shows the writes of this reconcile.
+    Now,
+    After(SignedDuration),
+    /// After this time, to check a failed operation: its failures stay counted, and this is none.
+    Check(SignedDuration),
+    /// The reconcile failed: after a time that grows with the failures in a row.
+    Retry {
+        policy: RetryPolicy,
+        hint: Option<SignedDuration>,
+    },
+    /// Never: the Machine is gone.
+    Gone,
 }

@@ -5,15 +5,15 @@
 //! | `id` | names and ids, each a type of its own |
 //! | `same_vm` | whether two provider ids name one VM |
 //! | `phase` | phases and operations of a Machine |
+//! | `condition` | the status of a condition |
 //! | `duration` | durations as Go writes them |
 //! | `intervals` | the shortest interval that each flag may have |
 //! | `int_or_percent` | a number, or a percentage of a number |
 //! | `selector` | label selectors |
-//! | `addresses` | the addresses of a VM, merged from several sources |
 //! | `digest` | the digest that identifies a version of a driver |
 //! | `error_chain` | an error with its causes in one line |
 
-pub mod addresses;
+pub mod condition;
 pub mod digest;
 pub mod duration;
 pub mod error_chain;

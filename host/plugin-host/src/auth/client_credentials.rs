@@ -51,7 +51,6 @@ pub(crate) struct ClientCredentialsGrant {
 enum ClientAuth {
     /// In the header `authorization`.
     Basic,
-    /// In the form of the request.
     Form,
 }
 

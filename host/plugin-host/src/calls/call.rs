@@ -48,7 +48,7 @@ pub(crate) struct Sandbox {
     /// For calls that the contract makes without network.
     pub(crate) no_grants: Arc<Grants>,
     /// Is shown the memory of each instance.
-    pub(crate) memory_inspector: Option<Arc<dyn MemoryInspector>>,
+    pub(crate) inspector: Option<Arc<dyn MemoryInspector>>,
     /// Where calls are recorded.
     pub(crate) archive: Option<Archive>,
     /// Receives each log line of a driver.
@@ -254,11 +254,9 @@ impl Sandbox {
                     polled => polled,
                 })
             });
-            match &self.memory_inspector {
+            match &self.inspector {
                 None => asked.await,
-                Some(memory_inspector) => {
-                    watched(&**memory_inspector, &prepared.plugin, A::OPERATION, asked).await
-                }
+                Some(inspector) => watched(&**inspector, &prepared.plugin, A::OPERATION, asked).await,
             }
         };
         let state = store.data();

@@ -74,7 +74,6 @@ pub enum Error {
         name: &'static str,
         /// The value in the document.
         asked: u64,
-        /// The most that the host allows.
         most: u64,
     },
 }

@@ -71,7 +71,7 @@ type Made = Arc<Mutex<Vec<Arc<Region>>>>;
 
 /// Runs the call, then shows its memories to the inspector.
 pub(crate) async fn watched<T>(
-    memory_inspector: &dyn MemoryInspector,
+    inspector: &dyn MemoryInspector,
     plugin: &PluginName,
     operation: Operation,
     call: impl Future<Output = T>,
@@ -79,7 +79,7 @@ pub(crate) async fn watched<T>(
     let made = Made::default();
     let answer = MADE.scope(Arc::clone(&made), call).await;
     let regions = made.lock().unwrap_or_else(PoisonError::into_inner);
-    memory_inspector.call_ended(&InspectedCall { plugin, operation, regions: &regions });
+    inspector.call_ended(&InspectedCall { plugin, operation, regions: &regions });
     answer
 }
 

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_text_is_one_line_that_commands_nothing() {
-        for (unusual, shown) in [
+        for (invalid, shown) in [
             ("plain, ünïcode 👩\u{200d}👧", "plain, ünïcode 👩\u{200d}👧"),
             ("a\0b", "a\\u{0}b"),
             ("x\nlevel=error\r\tforged", "x\\nlevel=error\\r\\tforged"),
@@ -159,7 +159,7 @@ mod tests {
             ("1-\u{202e}gnp\u{2066}\u{2028}", "1-\\u{202e}gnp\\u{2066}\\u{2028}"),
             ("\u{feff}\u{fffe}\u{10ffff}\u{fdd0}", "\\u{feff}\\u{fffe}\\u{10ffff}\\u{fdd0}"),
         ] {
-            assert_eq!(text(unusual, TEXT_BYTES), shown);
+            assert_eq!(text(invalid, TEXT_BYTES), shown);
         }
     }
 
@@ -194,11 +194,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_becomes_short_and_visible(unusual in any::<String>(), most in 0_usize..64) {
-            let shown = text(&unusual, most);
+        fn every_text_becomes_short_and_visible(invalid in any::<String>(), most in 0_usize..64) {
+            let shown = text(&invalid, most);
             prop_assert!(!shown.contains(is_hidden));
             prop_assert!(shown.len() <= most + 48);
-            prop_assert!(unusual.len() <= most || shown.ends_with(" bytes left out)"));
+            prop_assert!(invalid.len() <= most || shown.ends_with(" bytes left out)"));
         }
     }
 }

@@ -85,7 +85,7 @@ impl Reason {
                 "a field of the request, such as Action, does not say what is granted"
             }
             Self::Address(_) => "the host leads to an address of a class that is not granted",
-            Self::PlaceholderPlace => "a placeholder stands where its secret may not travel",
+            Self::PlaceholderPlace => "a placeholder is in a place where its secret may not be sent",
             Self::PlaceholderPart => {
                 "a placeholder is not the whole value of its place; the grants may name a prefix such as \"Bearer \""
             }

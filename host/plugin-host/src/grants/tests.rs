@@ -275,9 +275,9 @@ fn an_ambiguous_url_has_no_target() {
     for (url, error) in table {
         assert_eq!(target(url), Err(error), "{url}");
     }
-    let refused = ["TRACK", "DEBUG", "trace", "get", "PROPFIND", "PURGE"]
+    let invalid = ["TRACK", "DEBUG", "trace", "get", "PROPFIND", "PURGE"]
         .map(|name| Method::from_bytes(name.as_bytes()).unwrap());
-    for method in refused.into_iter().chain([Method::CONNECT, Method::TRACE, Method::OPTIONS]) {
+    for method in invalid.into_iter().chain([Method::CONNECT, Method::TRACE, Method::OPTIONS]) {
         assert_eq!(RequestTarget::parse(&method, "https://a.com/"), Err(TargetError::Method), "{method}");
     }
 }

@@ -177,7 +177,7 @@ impl PluginHost {
             ticker,
             egress,
             no_grants: Arc::new(Grants::default()),
-            memory_inspector: settings.memory_inspector.clone(),
+            inspector: settings.memory_inspector.clone(),
             archive,
             log_listener: settings.log_listener.clone(),
             log_ring,

@@ -1,7 +1,8 @@
-//! Pauses between attempts, longer each time.
+//! Pauses between attempts.
 
 use std::time::Duration;
 
+/// Between attempts at the same: ever longer.
 #[derive(Default)]
 pub(super) struct Pauses(Option<Duration>);
 

@@ -212,15 +212,15 @@ impl CompileService {
             Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
             Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
             Ok(Lookup::Tampered) => {
-                warn!(%digest, "compiled code is not what was compiled, compiling anew");
+                warn!(%digest, "compiled code is not what was compiled, compiling again");
                 (CacheOutcome::Tampered, None)
             }
             Ok(Lookup::Unusable(error)) => {
-                warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling anew");
+                warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling again");
                 (CacheOutcome::Unusable, None)
             }
             Err(error) => {
-                warn!(%digest, error = %error, "cannot read compiled code, compiling anew");
+                warn!(%digest, error = %error, "cannot read compiled code, compiling again");
                 (CacheOutcome::Unusable, None)
             }
         };

@@ -1,4 +1,4 @@
-//! Digests of components, which are their versions.
+//! Content digests.
 
 use std::fmt;
 use std::str::FromStr;

@@ -117,7 +117,7 @@ impl Error {
     }
 }
 
-/// How far a load has come. Each step is reported as it happens.
+/// A step of a load, reported when it happens.
 pub(crate) enum Progress {
     Resolved {
         manifest: ContentDigest,

@@ -34,13 +34,9 @@ pub enum Error {
     UnknownImports { names: Vec<String> },
     /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
-    OtherWorld {
-        /// The contract that the host expects.
-        contract: Contract,
-        exports: Vec<String>,
-    },
+    OtherWorld { contract: Contract, exports: Vec<String> },
     /// Made for another version of the contract.
-    #[error("it is made for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
+    #[error("it is built for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
         contract: Contract,
         /// The version it exports.
@@ -164,7 +160,6 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Sorts the names of imports by what the host does with them.
     pub(crate) fn of(names: Names, contract: Contract) -> Self {
         let Names { imports, exports } = names;
         let mut outside = Self { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
@@ -352,7 +347,7 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         assert_eq!(contract(&["machinist:provider/driver@0.1.9"]), Ok(Version::new(0, 1, 9)));
-        let too_new = "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
+        let too_new = "it is built for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
         assert_eq!(contract(&["machinist:provider/driver@0.2.0"]), Err(too_new.to_owned()));
         let other = "it exports no machinist:provider/driver; it exports wasi:cli/run@0.2.0";
         assert_eq!(contract(&["wasi:cli/run@0.2.0"]), Err(other.to_owned()));

@@ -161,7 +161,6 @@ pub struct Levels {
 pub struct LogEntry {
     pub level: String,
     pub message: String,
-    /// The values that differ between messages of the same text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }

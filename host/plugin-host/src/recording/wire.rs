@@ -16,10 +16,10 @@ use crate::calls::scheduling::threads;
 use crate::egress::Session;
 
 /// Everything beyond the answer itself that a future of the hooks gives.
-type RequestIo = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
+type BodyIo = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
 
 /// The hooks' answer to a request.
-type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, RequestIo), WasiError>> + Send>;
+type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, BodyIo), WasiError>> + Send>;
 
 /// The hooks of one call.
 pub(crate) struct Wire {
@@ -36,7 +36,7 @@ impl Wire {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        io: RequestIo,
+        io: BodyIo,
     ) -> ResponseFuture {
         let Some(active) = &self.recording.0 else { return self.session.send_request(request, options, io) };
         // Noted before anything is awaited: the order is the component's.
@@ -58,7 +58,7 @@ impl Wire {
                 Some(player) => play(player, &active, &session, request, options).await,
             };
             let answer = noted(&active, exchange, answer)?;
-            Ok((answer, Box::new(std::future::ready(Ok(()))) as RequestIo))
+            Ok((answer, Box::new(std::future::ready(Ok(()))) as BodyIo))
         })
     }
 }
@@ -68,7 +68,7 @@ impl WasiHttpHooks for Wire {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        io: RequestIo,
+        io: BodyIo,
     ) -> ResponseFuture {
         // The caller polls this in a task of its own.
         Box::new(threads::beside(Box::into_pin(self.sent(request, options, io))))

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::claims::{CLAIM_TIMEOUT, ProviderClaim};
-use super::tests::RegistryHarness;
+use super::tests::Fixture;
 use super::*;
 use crate::sources::configmap::RawConfigMap;
 
@@ -24,7 +24,7 @@ fn recorded(providers: &[&str]) -> ProviderClaim {
     ProviderClaim { recorded: names(providers), ..ProviderClaim::default() }
 }
 
-impl RegistryHarness {
+impl Fixture {
     /// Declares a source of which this is known.
     fn known(&mut self, plugin: &str, source: &str, created: i64, claim: ProviderClaim) -> Declaration {
         self.registry.note_claim(&Self::id(source), claim);
@@ -55,183 +55,180 @@ impl RegistryHarness {
 fn attack_a_driver_that_claims_the_provider_of_another_after_a_restart_is_rejected() {
     // The thief's ConfigMap is older, as after a restore, and it is loaded first.
     for (thief_created, honest_created) in [(10, 20), (20, 10)] {
-        let mut harness = RegistryHarness::new();
-        let thief = harness.known("evil", "evil", thief_created, recorded(&["evilcloud"]));
-        let honest = harness.known("aws", "aws", honest_created, recorded(&["aws"]));
-        harness.load("evil", thief, &["evilcloud", "aws"], "evil");
-        harness.check(&[]);
-        harness.waits("evil", "waits for plugin aws");
-        harness.load("aws", honest, &["aws"], "aws");
-        harness.check(&[("aws", "aws")]);
-        harness.rejects("evil", "provider aws is served by plugin aws");
+        let mut world = Fixture::new();
+        let thief = world.known("evil", "evil", thief_created, recorded(&["evilcloud"]));
+        let honest = world.known("aws", "aws", honest_created, recorded(&["aws"]));
+        world.load("evil", thief, &["evilcloud", "aws"], "evil");
+        world.check(&[]);
+        world.waits("evil", "waits for plugin aws");
+        world.load("aws", honest, &["aws"], "aws");
+        world.check(&[("aws", "aws")]);
+        world.rejects("evil", "provider aws is served by plugin aws");
     }
 }
 
 #[test]
 fn attack_a_provider_that_is_recorded_for_a_plugin_that_does_not_load_stays_recorded() {
-    let mut harness = RegistryHarness::new();
-    let honest = harness.known("aws", "aws", 20, recorded(&["aws"]));
-    let thief = harness.known("evil", "evil", 10, ProviderClaim::default());
-    harness.load("evil", thief, &["aws"], "evil");
-    harness.waits("evil", "waits for plugin aws");
-    harness.reject("aws", honest);
-    harness.check(&[]);
-    harness.rejects("evil", "recorded for plugin aws, which is not Ready");
+    let mut world = Fixture::new();
+    let honest = world.known("aws", "aws", 20, recorded(&["aws"]));
+    let thief = world.known("evil", "evil", 10, ProviderClaim::default());
+    world.load("evil", thief, &["aws"], "evil");
+    world.waits("evil", "waits for plugin aws");
+    world.reject("aws", honest);
+    world.check(&[]);
+    world.rejects("evil", "recorded for plugin aws, which is not Ready");
     // The wait has an end without an end of the load, too.
-    let mut harness = RegistryHarness::new();
-    let honest = harness.known("aws", "aws", 20, recorded(&["aws"]));
-    let thief = harness.known("evil", "evil", 10, ProviderClaim::default());
-    harness.load("evil", thief, &["aws"], "evil");
-    harness.later(CLAIM_TIMEOUT);
-    harness.rejects("evil", "recorded for plugin aws");
-    harness.load("aws", honest, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
+    let mut world = Fixture::new();
+    let honest = world.known("aws", "aws", 20, recorded(&["aws"]));
+    let thief = world.known("evil", "evil", 10, ProviderClaim::default());
+    world.load("evil", thief, &["aws"], "evil");
+    world.later(CLAIM_TIMEOUT);
+    world.rejects("evil", "recorded for plugin aws");
+    world.load("aws", honest, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
 }
 
 #[test]
 fn attack_a_rejected_claim_does_not_become_ready_by_waiting() {
-    let mut harness = RegistryHarness::new();
-    harness.ready("aws", "aws", 10, &["aws"], "aws-1");
-    harness.ready("evil", "evil", 20, &["evilcloud", "aws"], "evil");
-    harness.rejects("evil", "served by plugin aws");
+    let mut world = Fixture::new();
+    world.ready("aws", "aws", 10, &["aws"], "aws-1");
+    world.ready("evil", "evil", 20, &["evilcloud", "aws"], "evil");
+    world.rejects("evil", "served by plugin aws");
     // The honest ConfigMap is deleted and created again.
-    harness.withdraw("aws");
-    harness.later(SignedDuration::from_hours(24));
-    harness.check(&[]);
-    harness.rejects("evil", "served by plugin aws");
-    harness.ready("aws", "aws", 30, &["aws"], "aws-2");
-    harness.check(&[("aws", "aws-2")]);
+    world.withdraw("aws");
+    world.later(SignedDuration::from_hours(24));
+    world.check(&[]);
+    world.rejects("evil", "served by plugin aws");
+    world.ready("aws", "aws", 30, &["aws"], "aws-2");
+    world.check(&[("aws", "aws-2")]);
 }
 
 #[test]
 fn attack_a_rejected_claim_does_not_become_ready_by_a_restart() {
-    let mut harness = RegistryHarness::new();
+    let mut world = Fixture::new();
     let claim = ProviderClaim { is_denied: true, ..ProviderClaim::default() };
-    let thief = harness.known("evil", "evil", 10, claim);
-    harness.load("evil", thief, &["aws"], "evil");
-    harness.check(&[]);
-    harness.rejects("evil", "another plugin's when it was loaded first");
+    let thief = world.known("evil", "evil", 10, claim);
+    world.load("evil", thief, &["aws"], "evil");
+    world.check(&[]);
+    world.rejects("evil", "another plugin's when it was loaded first");
     // It does not keep other plugins from the provider.
-    harness.ready("aws", "aws", 20, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
+    world.ready("aws", "aws", 20, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
 }
 
 #[test]
 fn an_operator_can_ask_again_for_a_rejected_claim() {
-    let mut harness = RegistryHarness::new();
-    harness.ready("aws", "aws", 10, &["aws"], "aws");
-    harness.ready("heir", "heir", 20, &["aws"], "heir");
-    assert!(harness.registry.ask_again(&RegistryHarness::id("heir"), harness.now));
-    harness.rejects("heir", "served by plugin aws");
-    harness.check(&[("aws", "aws")]);
-    harness.withdraw("aws");
-    assert!(harness.registry.ask_again(&RegistryHarness::id("heir"), harness.now));
-    harness.check(&[("heir", "heir")]);
-    assert!(
-        !harness.registry.ask_again(&RegistryHarness::id("heir"), harness.now),
-        "there is nothing to ask"
-    );
+    let mut world = Fixture::new();
+    world.ready("aws", "aws", 10, &["aws"], "aws");
+    world.ready("heir", "heir", 20, &["aws"], "heir");
+    assert!(world.registry.ask_again(&Fixture::id("heir"), world.now));
+    world.rejects("heir", "served by plugin aws");
+    world.check(&[("aws", "aws")]);
+    world.withdraw("aws");
+    assert!(world.registry.ask_again(&Fixture::id("heir"), world.now));
+    world.check(&[("heir", "heir")]);
+    assert!(!world.registry.ask_again(&Fixture::id("heir"), world.now), "there is nothing to ask");
 }
 
 #[test]
 fn attack_without_a_record_the_older_source_wins_and_never_the_faster_one() {
     for fastest in ["evil", "aws"] {
-        let mut harness = RegistryHarness::new();
-        let thief = harness.known("evil", "evil", 20, ProviderClaim::default());
-        let honest = harness.known("aws", "aws", 10, ProviderClaim::default());
+        let mut world = Fixture::new();
+        let thief = world.known("evil", "evil", 20, ProviderClaim::default());
+        let honest = world.known("aws", "aws", 10, ProviderClaim::default());
         let mut loads = [("evil", thief, ["evilcloud", "aws"]), ("aws", honest, ["aws", "aws"])];
         if fastest == "aws" {
             loads.reverse();
         }
         for (source, declaration, providers) in loads {
-            harness.load(source, declaration, &providers, source);
+            world.load(source, declaration, &providers, source);
         }
-        harness.check(&[("aws", "aws")]);
-        harness.rejects("evil", "served by plugin aws");
+        world.check(&[("aws", "aws")]);
+        world.rejects("evil", "served by plugin aws");
     }
 }
 
 #[test]
 fn attack_nobody_gets_a_provider_before_all_plugins_are_known() {
-    let mut harness = RegistryHarness::new();
-    harness.registry.list(true, harness.now);
-    harness.ready("evil", "evil", 20, &["aws"], "evil");
-    harness.check(&[]);
-    harness.waits("evil", "until all plugins of the namespace are known");
-    let honest = harness.known("aws", "aws", 10, recorded(&["aws"]));
-    harness.registry.list(false, harness.now);
-    harness.waits("evil", "waits for plugin aws");
-    harness.load("aws", honest, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
-    harness.rejects("evil", "served by plugin aws");
+    let mut world = Fixture::new();
+    world.registry.list(true, world.now);
+    world.ready("evil", "evil", 20, &["aws"], "evil");
+    world.check(&[]);
+    world.waits("evil", "until all plugins of the namespace are known");
+    let honest = world.known("aws", "aws", 10, recorded(&["aws"]));
+    world.registry.list(false, world.now);
+    world.waits("evil", "waits for plugin aws");
+    world.load("aws", honest, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
+    world.rejects("evil", "served by plugin aws");
     // A second list does not keep plugins from their own providers.
-    harness.registry.list(true, harness.now);
-    harness.ready("aws", "aws", 10, &["aws"], "aws-2");
-    harness.check(&[("aws", "aws-2")]);
+    world.registry.list(true, world.now);
+    world.ready("aws", "aws", 10, &["aws"], "aws-2");
+    world.check(&[("aws", "aws-2")]);
 }
 
 #[test]
 fn attack_a_plugin_that_nobody_grants_the_provider_gives_way_to_one_that_somebody_does() {
-    let mut harness = RegistryHarness::new();
-    harness.ready("evil", "evil", 10, &["aws"], "evil");
-    harness.check(&[("evil", "evil")]);
-    let honest = harness.known("aws", "aws", 20, granted(&["aws"]));
-    harness.check(&[("evil", "evil")]);
-    harness.load("aws", honest, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
-    harness.rejects("evil", "named by the grants of plugin aws");
-    harness.withdraw("aws");
-    harness.check(&[]);
+    let mut world = Fixture::new();
+    world.ready("evil", "evil", 10, &["aws"], "evil");
+    world.check(&[("evil", "evil")]);
+    let honest = world.known("aws", "aws", 20, granted(&["aws"]));
+    world.check(&[("evil", "evil")]);
+    world.load("aws", honest, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
+    world.rejects("evil", "named by the grants of plugin aws");
+    world.withdraw("aws");
+    world.check(&[]);
     // Of two at a start, the one that grants name is waited for.
-    let mut harness = RegistryHarness::new();
-    let thief = harness.known("evil", "evil", 10, recorded(&["aws"]));
-    let honest = harness.known("aws", "aws", 20, granted(&["aws"]));
-    harness.load("evil", thief, &["aws"], "evil");
-    harness.waits("evil", "waits for plugin aws");
-    harness.load("aws", honest, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
+    let mut world = Fixture::new();
+    let thief = world.known("evil", "evil", 10, recorded(&["aws"]));
+    let honest = world.known("aws", "aws", 20, granted(&["aws"]));
+    world.load("evil", thief, &["aws"], "evil");
+    world.waits("evil", "waits for plugin aws");
+    world.load("aws", honest, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
 }
 
 #[test]
 fn attack_a_slow_stranger_holds_nobody_up_for_ever() {
-    let mut harness = RegistryHarness::new();
-    let stranger = harness.known("slow", "slow", 1, ProviderClaim::default());
-    let other = harness.known("other", "other", 2, granted(&["elsewhere"]));
-    harness.ready("aws", "aws", 20, &["aws"], "aws");
-    harness.waits("aws", "waits for plugin slow");
-    harness.later(CLAIM_TIMEOUT);
-    harness.check(&[("aws", "aws")]);
+    let mut world = Fixture::new();
+    let stranger = world.known("slow", "slow", 1, ProviderClaim::default());
+    let other = world.known("other", "other", 2, granted(&["elsewhere"]));
+    world.ready("aws", "aws", 20, &["aws"], "aws");
+    world.waits("aws", "waits for plugin slow");
+    world.later(CLAIM_TIMEOUT);
+    world.check(&[("aws", "aws")]);
     // A plugin that is loaded later finds the provider taken, although it is older.
-    harness.load("slow", stranger, &["aws"], "slow");
-    harness.rejects("slow", "served by plugin aws");
-    assert!(harness.load("other", other, &["elsewhere"], "other"));
+    world.load("slow", stranger, &["aws"], "slow");
+    world.rejects("slow", "served by plugin aws");
+    assert!(world.load("other", other, &["elsewhere"], "other"));
 }
 
 #[test]
 fn a_plugin_that_is_alone_or_is_recorded_waits_for_nobody() {
-    let mut harness = RegistryHarness::new();
-    let _older = harness.known("older", "older", 1, ProviderClaim::default());
-    let own = harness.known("aws", "aws", 20, recorded(&["aws"]));
-    harness.load("aws", own, &["aws"], "aws");
-    harness.check(&[("aws", "aws")]);
-    let mut harness = RegistryHarness::new();
-    harness.ready("sim", "sim", 20, &["sim"], "sim");
-    harness.check(&[("sim", "sim")]);
+    let mut world = Fixture::new();
+    let _older = world.known("older", "older", 1, ProviderClaim::default());
+    let own = world.known("aws", "aws", 20, recorded(&["aws"]));
+    world.load("aws", own, &["aws"], "aws");
+    world.check(&[("aws", "aws")]);
+    let mut world = Fixture::new();
+    world.ready("sim", "sim", 20, &["sim"], "sim");
+    world.check(&[("sim", "sim")]);
 }
 
 #[test]
 fn a_record_is_kept_while_its_plugin_is_loaded_again() {
-    let mut harness = RegistryHarness::new();
-    let id = RegistryHarness::id("aws");
-    let declaration = harness.known("aws", "aws", 20, recorded(&["aws"]));
-    assert_eq!(harness.registry.record(&id), names(&["aws"]), "not loaded yet");
+    let mut world = Fixture::new();
+    let id = Fixture::id("aws");
+    let declaration = world.known("aws", "aws", 20, recorded(&["aws"]));
+    assert_eq!(world.registry.record(&id), names(&["aws"]), "not loaded yet");
     // A host that has not loaded it wrote nothing of it, and comes back with its own words.
-    harness.registry.note_claim(&id, ProviderClaim::default());
-    assert_eq!(harness.registry.record(&id), names(&["aws"]));
-    harness.load("aws", declaration, &["aws"], "aws");
-    assert_eq!(harness.registry.record(&id), names(&["aws"]));
-    harness.ready("aws", "aws", 20, &["amazon"], "other");
-    assert_eq!(harness.registry.record(&id), names(&["amazon"]));
+    world.registry.note_claim(&id, ProviderClaim::default());
+    assert_eq!(world.registry.record(&id), names(&["aws"]));
+    world.load("aws", declaration, &["aws"], "aws");
+    assert_eq!(world.registry.record(&id), names(&["aws"]));
+    world.ready("aws", "aws", 20, &["amazon"], "other");
+    assert_eq!(world.registry.record(&id), names(&["amazon"]));
 }
 
 #[test]

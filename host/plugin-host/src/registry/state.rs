@@ -61,7 +61,7 @@ impl fmt::Display for PluginState {
 /// When a plugin that breaks is left alone, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuarantineRule {
-    /// This many broken calls of one function in a row within `window` begin a quarantine.
+    /// So many broken calls of one function in a row …
     pub broken_calls: usize,
     pub window: SignedDuration,
     /// How long the first time; each time without a good call in between doubles it.

@@ -38,7 +38,7 @@ pub use encoding::Encoding;
 pub use unpack::Packed;
 pub(crate) use unpack::UnpackError;
 
-/// In place of the namespace of a ConfigMap. No namespace can have this name.
+/// The namespace of plugins in a folder. No Kubernetes namespace can have this name.
 pub(crate) const DIRECTORY: &str = "directory:";
 
 /// Names one source: a ConfigMap by namespace and name, or a plugin of the directory by its name.

@@ -125,7 +125,7 @@ fn places(length: usize) -> impl Iterator<Item = (u32, u32)> {
 }
 
 enum Unit {
-    /// An escape sequence of this byte.
+    /// Means this one byte.
     Escape {
         byte: u8,
         taken: usize,
@@ -135,7 +135,7 @@ enum Unit {
     },
 }
 
-/// In place of a character that no folded value has.
+/// Replaces each character that no folded value has.
 const OTHER: u8 = 0x80;
 
 /// `bytes` begins with `\`, `%` or `&`.

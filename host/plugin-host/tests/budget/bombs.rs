@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use machinist_plugin_host::{HostSettings, PluginState};
 
 use crate::alone;
-use crate::harness::{Harness, Map, compiler, marked, plain, settings_in};
+use crate::fixture::{Fixture, Map, compiler, marked, plain, settings_in};
 
 const MIB: u64 = 1 << 20;
 const DEATHS: &str = "machinist_plugin_compiler_deaths_total";
@@ -57,8 +57,8 @@ fn live_values(count: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_function_of_seven_megabytes() {
     let _alone = alone().await;
-    let harness = Harness::cold(|_| {});
-    harness.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
+    let world = Fixture::cold(|_| {});
+    world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     let nested = [[2, 0x40].repeat(1_000_000), vec![0x0b; 1_000_000]].concat();
     for (functions, code, named) in [
         (1, live_values(1_200_000), "bytes in one function"),
@@ -67,15 +67,15 @@ async fn attack_function_of_seven_megabytes() {
         (1, [[2, 0x40].repeat(100_000), vec![0x0b; 100_000]].concat(), "blocks inside of each other"),
     ] {
         let started = Instant::now();
-        let reason = harness.rejected(Map::new("bomb", with_dead_code(functions, &code))).await;
+        let reason = world.rejected(Map::new("bomb", with_dead_code(functions, &code))).await;
         assert!(reason.contains(named) && reason.contains("split the function"), "{reason}");
         assert!(!reason.contains("next attempt"), "no other attempt ends otherwise: {reason}");
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
-        assert_eq!(harness.version("plain").await, "1.0.0", "others do not notice");
+        assert_eq!(world.version("plain").await, "1.0.0", "others do not notice");
     }
     let rejected = "machinist_plugin_state{plugin=\"bomb\",source=\"machinist/bomb\",state=\"Rejected\"}";
-    assert_eq!(harness.metric(rejected), 1);
-    assert_eq!(harness.metric(&format!("{DEATHS}{{tier=\"optimised\"}}")), 0, "nothing was compiled");
+    assert_eq!(world.metric(rejected), 1);
+    assert_eq!(world.metric(&format!("{DEATHS}{{tier=\"optimised\"}}")), 0, "nothing was compiled");
 }
 
 fn tight(folder: &Path) -> HostSettings {
@@ -89,25 +89,25 @@ async fn attack_component_that_needs_more_memory_than_there_is() {
     let _alone = alone().await;
     let folder = tempfile::tempdir().expect("a folder");
     let bomb = with_dead_code(8, &live_values(150_000));
-    let harness = Harness::with(tight(folder.path()));
-    harness.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
-    let reason = harness.rejected(Map::new("bomb", bomb.clone())).await;
+    let world = Fixture::with(tight(folder.path()));
+    world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
+    let reason = world.rejected(Map::new("bomb", bomb.clone())).await;
     assert!(reason.contains("more than the 85 MiB") && reason.contains("--plugin-memory"), "{reason}");
-    let deaths = |harness: &Harness| {
+    let deaths = |world: &Fixture| {
         ["baseline", "quick", "optimised"]
-            .map(|tier| harness.metric(&format!("{DEATHS}{{tier=\"{tier}\"}}")))
+            .map(|tier| world.metric(&format!("{DEATHS}{{tier=\"{tier}\"}}")))
             .iter()
             .sum::<u64>()
     };
-    assert!(deaths(&harness) >= 1);
-    harness.host.shutdown().await;
-    drop(harness);
+    assert!(deaths(&world) >= 1);
+    world.host.shutdown().await;
+    drop(world);
     // Another process of the host remembers it, and delays no other plugin.
-    let harness = Harness::with(tight(folder.path()));
-    let reason = harness.rejected(Map::new("bomb", bomb)).await;
+    let world = Fixture::with(tight(folder.path()));
+    let reason = world.rejected(Map::new("bomb", bomb)).await;
     assert!(reason.contains("died of it") && reason.contains("next attempt in"), "{reason}");
-    harness.ready(Map::new("other", marked(&plain(), "other")).data("settings.json", SETTINGS)).await;
-    assert_eq!(deaths(&harness), 0, "it was not compiled again");
+    world.ready(Map::new("other", marked(&plain(), "other")).data("settings.json", SETTINGS)).await;
+    assert_eq!(deaths(&world), 0, "it was not compiled again");
 }
 
 const SETTINGS: &str = r#"{"version":"1.0.0","providers":["other"]}"#;
@@ -136,27 +136,27 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
     let cache = folder.path().join("code");
     let start = || {
         let compiler = fragile(folder.path());
-        Harness::with(HostSettings { compiler, ..settings_in(&cache) })
+        Fixture::with(HostSettings { compiler, ..settings_in(&cache) })
     };
     let log = || fs::read_to_string(folder.path().join("log")).unwrap_or_default();
     let killer = || Map::new("killer", marked(&plain(), "killer-mark"));
-    let harness = start();
-    let reason = harness.rejected(killer()).await;
+    let world = start();
+    let reason = world.rejected(killer()).await;
     assert!(reason.contains("signal: 9") && reason.contains("next attempt in"), "{reason}");
-    assert_eq!(harness.metric(&format!("{DEATHS}{{tier=\"optimised\"}}")), 1);
-    drop(harness);
+    assert_eq!(world.metric(&format!("{DEATHS}{{tier=\"optimised\"}}")), 1);
+    drop(world);
     for _ in 0..2 {
-        let harness = start();
-        let report = harness.declare(killer()).await;
+        let world = start();
+        let report = world.declare(killer()).await;
         let reason = report.reason.expect("a rejection has a reason");
         assert!(report.state == PluginState::Rejected && reason.contains("died of it 1 times"), "{reason}");
         assert!(reason.contains("next attempt in") && reason.contains("change the component"), "{reason}");
-        harness.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
+        world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     }
     assert_eq!(log(), "killed\n", "one attempt over three processes");
     // Killed with the host while it compiled: as remembered as the other.
-    let harness = start();
-    harness.host.declare(Map::new("sleeper", marked(&plain(), "sleeper-mark")).0).await;
+    let world = start();
+    world.host.declare(Map::new("sleeper", marked(&plain(), "sleeper-mark")).0).await;
     let attempts = || {
         let files = fs::read_dir(&cache).expect("is there").map(|file| file.expect("readable").path());
         files.filter(|path| path.extension().is_some_and(|kind| kind == "attempt")).collect::<Vec<_>>()
@@ -166,13 +166,13 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
     }
     let left: Vec<_> =
         attempts().into_iter().map(|path| (fs::read(&path).expect("readable"), path)).collect();
-    harness.host.shutdown().await;
-    drop(harness);
+    world.host.shutdown().await;
+    drop(world);
     for (bytes, path) in left {
         fs::write(path, bytes).expect("writable");
     }
-    let harness = start();
-    let reason = harness.rejected(Map::new("sleeper", marked(&plain(), "sleeper-mark"))).await;
+    let world = start();
+    let reason = world.rejected(Map::new("sleeper", marked(&plain(), "sleeper-mark"))).await;
     assert!(reason.contains("the host ended while it was compiled"), "{reason}");
     assert_eq!(log().matches("hung").count(), 1);
 }
@@ -181,10 +181,10 @@ async fn attack_component_that_kills_its_compiler_again_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_compiler_is_confined_before_it_compiles() {
     let _alone = alone().await;
-    let harness = Harness::cold(|_| {});
-    harness.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
+    let world = Fixture::cold(|_| {});
+    world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     let layer =
-        |name: &str| harness.metric(&format!("machinist_plugin_compiler_confinement{{layer=\"{name}\"}}"));
+        |name: &str| world.metric(&format!("machinist_plugin_compiler_confinement{{layer=\"{name}\"}}"));
     assert_eq!(layer("system-calls"), 1);
     let has_landlock =
         fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|list| list.contains("landlock"));

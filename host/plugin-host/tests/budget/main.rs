@@ -1,9 +1,9 @@
 //! Attacks on the memory of the process. They are in a binary of their own and run one after the other, since each
 //! measures the whole memory of the process.
 
-#[path = "../sandbox/harness.rs"]
+#[path = "../sandbox/fixture.rs"]
 #[expect(dead_code, reason = "the sandbox's tests have more use for it")]
-mod harness;
+mod fixture;
 
 mod bombs;
 mod calls;

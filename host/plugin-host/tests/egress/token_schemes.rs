@@ -17,7 +17,7 @@ use wasmtime_wasi_http::Error as WasiError;
 use super::Answer;
 use super::auth::values;
 use super::server::{Seen, Server, ok};
-use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, TokenHarness, good_service, marked, service_account};
+use super::tokens::{CLIENT_SECRET, RSA_KEY, Scheme, TokenFixture, good_service, marked, service_account};
 
 const P256_KEY: &str = include_str!("keys/p256.pem");
 
@@ -27,14 +27,14 @@ async fn asked(
     auth: impl Fn(u16) -> String,
     secret: SecretValues,
     mark: &str,
-) -> (TokenHarness, Result<Answer, WasiError>, Vec<Seen>) {
-    let (harness, cloud, service) =
-        (TokenHarness::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
+) -> (TokenFixture, Result<Answer, WasiError>, Vec<Seen>) {
+    let (world, cloud, service) =
+        (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
     let grants =
-        TokenHarness::grants(&cloud, &service, &format!("scheme: {}, {}", scheme.name(), auth(service.port)));
-    let call = harness.host.call_with(&grants, secret, Duration::from_secs(20));
+        TokenFixture::grants(&cloud, &service, &format!("scheme: {}, {}", scheme.name(), auth(service.port)));
+    let call = world.host.call_with(&grants, secret, Duration::from_secs(20));
     let answer = call.send(marked(&cloud, mark), None).await;
-    (harness, answer, service.seen())
+    (world, answer, service.seen())
 }
 
 fn form(seen: &Seen) -> Vec<(String, String)> {
@@ -89,11 +89,11 @@ async fn a_tenant_of_the_secret_is_in_the_url_and_leads_nowhere_else() {
     ] {
         let mut secret = scheme.secret();
         secret.values.insert("tenantID".to_owned(), tenant.as_bytes().to_vec());
-        let (harness, answer, seen) = asked(scheme, auth, secret, scheme.name()).await;
+        let (world, answer, seen) = asked(scheme, auth, secret, scheme.name()).await;
         assert_eq!(seen.first().map(|seen| seen.uri.path()), path, "{tenant:?}");
         if path.is_none() {
             assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{tenant:?}");
-            assert_eq!(harness.host.reasons(), ["auth-keys"], "{tenant:?}");
+            assert_eq!(world.host.reasons(), ["auth-keys"], "{tenant:?}");
         }
     }
 }
@@ -110,9 +110,9 @@ async fn a_scope_that_is_not_granted_is_refused() {
         ),
     ] {
         let auth = |port| format!("token-url: 'http://127.0.0.1:{port}/'{granted}");
-        let (harness, answer, seen) = asked(scheme, auth, scheme.secret(), mark).await;
+        let (world, answer, seen) = asked(scheme, auth, scheme.secret(), mark).await;
         assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{answer:?}");
-        assert_eq!((harness.host.reasons(), seen.len()), (vec!["auth-scope"], 0), "{mark}");
+        assert_eq!((world.host.reasons(), seen.len()), (vec!["auth-scope"], 0), "{mark}");
     }
 }
 
@@ -207,10 +207,10 @@ async fn a_key_that_cannot_sign_says_what_to_do_and_shows_nothing() {
 
 async fn login(pairs: &[(&str, &str)]) -> Result<Value, Vec<&'static str>> {
     let auth = |port| format!("url: 'http://127.0.0.1:{port}/identity'");
-    let (harness, answer, seen) = asked(Scheme::Keystone, auth, values(pairs), "keystone").await;
+    let (world, answer, seen) = asked(Scheme::Keystone, auth, values(pairs), "keystone").await;
     if seen.is_empty() {
         assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{answer:?}");
-        return Err(harness.host.reasons());
+        return Err(world.host.reasons());
     }
     assert_eq!(seen[0].uri.to_string(), "/identity/v3/auth/tokens?nocatalog");
     Ok(serde_json::from_slice(&seen[0].body).unwrap())
@@ -254,9 +254,9 @@ async fn keystone_is_asked_with_what_the_secret_has() {
 
 #[tokio::test]
 async fn the_secret_may_name_keystone_within_the_egress_rules() {
-    let (harness, cloud, service) =
-        (TokenHarness::new(), Server::http(|_| ok("")).await, good_service(Scheme::Keystone).await);
-    let grants = TokenHarness::grants(&cloud, &service, "scheme: keystone");
+    let (world, cloud, service) =
+        (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(Scheme::Keystone).await);
+    let grants = TokenFixture::grants(&cloud, &service, "scheme: keystone");
     for (url, expected) in [
         (service.url("/v3/"), Ok("/v3/auth/tokens?nocatalog")),
         (service.url(""), Ok("/v3/auth/tokens?nocatalog")),
@@ -269,7 +269,7 @@ async fn the_secret_may_name_keystone_within_the_egress_rules() {
         secret.values.insert("authURL".to_owned(), url.clone().into_bytes());
         // Another password, so that nothing is kept.
         secret.values.insert("password".to_owned(), format!("password of {url}").into_bytes());
-        let call = harness.host.call_with(&grants, secret, Duration::from_secs(20));
+        let call = world.host.call_with(&grants, secret, Duration::from_secs(20));
         let answer = call.send(marked(&cloud, "keystone"), None).await;
         match expected {
             Ok(path) => {
@@ -278,7 +278,7 @@ async fn the_secret_may_name_keystone_within_the_egress_rules() {
             }
             Err(reason) => {
                 assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{url}");
-                assert_eq!(harness.host.reasons().pop(), Some(reason), "{url}");
+                assert_eq!(world.host.reasons().pop(), Some(reason), "{url}");
             }
         }
     }

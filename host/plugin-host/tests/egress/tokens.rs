@@ -104,12 +104,12 @@ pub(crate) fn service_account(key: &str) -> String {
 }
 
 /// A clock and a host.
-pub(crate) struct TokenHarness {
+pub(crate) struct TokenFixture {
     pub(crate) now: Arc<Mutex<Timestamp>>,
     pub(crate) host: Host,
 }
 
-impl TokenHarness {
+impl TokenFixture {
     pub(crate) fn new() -> Self {
         let now = Arc::new(Mutex::new("2026-03-01T12:00:00Z".parse().unwrap()));
         let clock = now.clone();
@@ -161,9 +161,9 @@ pub(crate) async fn good_service(scheme: Scheme) -> Server {
 #[tokio::test]
 async fn a_token_is_got_and_the_request_carries_it() {
     for scheme in ALL {
-        let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("fine")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("fine")).await);
         let service = good_service(scheme).await;
-        assert_eq!(harness.send(scheme, &cloud, &service).await.unwrap().text(), "fine", "{scheme:?}");
+        assert_eq!(world.send(scheme, &cloud, &service).await.unwrap().text(), "fine", "{scheme:?}");
         let seen = cloud.seen().remove(0);
         assert_eq!(scheme.token_of(&seen), "token-0123456789-0");
         assert!(!seen.headers.contains_key("machinist-auth"));
@@ -174,17 +174,17 @@ async fn a_token_is_got_and_the_request_carries_it() {
 #[tokio::test]
 async fn a_token_is_kept_and_renewed_before_it_ends() {
     for scheme in ALL {
-        let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
         for (pass, asked) in [(0, 1), (0, 1), (3299, 1), (1, 2)] {
-            harness.pass(Duration::from_secs(pass));
+            world.pass(Duration::from_secs(pass));
             if asked == 2 && scheme == Scheme::Keystone {
                 // Its answers end at one o'clock for ever, which is too soon to be renewed for long.
-                harness.send(scheme, &cloud, &service).await.unwrap();
+                world.send(scheme, &cloud, &service).await.unwrap();
                 assert!(service.seen().len() >= 2);
                 continue;
             }
-            harness.send(scheme, &cloud, &service).await.unwrap();
+            world.send(scheme, &cloud, &service).await.unwrap();
             assert_eq!(service.seen().len(), asked, "{scheme:?} after {pass} s");
         }
     }
@@ -193,9 +193,9 @@ async fn a_token_is_kept_and_renewed_before_it_ends() {
 #[tokio::test]
 async fn other_credentials_and_other_plugins_get_other_tokens() {
     for scheme in ALL {
-        let (mut harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+        let (mut world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
-        harness.send(scheme, &cloud, &service).await.unwrap();
+        world.send(scheme, &cloud, &service).await.unwrap();
         let mut other = scheme.secret();
         let changed = if scheme == Scheme::JwtBearer {
             service_account(RSA_KEY).replace("machinist@", "other@")
@@ -203,12 +203,12 @@ async fn other_credentials_and_other_plugins_get_other_tokens() {
             "another-secret".to_owned()
         };
         other.values.insert(scheme.key().to_owned(), changed.into_bytes());
-        let grants = TokenHarness::grants(&cloud, &service, &scheme.grant(service.port));
-        let call = harness.host.call_with(&grants, other, Duration::from_secs(20));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
+        let call = world.host.call_with(&grants, other, Duration::from_secs(20));
         call.send(marked(&cloud, scheme.name()), None).await.unwrap();
         assert_eq!(service.seen().len(), 2, "{scheme:?}");
-        harness.host.plugin = "q".into();
-        harness.send(scheme, &cloud, &service).await.unwrap();
+        world.host.plugin = "q".into();
+        world.send(scheme, &cloud, &service).await.unwrap();
         assert_eq!(service.seen().len(), 3, "{scheme:?}");
     }
 }
@@ -216,9 +216,9 @@ async fn other_credentials_and_other_plugins_get_other_tokens() {
 #[tokio::test]
 async fn a_hundred_calls_at_once_ask_once() {
     for scheme in ALL {
-        let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = good_service(scheme).await;
-        let all = futures::future::join_all((0..100).map(|_| harness.send(scheme, &cloud, &service))).await;
+        let all = futures::future::join_all((0..100).map(|_| world.send(scheme, &cloud, &service))).await;
         assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.status == 200)));
         assert_eq!((service.seen().len(), cloud.seen().len()), (1, 100), "{scheme:?}");
     }
@@ -235,9 +235,9 @@ async fn a_token_that_the_cloud_refuses_is_forgotten() {
             response
         })
         .await;
-        let (harness, service) = (TokenHarness::new(), good_service(scheme).await);
+        let (world, service) = (TokenFixture::new(), good_service(scheme).await);
         for (status, asked) in [(401, 1), (200, 2), (200, 2)] {
-            assert_eq!(harness.send(scheme, &cloud, &service).await.unwrap().status, status, "{scheme:?}");
+            assert_eq!(world.send(scheme, &cloud, &service).await.unwrap().status, status, "{scheme:?}");
             assert_eq!(service.seen().len(), asked, "{scheme:?}");
         }
     }
@@ -247,7 +247,7 @@ async fn a_token_that_the_cloud_refuses_is_forgotten() {
 async fn an_error_of_the_service_is_the_answer_and_nothing_is_kept() {
     for scheme in ALL {
         for status in [400, 401, 403, 500] {
-            let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+            let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
             let service = Server::http(move |seen| {
                 let mut response = Response::new(seen.body.clone());
                 *response.status_mut() = StatusCode::from_u16(status).unwrap();
@@ -260,7 +260,7 @@ async fn an_error_of_the_service_is_the_answer_and_nothing_is_kept() {
             })
             .await;
             for asked in 1..=2 {
-                let answer = harness.send(scheme, &cloud, &service).await.unwrap();
+                let answer = world.send(scheme, &cloud, &service).await.unwrap();
                 assert_eq!(
                     (answer.status.as_u16(), &answer.headers["machinist-auth"]),
                     (status, &"failed".parse().unwrap())
@@ -280,9 +280,9 @@ async fn an_answer_without_a_usable_token_says_what_to_check() {
     for scheme in ALL {
         let field = if scheme == Scheme::Keystone { "check url" } else { "check token-url" };
         for body in ["", "<html>", "{}", "{\"access_token\":\"\"}", "{\"token\":{\"expires_at\":\"soon\"}}"] {
-            let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+            let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
             let service = Server::http(move |_| ok(body)).await;
-            let answer = harness.send(scheme, &cloud, &service).await.unwrap();
+            let answer = world.send(scheme, &cloud, &service).await.unwrap();
             let text = answer.text();
             assert_eq!((answer.status.as_u16(), cloud.accepts()), (502, 0), "{scheme:?} {body}");
             assert!(text.contains(field) && text.contains("127.0.0.1"), "{text}");
@@ -294,23 +294,23 @@ async fn an_answer_without_a_usable_token_says_what_to_check() {
 #[tokio::test]
 async fn a_service_that_is_away_breaks_off_or_floods_is_an_error_of_the_network() {
     for scheme in ALL {
-        let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let cut = Server::raw(|mut stream, _| async move {
             if read_request(&mut stream).await.is_some() {
                 write_pieces(&mut stream, &[b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{\"acc"]).await;
             }
         })
         .await;
-        let error = harness.send(scheme, &cloud, &cut).await.unwrap_err();
+        let error = world.send(scheme, &cloud, &cut).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseIncomplete), "{scheme:?} {error:?}");
         let flood = Server::http(|_| ok(vec![b' '; 70_000])).await;
-        let error = harness.send(scheme, &cloud, &flood).await.unwrap_err();
+        let error = world.send(scheme, &cloud, &flood).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseBodySize(_)), "{scheme:?} {error:?}");
         // Nobody listens on the port of a socket that was bound and closed.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let grants = TokenHarness::grants(&cloud, &cut, &scheme.grant(closed))
+        let grants = TokenFixture::grants(&cloud, &cut, &scheme.grant(closed))
             .replace(&format!(", {}]", cut.port), &format!(", {closed}]"));
-        let call = harness.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
+        let call = world.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
         assert!(matches!(error, WasiError::ConnectionRefused), "{scheme:?} {error:?}");
         assert_eq!(cloud.accepts(), 0);
@@ -320,14 +320,14 @@ async fn a_service_that_is_away_breaks_off_or_floods_is_an_error_of_the_network(
 #[tokio::test]
 async fn a_service_that_hangs_ends_with_the_call() {
     for scheme in ALL {
-        let (harness, cloud) = (TokenHarness::new(), Server::http(|_| ok("")).await);
+        let (world, cloud) = (TokenFixture::new(), Server::http(|_| ok("")).await);
         let service = Server::raw(|mut stream, _| async move {
             read_request(&mut stream).await;
             std::future::pending::<()>().await;
         })
         .await;
-        let grants = TokenHarness::grants(&cloud, &service, &scheme.grant(service.port));
-        let call = harness.host.call_with(&grants, scheme.secret(), Duration::from_millis(80));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
+        let call = world.host.call_with(&grants, scheme.secret(), Duration::from_millis(80));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseTimeout), "{scheme:?} {error:?}");
     }
@@ -336,14 +336,14 @@ async fn a_service_that_hangs_ends_with_the_call() {
 #[tokio::test]
 async fn the_hosts_own_request_needs_an_egress_rule_and_is_never_redirected() {
     for scheme in ALL {
-        let (harness, cloud, service) =
-            (TokenHarness::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
-        let grants = TokenHarness::grants(&cloud, &service, &scheme.grant(service.port))
+        let (world, cloud, service) =
+            (TokenFixture::new(), Server::http(|_| ok("")).await, good_service(scheme).await);
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port))
             .replace(&format!(", {}]", service.port), "]");
-        let call = harness.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
+        let call = world.host.call_with(&grants, scheme.secret(), Duration::from_secs(20));
         let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpRequestDenied), "{error:?}");
-        assert_eq!((harness.host.reasons(), service.accepts()), (vec!["auth-token-url"], 0));
+        assert_eq!((world.host.reasons(), service.accepts()), (vec!["auth-token-url"], 0));
         let elsewhere = service.url("/");
         let moved = Server::http(move |_| {
             let mut response = ok("");
@@ -352,7 +352,7 @@ async fn the_hosts_own_request_needs_an_egress_rule_and_is_never_redirected() {
             response
         })
         .await;
-        let answer = harness.send(scheme, &cloud, &moved).await.unwrap();
+        let answer = world.send(scheme, &cloud, &moved).await.unwrap();
         assert_eq!((answer.status.as_u16(), service.accepts(), cloud.accepts()), (307, 0, 0));
     }
 }
@@ -361,13 +361,13 @@ async fn the_hosts_own_request_needs_an_egress_rule_and_is_never_redirected() {
 async fn another_host_or_missing_keys_get_no_token() {
     for scheme in ALL {
         let (cloud, service) = (Server::http(|_| ok("")).await, good_service(scheme).await);
-        let grants = TokenHarness::grants(&cloud, &service, &scheme.grant(service.port));
+        let grants = TokenFixture::grants(&cloud, &service, &scheme.grant(service.port));
         let refused = async |grants: &str, secret: SecretValues, reason: &str| {
-            let harness = TokenHarness::new();
-            let call = harness.host.call_with(grants, secret, Duration::from_secs(20));
+            let world = TokenFixture::new();
+            let call = world.host.call_with(grants, secret, Duration::from_secs(20));
             let error = call.send(marked(&cloud, scheme.name()), None).await.unwrap_err();
             assert!(matches!(error, WasiError::HttpRequestDenied), "{error:?}");
-            assert_eq!(harness.host.reasons(), [reason], "{scheme:?}");
+            assert_eq!(world.host.reasons(), [reason], "{scheme:?}");
         };
         refused(&grants.replace("hosts: [127.0.0.1]", "hosts: [b.test]"), scheme.secret(), "auth-host").await;
         refused(&grants, SecretValues::default(), "auth-keys").await;
@@ -396,8 +396,8 @@ async fn neither_keys_nor_token_come_back() {
             response
         })
         .await;
-        let (harness, service) = (TokenHarness::new(), good_service(scheme).await);
-        let call = harness.call(scheme, &cloud, &service);
+        let (world, service) = (TokenFixture::new(), good_service(scheme).await);
+        let call = world.call(scheme, &cloud, &service);
         for _ in 0..2 {
             let answer = call.send(marked(&cloud, scheme.name()), None).await.unwrap();
             let text = format!("{}{:?}", answer.text(), answer.headers);

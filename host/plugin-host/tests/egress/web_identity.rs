@@ -22,13 +22,13 @@ const TOKEN: &str = "eyJhbGciOi.the-web-identity-token.signature";
 const ROLE: &str = "arn:aws:iam::123456789012:role/machinist";
 
 /// A token file as Kubernetes projects it, a clock, and a host.
-struct IdentityHarness {
+struct WebIdentityFixture {
     folder: tempfile::TempDir,
     now: Arc<Mutex<Timestamp>>,
     host: Host,
 }
 
-impl IdentityHarness {
+impl WebIdentityFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mount = folder.path().join("granted");
@@ -105,9 +105,9 @@ fn access_key(seen: &Seen) -> String {
 
 #[tokio::test]
 async fn a_token_is_exchanged_and_the_request_is_signed_with_what_came() {
-    let (harness, cloud, sts) =
-        (IdentityHarness::new(), Server::http(|_| ok("fine")).await, good_sts().await);
-    assert_eq!(harness.send(&cloud, &sts).await.unwrap().text(), "fine");
+    let (world, cloud, sts) =
+        (WebIdentityFixture::new(), Server::http(|_| ok("fine")).await, good_sts().await);
+    assert_eq!(world.send(&cloud, &sts).await.unwrap().text(), "fine");
     let asked = sts.seen().remove(0);
     assert_eq!((asked.method.as_str(), asked.uri.path()), ("POST", "/eu-west-1"));
     let form: Vec<(String, String)> = url::form_urlencoded::parse(&asked.body)
@@ -130,26 +130,26 @@ async fn a_token_is_exchanged_and_the_request_is_signed_with_what_came() {
 
 #[tokio::test]
 async fn keys_are_kept_renewed_and_requested_again_for_another_token() {
-    let (harness, cloud, sts) = (IdentityHarness::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     for _ in 0..5 {
-        harness.send(&cloud, &sts).await.unwrap();
+        world.send(&cloud, &sts).await.unwrap();
     }
     assert_eq!(sts.seen().len(), 1);
-    harness.pass(Duration::from_secs(55 * 60 - 1));
-    harness.send(&cloud, &sts).await.unwrap();
+    world.pass(Duration::from_secs(55 * 60 - 1));
+    world.send(&cloud, &sts).await.unwrap();
     assert_eq!(sts.seen().len(), 1);
-    harness.pass(Duration::from_secs(1));
-    harness.send(&cloud, &sts).await.unwrap();
+    world.pass(Duration::from_secs(1));
+    world.send(&cloud, &sts).await.unwrap();
     assert_eq!(sts.seen().len(), 2, "five minutes before they end");
-    std::fs::write(harness.path("granted/..2026/token"), "another.token").unwrap();
-    harness.send(&cloud, &sts).await.unwrap();
+    std::fs::write(world.path("granted/..2026/token"), "another.token").unwrap();
+    world.send(&cloud, &sts).await.unwrap();
     assert_eq!(sts.seen().len(), 3, "another token is another question");
 }
 
 #[tokio::test]
 async fn a_hundred_calls_at_once_ask_once() {
-    let (harness, cloud, sts) = (IdentityHarness::new(), Server::http(|_| ok("")).await, good_sts().await);
-    let all = futures::future::join_all((0..100).map(|_| harness.send(&cloud, &sts))).await;
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let all = futures::future::join_all((0..100).map(|_| world.send(&cloud, &sts))).await;
     assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.status == 200)));
     assert_eq!((sts.seen().len(), cloud.seen().len()), (1, 100));
 }
@@ -163,7 +163,7 @@ async fn an_error_of_the_credential_service_is_the_answer_and_nothing_is_kept() 
     for (status, body) in
         [(403, denied.as_str()), (400, "<Code>ExpiredTokenException</Code>"), (500, "<html>oops</html>")]
     {
-        let harness = IdentityHarness::new();
+        let world = WebIdentityFixture::new();
         let sent = body.to_owned();
         let sts = Server::http(move |_| {
             let mut response = ok(sent.clone());
@@ -173,7 +173,7 @@ async fn an_error_of_the_credential_service_is_the_answer_and_nothing_is_kept() 
         })
         .await;
         for asked in 1..=2 {
-            let answer = harness.send(&cloud, &sts).await.unwrap();
+            let answer = world.send(&cloud, &sts).await.unwrap();
             assert_eq!(
                 (answer.status.as_u16(), &answer.headers["machinist-auth"]),
                 (status, &"failed".parse().unwrap())
@@ -199,10 +199,10 @@ async fn an_answer_without_keys_is_a_clear_failure() {
         (credentials(0, "soon"), "no complete credentials"),
     ];
     for (response, problem) in table {
-        let harness = IdentityHarness::new();
+        let world = WebIdentityFixture::new();
         let sts = Server::http(move |_| response.clone()).await;
         for asked in 1..=2 {
-            let answer = harness.send(&cloud, &sts).await.unwrap();
+            let answer = world.send(&cloud, &sts).await.unwrap();
             assert_eq!(
                 (answer.status.as_u16(), &answer.headers["machinist-auth"]),
                 (502, &"failed".parse().unwrap())
@@ -216,20 +216,20 @@ async fn an_answer_without_keys_is_a_clear_failure() {
 
 #[tokio::test]
 async fn a_credential_service_that_breaks_off_or_is_away_is_an_error_of_the_network() {
-    let (harness, cloud) = (IdentityHarness::new(), Server::http(|_| ok("")).await);
+    let (world, cloud) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await);
     let sts = Server::raw(|mut stream, _| async move {
         if read_request(&mut stream).await.is_some() {
             write_pieces(&mut stream, &[b"HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n<Assume"]).await;
         }
     })
     .await;
-    let error = harness.send(&cloud, &sts).await.unwrap_err();
+    let error = world.send(&cloud, &sts).await.unwrap_err();
     assert!(matches!(error, WasiError::HttpResponseIncomplete), "{error:?}");
     let gone = good_sts().await;
-    let grants = harness.grants(&cloud, &gone);
+    let grants = world.grants(&cloud, &gone);
     drop(gone);
     tokio::task::yield_now().await;
-    let call = harness.host.call_with(&grants, harness.secret("granted/token"), Duration::from_secs(20));
+    let call = world.host.call_with(&grants, world.secret("granted/token"), Duration::from_secs(20));
     let mut error = call.send(marked(&cloud, "Action=A"), None).await;
     // The listener's socket closes when its task is dropped, which may be a moment later.
     for _ in 0..100 {
@@ -245,15 +245,15 @@ async fn a_credential_service_that_breaks_off_or_is_away_is_an_error_of_the_netw
 
 #[tokio::test]
 async fn a_credential_service_that_hangs_ends_with_the_call() {
-    let (harness, cloud) = (IdentityHarness::new(), Server::http(|_| ok("")).await);
+    let (world, cloud) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await);
     let sts = Server::raw(|mut stream, _| async move {
         read_request(&mut stream).await;
         std::future::pending::<()>().await;
     })
     .await;
-    let call = harness.host.call_with(
-        &harness.grants(&cloud, &sts),
-        harness.secret("granted/token"),
+    let call = world.host.call_with(
+        &world.grants(&cloud, &sts),
+        world.secret("granted/token"),
         Duration::from_millis(80),
     );
     let error = call.send(marked(&cloud, "Action=A"), None).await.unwrap_err();
@@ -262,7 +262,7 @@ async fn a_credential_service_that_hangs_ends_with_the_call() {
 
 #[tokio::test]
 async fn a_token_file_that_cannot_be_used_says_what_to_do() {
-    let (harness, cloud, sts) = (IdentityHarness::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
     for (file, advice) in [
         ("granted/absent", "mount the token there"),
         ("outside", "outside of the folders that token-files"),
@@ -271,7 +271,7 @@ async fn a_token_file_that_cannot_be_used_says_what_to_do() {
         ("granted", "outside of the folders"),
         ("granted/..2026", "no regular file"),
     ] {
-        let answer = harness.send_with(&cloud, &sts, file).await.unwrap();
+        let answer = world.send_with(&cloud, &sts, file).await.unwrap();
         assert_eq!(
             (answer.status.as_u16(), &answer.headers["machinist-auth"]),
             (401, &"failed".parse().unwrap()),
@@ -287,11 +287,11 @@ async fn a_token_file_that_cannot_be_used_says_what_to_do() {
 
 #[tokio::test]
 async fn a_credential_service_needs_an_egress_rule() {
-    let (harness, cloud, sts) = (IdentityHarness::new(), Server::http(|_| ok("")).await, good_sts().await);
-    let grants = harness.grants(&cloud, &sts).replace(&format!(", {}]", sts.port), "]");
-    let call = harness.host.call_with(&grants, harness.secret("granted/token"), Duration::from_secs(20));
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let grants = world.grants(&cloud, &sts).replace(&format!(", {}]", sts.port), "]");
+    let call = world.host.call_with(&grants, world.secret("granted/token"), Duration::from_secs(20));
     assert!(matches!(call.send(marked(&cloud, "Action=A"), None).await, Err(WasiError::HttpRequestDenied)));
-    assert_eq!((harness.host.reasons(), sts.seen().len()), (vec!["auth-sts"], 0));
+    assert_eq!((world.host.reasons(), sts.seen().len()), (vec!["auth-sts"], 0));
 }
 
 #[tokio::test]
@@ -305,9 +305,9 @@ async fn keys_that_the_cloud_refuses_are_requested_again() {
         response
     })
     .await;
-    let (harness, sts) = (IdentityHarness::new(), good_sts().await);
+    let (world, sts) = (WebIdentityFixture::new(), good_sts().await);
     for expected in [1, 2, 2] {
-        harness.send(&cloud, &sts).await.unwrap();
+        world.send(&cloud, &sts).await.unwrap();
         assert_eq!(sts.seen().len(), expected);
     }
     let keys: Vec<String> = cloud.seen().iter().map(access_key).collect();
@@ -321,8 +321,8 @@ async fn nothing_of_a_session_comes_back() {
         ok(echo)
     })
     .await;
-    let (harness, sts) = (IdentityHarness::new(), good_sts().await);
-    let text = harness.send(&cloud, &sts).await.unwrap().text();
+    let (world, sts) = (WebIdentityFixture::new(), good_sts().await);
+    let text = world.send(&cloud, &sts).await.unwrap().text();
     let hex = verify(&cloud.seen()[0], SESSION_SECRET).hex;
     for hidden in ["ASIASESSION00000", SESSION_SECRET, SESSION_TOKEN, TOKEN, hex.as_str()] {
         assert!(!text.contains(hidden), "{hidden} in {text}");
@@ -339,10 +339,10 @@ async fn a_throttled_credential_service_is_left_alone() {
         response
     })
     .await;
-    let harness = IdentityHarness::new();
-    let first = harness.send(&cloud, &sts).await.unwrap();
+    let world = WebIdentityFixture::new();
+    let first = world.send(&cloud, &sts).await.unwrap();
     assert_eq!((first.status.as_u16(), &first.headers["retry-after"]), (503, &"60".parse().unwrap()));
-    let second = harness.send(&cloud, &sts).await.unwrap();
+    let second = world.send(&cloud, &sts).await.unwrap();
     assert_eq!(
         (second.status.as_u16(), &second.headers["machinist-throttled"]),
         (429, &"true".parse().unwrap())
@@ -352,14 +352,14 @@ async fn a_throttled_credential_service_is_left_alone() {
 
 #[tokio::test]
 async fn attack_a_secret_takes_a_role_of_another_team_with_the_token_of_the_host() {
-    let (harness, cloud, sts) = (IdentityHarness::new(), Server::http(|_| ok("")).await, good_sts().await);
-    let token = harness.path("granted/token");
+    let (world, cloud, sts) = (WebIdentityFixture::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let token = world.path("granted/token");
     for role in ["arn:aws:iam::123456789012:role/admin", "arn:aws:iam::999999999999:role/machinist"] {
         let secret = values(&[("workloadIdentityTokenFile", &token), ("roleARN", role)]);
-        let call = harness.host.call_with(&harness.grants(&cloud, &sts), secret, Duration::from_secs(20));
+        let call = world.host.call_with(&world.grants(&cloud, &sts), secret, Duration::from_secs(20));
         let answer = call.send(marked(&cloud, "Action=A"), None).await;
         assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{role}: {answer:?}");
     }
-    assert_eq!(harness.host.reasons(), ["auth-role", "auth-role"], "told and counted");
+    assert_eq!(world.host.reasons(), ["auth-role", "auth-role"], "told and counted");
     assert_eq!((sts.seen().len(), cloud.seen().len()), (0, 0), "nobody sees the token");
 }

@@ -8,7 +8,7 @@ use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
 use machinist_core::value::id::ProviderName;
 use machinist_plugin_host::PluginState;
 
-use crate::harness::{Harness, Map, class, plain, request, settings, version};
+use crate::fixture::{Fixture, Map, class, plain, request, settings, version};
 
 fn provider() -> ProviderName {
     ProviderName::from("plain")
@@ -16,27 +16,27 @@ fn provider() -> ProviderName {
 
 #[tokio::test]
 async fn every_call_of_the_contract_arrives_and_comes_back() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let map = Map::new("plain", plain()).data("settings.json", r#"{"consistencyWindowMs":8000}"#);
-    let report = harness.ready(map).await;
+    let report = world.ready(map).await;
     let held = report.held.expect("is Ready");
     assert_eq!((held.driver.as_str(), held.version.as_str()), ("plain", "0.1.0"));
 
-    let facts = harness.host.facts(&provider(), None).expect("is served");
+    let facts = world.host.facts(&provider(), None).expect("is served");
     assert!(facts.capabilities.status && !facts.capabilities.initialize, "{facts:?}");
     assert_eq!(facts.consistency_window, SignedDuration::from_secs(8));
 
-    let Ok(Creation::Created(vm)) = harness.create("Plain", "{}").await else { panic!("no machine") };
+    let Ok(Creation::Created(vm)) = world.create("Plain", "{}").await else { panic!("no machine") };
     assert_eq!((vm.provider_id.as_str(), vm.node_name.as_str()), ("plain:///0.1.0/uid-1", "machine-1"));
     assert_eq!(vm.state, VmState::Running);
 
     let mut known = request("plain", "{}");
     known.machine.provider_id = Some(vm.provider_id.clone());
-    assert_eq!(harness.host.get_status(known.clone()).await, Ok(vm));
-    let error = harness.host.get_status(request("plain", "{}")).await.expect_err("no provider id");
+    assert_eq!(world.host.get_status(known.clone()).await, Ok(vm));
+    let error = world.host.get_status(request("plain", "{}")).await.expect_err("no provider id");
     assert_eq!(error.code(), Code::NotFound);
-    assert!(harness.host.delete(known.clone()).await.is_ok());
-    let error = harness.host.initialize(known).await.expect_err("not offered");
+    assert!(world.host.delete(known.clone()).await.is_ok());
+    let error = world.host.initialize(known).await.expect_err("not offered");
     assert!(matches!(&error, CallError::Guest(error) if error.code == Code::Unimplemented), "{error:?}");
 
     let list = ListRequest {
@@ -45,42 +45,42 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
         token: None,
         secrets: SecretValues::default(),
     };
-    assert!(harness.host.list(list).await.expect("lists").machines.is_empty());
-    let ids = harness.host.get_volume_ids(provider(), None, vec!["{}".to_owned(); 3]).await;
+    assert!(world.host.list(list).await.expect("lists").machines.is_empty());
+    let ids = world.host.get_volume_ids(provider(), None, vec!["{}".to_owned(); 3]).await;
     assert_eq!(ids, Ok(vec![None; 3]));
-    assert_eq!(harness.host.validate_class(class("plain", "{}")).await, Ok(Vec::new()));
-    let error = harness.host.validate_class(class("plain", "[")).await.expect_err("not JSON");
+    assert_eq!(world.host.validate_class(class("plain", "{}")).await, Ok(Vec::new()));
+    let error = world.host.validate_class(class("plain", "[")).await.expect_err("not JSON");
     assert!(matches!(&error, CallError::Guest(error) if error.terminal), "{error:?}");
 }
 
 #[tokio::test]
 async fn an_unknown_provider_is_refused_at_once_with_what_there_is() {
-    let harness = Harness::new();
-    harness.ready(Map::plain("plain", "1.0.0", &["plain", "other"])).await;
-    let error = harness.create("azure", "{}").await.expect_err("not served");
+    let world = Fixture::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain", "other"])).await;
+    let error = world.create("azure", "{}").await.expect_err("not served");
     assert_eq!(error.to_string(), "no plugin serves provider \"azure\"; served are other, plain");
 }
 
 #[tokio::test]
 async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
-    let harness = Harness::cold(|_| {});
-    harness.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
-    assert!(matches!(harness.host.facts(&provider(), None), Err(Refusal::Loading { .. })));
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    let world = Fixture::cold(|_| {});
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    assert!(matches!(world.host.facts(&provider(), None), Err(Refusal::Loading { .. })));
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test]
 async fn a_call_does_not_wait_longer_than_the_settings_say() {
-    let harness = Harness::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.load_timeout = Duration::from_millis(50);
         // A compiler that reads on and never answers.
         settings.compiler = "/bin/sh".into();
         settings.compiler_args = ["-c", "while :; do read -r line; done"].map(Into::into).to_vec();
     });
-    harness.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
-    let error = harness.create("plain", "{}").await.expect_err("never ready");
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    let error = world.create("plain", "{}").await.expect_err("never ready");
     assert!(matches!(&error, CallError::Refused(Refusal::Loading { .. })), "{error:?}");
-    harness.host.shutdown().await;
+    world.host.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,21 +88,21 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
     let mut settings = settings();
     settings.max_calls_in_flight = 2;
     settings.max_calls_waiting = 1;
-    let harness = Harness::with(settings);
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let world = Fixture::with(settings);
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let slow = || {
-        let host = harness.host.clone();
+        let host = world.host.clone();
         tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":700}"#)).await })
     };
     let running = [slow(), slow()];
-    while harness.report(&report.source).held.expect("is Ready").calls_in_flight < 2 {
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight < 2 {
         tokio::task::yield_now().await;
     }
     let waiting = slow();
-    while harness.metric("machinist_plugin_calls_waiting") < 1 {
+    while world.metric("machinist_plugin_calls_waiting") < 1 {
         tokio::task::yield_now().await;
     }
-    let refused = harness.create("plain", "{}").await;
+    let refused = world.create("plain", "{}").await;
     assert_eq!(refused, Err(CallError::Refused(Refusal::Busy { plugin: "plain".to_owned() })));
     for call in running.into_iter().chain([waiting]) {
         assert_eq!(version(&call.await.expect("ends")), "1.0.0");
@@ -111,23 +111,23 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
 
 #[tokio::test]
 async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let map = |version: &str| {
         let grants = "limits: { calls_per_minute: 3 }";
         Map::plain(&format!("plain-{version}"), version, &["plain"])
             .plugin("plain")
             .data("grants.yaml", grants)
     };
-    harness.ready(map("1.0.0")).await;
-    harness.ready(Map::plain("other", "1.0.0", &["other"])).await;
+    world.ready(map("1.0.0")).await;
+    world.ready(Map::plain("other", "1.0.0", &["other"])).await;
     for _ in 0..2 {
-        assert_eq!(harness.version("plain").await, "1.0.0");
+        assert_eq!(world.version("plain").await, "1.0.0");
     }
     // Another version shares the same minute.
-    harness.ready(map("2.0.0").created(1_900_000_000)).await;
-    assert_eq!(harness.version("plain").await, "2.0.0");
+    world.ready(map("2.0.0").created(1_900_000_000)).await;
+    assert_eq!(world.version("plain").await, "2.0.0");
     for _ in 0..30 {
-        let error = harness.create("plain", "{}").await.expect_err("is refused");
+        let error = world.create("plain", "{}").await.expect_err("is refused");
         let CallError::Refused(Refusal::TooOften { plugin, per_minute: 3, .. }) = &error else {
             panic!("{error:?}")
         };
@@ -137,36 +137,36 @@ async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again()
     }
     let refused =
         "machinist_plugin_calls_total{plugin=\"plain\",operation=\"CreateMachine\",outcome=\"refused\"";
-    assert_eq!(harness.metric(refused), 30, "counted, and no reason for a quarantine");
-    assert_eq!(harness.version("other").await, "1.0.0");
+    assert_eq!(world.metric(refused), 30, "counted, and no reason for a quarantine");
+    assert_eq!(world.version("other").await, "1.0.0");
 }
 
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_nothing_behind() {
-    let harness = Harness::new();
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    let hour = harness.create("plain", r#"{"delayMs":3600000}"#);
+    let world = Fixture::new();
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let hour = world.create("plain", r#"{"delayMs":3600000}"#);
     assert!(tokio::time::timeout(Duration::from_millis(100), hour).await.is_err());
-    while harness.report(&report.source).held.expect("is Ready").calls_in_flight > 0 {
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(harness.metric("machinist_plugin_calls_in_flight{plugin=\"plain\"}"), 0);
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    assert_eq!(world.metric("machinist_plugin_calls_in_flight{plugin=\"plain\"}"), 0);
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
-    let harness = Harness::new();
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    let host = harness.host.clone();
+    let world = Fixture::new();
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let host = world.host.clone();
     let running = tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":500}"#)).await });
-    while harness.report(&report.source).held.expect("is Ready").calls_in_flight < 1 {
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight < 1 {
         tokio::task::yield_now().await;
     }
-    harness.host.shutdown().await;
-    assert_eq!(harness.report(&report.source).held.expect("is Ready").calls_in_flight, 0);
+    world.host.shutdown().await;
+    assert_eq!(world.report(&report.source).held.expect("is Ready").calls_in_flight, 0);
     assert_eq!(version(&running.await.expect("ends")), "1.0.0");
-    let refused = harness.create("plain", "{}").await;
+    let refused = world.create("plain", "{}").await;
     assert_eq!(refused, Err(CallError::Refused(Refusal::ShuttingDown)));
 }
 
@@ -174,9 +174,9 @@ async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
 async fn each_step_of_a_load_is_reported() {
     use futures::StreamExt as _;
 
-    let harness = Harness::cold(|_| {});
-    let mut changes = std::pin::pin!(harness.host.changes());
-    harness.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    let world = Fixture::cold(|_| {});
+    let mut changes = std::pin::pin!(world.host.changes());
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
     let mut states = Vec::new();
     while states.last() != Some(&PluginState::Ready) {
         let report = changes.next().await.expect("the host lives");

@@ -6,7 +6,7 @@ use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues
 use machinist_core::health_policy::{Action, PolicyVerdict};
 use machinist_core::value::id::{Name, ProviderName, Uid};
 
-use crate::harness::{Harness, Map, class, request, settings};
+use crate::fixture::{Fixture, Map, class, request, settings};
 use crate::policies::{ask, before, now, policy, question};
 
 const TOKEN: &str = "sim-token";
@@ -30,14 +30,14 @@ fn machine(number: usize) -> MachineRequest {
 async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
     let config = simcloud::Config { latency: simcloud::Latency::ZERO, ..simcloud::Config::default() };
     let cloud = simcloud::Server::start(config).expect("starts");
-    let harness = Harness::new();
+    let world = Fixture::new();
     let grants = include_str!("../../../../sdk/go/examples/driver-sim/grants.yaml")
         .replace("PORT", &cloud.addr().port().to_string());
     let map = Map::new("sim", guests::go_bytes("examples/driver-sim").expect("the driver builds"))
         .data("grants.yaml", &grants)
         .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
-    harness.ready(map).await;
-    let facts = harness.host.facts(&ProviderName::from("sim"), None).expect("is served");
+    world.ready(map).await;
+    let facts = world.host.facts(&ProviderName::from("sim"), None).expect("is served");
     assert!(
         facts.capabilities.status && facts.capabilities.listing && facts.capabilities.idempotency_key,
         "{facts:?}"
@@ -46,7 +46,7 @@ async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
     // More than one page of VMs, so that answers of hundreds of kilobytes come back.
     let mut ids = Vec::new();
     for number in 0..230 {
-        let Ok(Creation::Created(vm)) = harness.host.create(machine(number)).await else {
+        let Ok(Creation::Created(vm)) = world.host.create(machine(number)).await else {
             panic!("no machine")
         };
         ids.push(vm.provider_id);
@@ -54,9 +54,9 @@ async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
     assert_eq!(cloud.live_vms().len(), 230);
     let mut known = machine(7);
     known.machine.provider_id = Some(ids[7].clone());
-    assert_eq!(harness.host.get_status(known.clone()).await.expect("is there").provider_id, ids[7]);
-    assert_eq!(harness.host.get_status(machine(7)).await.expect("is found by its uid").provider_id, ids[7]);
-    harness.host.reboot(known.clone()).await.expect("starts anew");
+    assert_eq!(world.host.get_status(known.clone()).await.expect("is there").provider_id, ids[7]);
+    assert_eq!(world.host.get_status(machine(7)).await.expect("is found by its uid").provider_id, ids[7]);
+    world.host.reboot(known.clone()).await.expect("starts anew");
 
     let mut list = ListRequest {
         class: class("sim", SPEC),
@@ -64,14 +64,14 @@ async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
         token: None,
         secrets: secrets(),
     };
-    let first = harness.host.list(list.clone()).await.expect("lists");
+    let first = world.host.list(list.clone()).await.expect("lists");
     list.token = first.next.clone();
-    let second = harness.host.list(list).await.expect("lists");
+    let second = world.host.list(list).await.expect("lists");
     assert_eq!((first.machines.len(), second.machines.len(), second.next), (200, 30, None));
 
-    harness.host.delete(known.clone()).await.expect("goes");
+    world.host.delete(known.clone()).await.expect("goes");
     assert_eq!(cloud.live_vms().len(), 229);
-    let error = harness.host.validate_class(class("sim", "[]")).await.expect_err("is no class");
+    let error = world.host.validate_class(class("sim", "[]")).await.expect_err("is no class");
     assert_eq!(
         (error.code(), error.to_string().contains("providerSpec")),
         (Code::InvalidArgument, true),
@@ -79,17 +79,17 @@ async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
     );
     let mut without = machine(500);
     without.secrets = SecretValues::default();
-    let error = harness.host.create(without).await.expect_err("has no token");
+    let error = world.host.create(without).await.expect_err("has no token");
     assert!(error.to_string().contains("has no key token"), "{error}");
 }
 
 #[tokio::test]
 async fn a_policy_in_go_answers_while_its_clocks_stand() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let component = guests::go_bytes("examples/policy-zone").expect("the policy builds");
-    let report = harness.ready(policy("zone", component.clone())).await;
+    let report = world.ready(policy("zone", component.clone())).await;
     assert_eq!(report.held.expect("is Ready").version, "0.1.0");
-    let answer = ask(&harness, "zone", question()).await.expect("answers");
+    let answer = ask(&world, "zone", question()).await.expect("answers");
     assert_eq!(
         (answer.verdict, answer.action),
         (PolicyVerdict::Unhealthy { since: before(300) }, Action::Replace)
@@ -98,13 +98,13 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     assert_eq!(answer.holds_until, now() + SignedDuration::from_secs(30));
     let mut silent = question();
     silent.domain.silent = 7;
-    assert_eq!(ask(&harness, "zone", silent).await.expect("answers").verdict, PolicyVerdict::Unknown);
+    assert_eq!(ask(&world, "zone", silent).await.expect("answers").verdict, PolicyVerdict::Unknown);
     let mut calm = question();
     calm.node = None;
-    assert_eq!(ask(&harness, "zone", calm).await.expect("answers").reason, "the Node is gone");
+    assert_eq!(ask(&world, "zone", calm).await.expect("answers").reason, "the Node is gone");
 
     let wrong = policy("other", component).data("settings.json", r#"{"silentPercent": 0}"#);
-    let reason = harness.rejected(wrong).await;
+    let reason = world.rejected(wrong).await;
     assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
 }
 
@@ -114,10 +114,10 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
 async fn a_driver_in_go_may_end_in_any_way() {
     let mut settings = settings();
     settings.quarantine.broken_calls = 1_000;
-    let harness = Harness::with(settings);
+    let world = Fixture::with(settings);
     let component = guests::go_bytes("internal/panics").expect("the driver builds");
     let grants = "limits: { memory_mib: 64, cpu_ms: 2000, deadline_ms: 10000 }";
-    harness.ready(Map::new("panics", component).data("grants.yaml", grants)).await;
+    world.ready(Map::new("panics", component).data("grants.yaml", grants)).await;
     let (mut failed, mut broken) = (0, 0);
     for (way, expected) in [
         ("text", "out of cheese"),
@@ -133,15 +133,15 @@ async fn a_driver_in_go_may_end_in_any_way() {
         ("recursion", ""),
         ("hoard", "memory"),
     ] {
-        let message = match harness.create("panics", way).await {
+        let message = match world.create("panics", way).await {
             Err(CallError::Guest(error)) => {
                 failed += 1;
                 assert_eq!(error.code, Code::Internal, "{way}");
                 error.message
             }
-            Err(CallError::Broken(broken_call)) => {
+            Err(CallError::Broken(failure)) => {
                 broken += 1;
-                broken_call.to_string()
+                failure.to_string()
             }
             other => panic!("{way}: {other:?}"),
         };
@@ -149,11 +149,11 @@ async fn a_driver_in_go_may_end_in_any_way() {
             message.contains(expected) && !message.contains(char::is_control) && message.len() < 4_300,
             "{way}: {message}"
         );
-        assert!(harness.create("panics", "{}").await.is_ok(), "after {way}");
+        assert!(world.create("panics", "{}").await.is_ok(), "after {way}");
     }
     let counted = |outcome: &str| {
         let labels = format!("{{plugin=\"panics\",operation=\"CreateMachine\",outcome=\"{outcome}\"");
-        harness.metric(&format!("machinist_plugin_calls_total{labels}"))
+        world.metric(&format!("machinist_plugin_calls_total{labels}"))
     };
     assert_eq!((counted("guest"), counted("broken"), counted("ok")), (failed, broken, 12));
     assert!(failed >= 5 && broken >= 3, "{failed} {broken}");

@@ -2,8 +2,8 @@
 
 mod attacks;
 mod calls;
+mod fixture;
 mod go;
-mod harness;
 mod limits;
 mod loading;
 mod memory;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
 use machinist_plugin_host::testing::{InspectedCall, MemoryInspector};
 
-use crate::harness::{Harness, Map, class, request, settings};
+use crate::fixture::{Fixture, Map, class, request, settings};
 
 const TOKEN: &str = "canary-token-3f9b2d7c51";
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
@@ -55,10 +55,10 @@ impl Scan {
         self.seen.lock().unwrap().iter().map(|(operation, _)| *operation).collect()
     }
 
-    fn harness(self: &Arc<Self>) -> Harness {
+    fn world(self: &Arc<Self>) -> Fixture {
         let mut settings = settings();
         settings.memory_inspector = Some(self.clone());
-        Harness::with(settings)
+        Fixture::with(settings)
     }
 }
 
@@ -76,15 +76,15 @@ fn with_secrets(mut request: MachineRequest, values: &[(&str, &str)]) -> Machine
 #[tokio::test]
 async fn a_value_that_a_driver_was_shown_is_found() {
     let scan = Scan::for_values(&[("token", TOKEN), ("user data", USER_DATA)]);
-    let harness = scan.harness();
+    let world = scan.world();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
     assert_eq!(scan.found(), []);
     let ask = with_secrets(request("hostile", r#"{"do":"reveal"}"#), &[("token", TOKEN)]);
-    harness.host.create(ask).await.expect("reports");
+    world.host.create(ask).await.expect("reports");
     assert_eq!(scan.found(), [(Operation::Create, "token")], "and the user data is not");
     let ask = with_secrets(request("hostile", r#"{"do":"fetch"}"#), &[("token", TOKEN)]);
-    harness.host.create(ask).await.expect("reports");
+    world.host.create(ask).await.expect("reports");
     assert_eq!(scan.found(), [], "another instance");
     assert_eq!(scan.operations(), [Operation::Describe, Operation::Create, Operation::Create]);
     assert!(scan.seen.lock().unwrap().iter().all(|(_, bytes)| *bytes >= 65_536));
@@ -93,12 +93,12 @@ async fn a_value_that_a_driver_was_shown_is_found() {
 #[tokio::test]
 async fn the_memory_of_a_broken_call_is_shown_too() {
     let scan = Scan::for_values(&[("token", TOKEN)]);
-    let harness = scan.harness();
+    let world = scan.world();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
     let spec = r#"{"do":"reveal","then":"trap"}"#;
     let ask = with_secrets(request("hostile", spec), &[("token", TOKEN)]);
-    let _either_way = harness.host.create(ask).await;
+    let _either_way = world.host.create(ask).await;
     assert_eq!(scan.found(), [(Operation::Create, "token")]);
 }
 
@@ -112,30 +112,30 @@ async fn nothing_secret_is_ever_in_the_memory_of_the_simulated_clouds_driver() {
         ("user data", USER_DATA),
         ("bootstrap", "canary.0123456789abcdef"),
     ]);
-    let harness = scan.harness();
+    let world = scan.world();
     let grants =
         include_str!("../../../../plugins/sim/grants.yaml").replace("PORT", &cloud.addr().port().to_string());
     let map = Map::new("sim", guests::bytes("sim-driver").expect("the driver builds"))
         .data("grants.yaml", &grants)
         .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
-    harness.ready(map).await;
+    world.ready(map).await;
 
     let spec = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
     let ask = || with_secrets(request("sim", spec), &[("token", TOKEN)]);
-    let created = harness.host.create(ask()).await;
+    let created = world.host.create(ask()).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
     assert!(cloud.live_vms().len() == 1, "the request arrived with its secrets");
     let mut known = ask();
     known.machine.provider_id = Some(vm.provider_id);
-    harness.host.get_status(known.clone()).await.expect("is there");
+    world.host.get_status(known.clone()).await.expect("is there");
     let list = ListRequest {
         class: class("sim", spec),
         cluster: "cluster-1".to_owned(),
         token: None,
         secrets: secrets(&[("token", TOKEN)]),
     };
-    assert_eq!(harness.host.list(list).await.expect("lists").machines.len(), 1);
-    harness.host.delete(known).await.expect("goes");
+    assert_eq!(world.host.list(list).await.expect("lists").machines.len(), 1);
+    world.host.delete(known).await.expect("goes");
     assert_eq!(scan.found(), []);
     let expected =
         [Operation::Describe, Operation::Create, Operation::GetStatus, Operation::List, Operation::Delete];
@@ -173,13 +173,13 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
     let scan =
         Scan::for_values(&[("access key", ACCESS), ("secret key", SECRET), ("signature", "Signature=0")]);
     let (port, served) = echo();
-    let harness = scan.harness();
+    let world = scan.world();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
          auth: [{{ scheme: aws-sigv4, services: [ec2] }}]"
     );
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
     let spec = serde_json::json!({
         "do": "fetch",
         "url": format!("http://127.0.0.1:{port}/"),
@@ -188,7 +188,7 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
         "body": "Action=A",
     });
     let keys = [("providerAccessKeyId", ACCESS), ("providerSecretAccessKey", SECRET)];
-    let answer = harness.host.create(with_secrets(request("hostile", &spec.to_string()), &keys)).await;
+    let answer = world.host.create(with_secrets(request("hostile", &spec.to_string()), &keys)).await;
     let sent = served.join().expect("was asked");
     assert!(sent.contains(&format!("Credential={ACCESS}/")), "{sent}");
     let signature = sent.split("Signature=").nth(1).and_then(|rest| rest.get(..64)).expect("a signature");
@@ -270,7 +270,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         limit_bytes: 64 << 20,
     };
     host_settings.record = Some(record);
-    let harness = Harness::with(host_settings);
+    let world = Fixture::with(host_settings);
     let port = gossip();
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
@@ -279,7 +279,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
          auth: [{{ scheme: oauth2-client-credentials, hosts: [127.0.0.1], token-url: 'http://127.0.0.1:{port}/token' }}]"
     );
     let map = Map::new("hostile", hostile).data("grants.yaml", &grants);
-    harness.ready(map.data("settings.json", r#"{"initialize":true}"#)).await;
+    world.ready(map.data("settings.json", r#"{"initialize":true}"#)).await;
 
     let url = format!("http://127.0.0.1:{port}/");
     let marked = serde_json::json!({
@@ -301,21 +301,21 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         ask.machine.provider_id = Some("hostile:///uid-1".into());
         ask
     };
-    let mut outputs = vec![format!("{:?}", harness.host.create(sends.clone()).await.expect("reports"))];
-    outputs.push(format!("{:?}", harness.host.initialize(sends).await.expect("reports")));
+    let mut outputs = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
+    outputs.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
     for own in [TOKEN, OTHER_TOKEN] {
-        outputs.push(format!("{:?}", harness.host.get_status(reads(own)).await.expect("reports")));
-        outputs.push(format!("{:?}", harness.host.initialize(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
         let list = ListRequest {
             class: class("hostile", &read_and_fail),
             cluster: "cluster-1".to_owned(),
             token: None,
             secrets: reads(own).secrets,
         };
-        outputs.push(format!("{:?}", harness.host.list(list).await.expect_err("reports")));
-        outputs.push(format!("{:?}", harness.host.delete(reads(own)).await.expect("reports")));
+        outputs.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
+        outputs.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
     }
-    harness.host.shutdown().await;
+    world.host.shutdown().await;
     assert_eq!(scan.found(), []);
     let operations: std::collections::BTreeSet<Operation> = scan.operations().into_iter().collect();
     let expected =

@@ -16,7 +16,7 @@ use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, P
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginState};
 
-use crate::harness::{Harness, Map, marked, plain, request, settings};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("in range")
@@ -73,41 +73,41 @@ pub(crate) fn policy(name: &str, component: Vec<u8>) -> Map {
     map
 }
 
-fn scripted(settings: &str) -> Map {
+fn misbehaving(settings: &str) -> Map {
     policy("odd", component("odd-policy")).data("settings.json", settings)
 }
 
 pub(crate) async fn ask(
-    harness: &Harness,
+    world: &Fixture,
     policy: &str,
     question: PolicyQuestion,
 ) -> Result<RawAnswer, CallError> {
-    harness.host.evaluate(&policy.into(), question, now()).await
+    world.host.evaluate(&policy.into(), question, now()).await
 }
 
-async fn reason(harness: &Harness) -> String {
-    ask(harness, "odd", question()).await.expect("answers").reason
+async fn reason(world: &Fixture) -> String {
+    ask(world, "odd", question()).await.expect("answers").reason
 }
 
 #[tokio::test]
 async fn the_shipped_policies_answer() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     for name in ["policy-default", "policy-zone", "policy-ladder"] {
-        harness.ready(policy(name, component(name))).await;
+        world.ready(policy(name, component(name))).await;
     }
     let sick = PolicyVerdict::Unhealthy { since: before(300) };
-    let answer = ask(&harness, "policy-default", question()).await.expect("answers");
+    let answer = ask(&world, "policy-default", question()).await.expect("answers");
     assert_eq!(
         (answer.verdict, answer.action, answer.reason.as_str()),
         (sick, Action::Replace, "Ready is Unknown")
     );
-    let answer = ask(&harness, "policy-ladder", question()).await.expect("answers");
+    let answer = ask(&world, "policy-ladder", question()).await.expect("answers");
     assert_eq!((answer.verdict, answer.action), (sick, Action::Reboot));
-    let answer = ask(&harness, "policy-zone", question()).await.expect("answers");
+    let answer = ask(&world, "policy-zone", question()).await.expect("answers");
     assert_eq!((answer.verdict, answer.action), (sick, Action::Replace));
     let mut silent = question();
     silent.domain.silent = 7;
-    let answer = ask(&harness, "policy-zone", silent).await.expect("answers");
+    let answer = ask(&world, "policy-zone", silent).await.expect("answers");
     assert_eq!(answer.verdict, PolicyVerdict::Unknown);
     assert!(answer.reason.contains("zone-a") && answer.reason.contains("held"), "{}", answer.reason);
     assert_eq!(answer.holds_until, now() + SignedDuration::from_secs(30));
@@ -115,11 +115,11 @@ async fn the_shipped_policies_answer() {
 
 #[tokio::test]
 async fn all_of_a_question_arrives() {
-    let harness = Harness::new();
-    harness.ready(scripted(r#"{"do": "echo"}"#)).await;
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "echo"}"#)).await;
     let mut asked = question();
     asked.history.reboots = vec![before(700)];
-    let seen = ask(&harness, "odd", asked).await.expect("answers").reason;
+    let seen = ask(&world, "odd", asked).await.expect("answers").reason;
     let since = before(300).as_millisecond().to_string();
     let reboot = before(700).as_millisecond().to_string();
     for part in [
@@ -151,13 +151,13 @@ async fn all_of_a_question_arrives() {
 async fn check_limit(what: &str, expected: Limit) {
     let mut settings = settings();
     settings.quarantine.broken_calls = 1_000;
-    let harness = Harness::with(settings);
+    let world = Fixture::with(settings);
     let terms =
         "{mode: enforce, limits: {fuel: 20000000, memory_mib: 16, deadline_ms: 1500, copied_kib: 64}}";
-    harness.ready(scripted(what).data("policy.yaml", terms)).await;
-    harness.ready(policy("calm", component("policy-default"))).await;
+    world.ready(misbehaving(what).data("policy.yaml", terms)).await;
+    world.ready(policy("calm", component("policy-default"))).await;
     for _ in 0..2 {
-        let error = ask(&harness, "odd", question()).await.expect_err("breaks");
+        let error = ask(&world, "odd", question()).await.expect_err("breaks");
         assert!(
             matches!(&error, CallError::Broken(Broken { failure: GuestFailure::Limit { limit, .. }, .. }) if *limit == expected),
             "{what}: {error:?}"
@@ -165,11 +165,11 @@ async fn check_limit(what: &str, expected: Limit) {
         let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
         let opinion = opinion_of(&asked, Err(error.to_string()), now());
         assert_eq!(opinion.verdict, PolicyVerdict::Unknown, "a broken policy does not know");
-        assert!(ask(&harness, "calm", question()).await.is_ok(), "others do not notice");
+        assert!(ask(&world, "calm", question()).await.is_ok(), "others do not notice");
     }
     let breakages =
         format!("machinist_plugin_breakages_total{{plugin=\"odd\",kind=\"{}\"}}", expected.name());
-    assert_eq!(harness.metric(&breakages), 2);
+    assert_eq!(world.metric(&breakages), 2);
 }
 
 #[tokio::test]
@@ -199,9 +199,9 @@ async fn a_sleeping_driver_meets_the_deadline() {
 
 #[tokio::test]
 async fn a_panic_is_a_trap_with_its_message() {
-    let harness = Harness::new();
-    harness.ready(scripted(r#"{"do": "trap"}"#)).await;
-    let error = ask(&harness, "odd", question()).await.expect_err("traps");
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "trap"}"#)).await;
+    let error = ask(&world, "odd", question()).await.expect_err("traps");
     let CallError::Broken(Broken { failure: GuestFailure::Trap { detail }, .. }) = &error else {
         panic!("{error:?}")
     };
@@ -210,9 +210,9 @@ async fn a_panic_is_a_trap_with_its_message() {
 
 #[tokio::test]
 async fn an_unusual_answer_becomes_one_that_can_be_shown() {
-    let harness = Harness::new();
-    harness.ready(scripted(r#"{"do": "odd-answer"}"#)).await;
-    let answer = ask(&harness, "odd", question()).await.expect("answers");
+    let world = Fixture::new();
+    world.ready(misbehaving(r#"{"do": "odd-answer"}"#)).await;
+    let answer = ask(&world, "odd", question()).await.expect("answers");
     let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
     let opinion = opinion_of(&asked, Ok(answer), now());
     assert_eq!(opinion.verdict, PolicyVerdict::Unhealthy { since: now() });
@@ -224,9 +224,9 @@ async fn an_unusual_answer_becomes_one_that_can_be_shown() {
 async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts() {
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let harness = Harness::new();
-        harness.ready(scripted(r#"{"do": "world"}"#)).await;
-        seen.extend([reason(&harness).await, reason(&harness).await]);
+        let world = Fixture::new();
+        world.ready(misbehaving(r#"{"do": "world"}"#)).await;
+        seen.extend([reason(&world).await, reason(&world).await]);
     }
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:#?}");
     let expected = format!("clock {} elapsed 0 order", now().as_millisecond());
@@ -238,68 +238,70 @@ async fn the_clock_does_not_move_and_nothing_differs_between_two_calls_or_hosts(
 async fn a_run_of_broken_calls_is_a_quarantine() {
     let mut settings = settings();
     settings.quarantine.broken_calls = 2;
-    let harness = Harness::with(settings);
-    let report = harness.ready(scripted(r#"{"do": "trap"}"#)).await;
+    let world = Fixture::with(settings);
+    let report = world.ready(misbehaving(r#"{"do": "trap"}"#)).await;
     for _ in 0..2 {
-        ask(&harness, "odd", question()).await.expect_err("traps");
+        ask(&world, "odd", question()).await.expect_err("traps");
     }
-    let error = ask(&harness, "odd", question()).await.expect_err("is left alone");
+    let error = ask(&world, "odd", question()).await.expect_err("is left alone");
     assert!(error.to_string().contains("quarantined until"), "{error}");
-    assert!(matches!(harness.report(&report.source).state, PluginState::Quarantined { .. }));
+    assert!(matches!(world.report(&report.source).state, PluginState::Quarantined { .. }));
 }
 
 #[tokio::test]
 async fn a_policy_is_swapped_like_a_driver_and_a_bad_one_never_replaces_it() {
-    let harness = Harness::new();
-    let generation = |harness: &Harness| match &harness.host.policies()[..] {
+    let world = Fixture::new();
+    let generation = |world: &Fixture| match &world.host.policies()[..] {
         [fact] => match &fact.state {
             ServingState::Serving { generation } => *generation,
             ServingState::NotServing { reason } => panic!("{reason}"),
         },
         facts => panic!("{facts:?}"),
     };
-    let first = harness.ready(scripted(r#"{"version": "one"}"#)).await;
+    let first = world.ready(misbehaving(r#"{"version": "one"}"#)).await;
     assert_eq!((first.kind.as_str(), first.serving), ("health-policy", true));
     let held = first.held.expect("is Ready");
     assert_eq!((held.driver.as_str(), held.version.as_str(), held.providers.len()), ("odd", "1.2.3", 0));
-    assert_eq!(reason(&harness).await, "version one");
-    let before = generation(&harness);
+    assert_eq!(reason(&world).await, "version one");
+    let before = generation(&world);
 
-    harness
-        .ready(scripted(r#"{"version": "two"}"#).binary("plugin.wasm", marked(&component("odd-policy"), "2")))
+    world
+        .ready(
+            misbehaving(r#"{"version": "two"}"#).binary("plugin.wasm", marked(&component("odd-policy"), "2")),
+        )
         .await;
-    assert_eq!(reason(&harness).await, "version two");
-    assert!(generation(&harness) > before, "another generation, so that no cached answer is taken for its");
-    assert_eq!(harness.metric("machinist_plugin_swaps_total{plugin=\"odd\"}"), 1);
+    assert_eq!(reason(&world).await, "version two");
+    assert!(generation(&world) > before, "another generation, so that no cached answer is taken for its");
+    assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"odd\"}"), 1);
 
     for bad in [
-        scripted(r#"{"do": "refuse-settings"}"#),
-        scripted(r#"{"do": "trap-settings"}"#),
-        scripted("{}").data("policy.yaml", "mode: force"),
-        scripted("{}").data("grants.yaml", "egress: []"),
-        scripted("{}").binary("plugin.wasm", plain()),
-        scripted("{}").binary("plugin.wasm", b"hello".to_vec()),
+        misbehaving(r#"{"do": "refuse-settings"}"#),
+        misbehaving(r#"{"do": "trap-settings"}"#),
+        misbehaving("{}").data("policy.yaml", "mode: force"),
+        misbehaving("{}").data("grants.yaml", "egress: []"),
+        misbehaving("{}").binary("plugin.wasm", plain()),
+        misbehaving("{}").binary("plugin.wasm", b"hello".to_vec()),
     ] {
-        harness.rejected(bad).await;
-        assert_eq!(reason(&harness).await, "version two");
+        world.rejected(bad).await;
+        assert_eq!(reason(&world).await, "version two");
     }
-    let gone = scripted("{}").id();
-    harness.host.withdraw(gone).await;
-    assert!(harness.host.policies().is_empty());
-    assert!(ask(&harness, "odd", question()).await.is_err());
+    let gone = misbehaving("{}").id();
+    world.host.withdraw(gone).await;
+    assert!(world.host.policies().is_empty());
+    assert!(ask(&world, "odd", question()).await.is_err());
 }
 
 #[tokio::test]
 async fn problems_are_named() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let check = async |map: Map, expected: &str| {
-        let reason = harness.rejected(map).await;
+        let reason = world.rejected(map).await;
         assert!(reason.contains(expected), "{reason}");
     };
-    check(scripted(r#"{"do": "refuse-settings"}"#), "its settings are wrong: do is refuse-settings").await;
-    check(scripted("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong").await;
-    check(scripted("{}").data("policy.yaml", "mode: force"), "expected `observe` or `enforce`").await;
-    check(scripted("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
+    check(misbehaving(r#"{"do": "refuse-settings"}"#), "its settings are wrong: do is refuse-settings").await;
+    check(misbehaving("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong").await;
+    check(misbehaving("{}").data("policy.yaml", "mode: force"), "expected `observe` or `enforce`").await;
+    check(misbehaving("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
     check(policy("odd", plain()), "it exports no machinist:policy/policy; it exports machinist:provider/")
         .await;
     check(
@@ -316,28 +318,28 @@ async fn problems_are_named() {
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_asked_is_known_with_its_mode_and_why() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let terms = "{mode: enforce, applies_to: {classes: [small]}}";
-    harness.rejected(scripted(r#"{"do": "refuse-settings"}"#).data("policy.yaml", terms)).await;
-    let facts = harness.host.policies();
+    world.rejected(misbehaving(r#"{"do": "refuse-settings"}"#).data("policy.yaml", terms)).await;
+    let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(fact.scope.covers(&question().machine));
     let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     assert!(reason.contains("is rejected"), "{reason}");
 
-    harness.ready(scripted("{}").data("policy.yaml", "mode: observe")).await;
-    assert_eq!(harness.host.policies()[0].mode, Mode::Observe);
-    assert!(matches!(harness.host.policies()[0].state, ServingState::Serving { .. }));
+    world.ready(misbehaving("{}").data("policy.yaml", "mode: observe")).await;
+    assert_eq!(world.host.policies()[0].mode, Mode::Observe);
+    assert!(matches!(world.host.policies()[0].state, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
 async fn a_policy_may_come_packed() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let packed = zstd::encode_all(&component("policy-ladder")[..], 19).expect("packs");
     let map = policy("ladder", Vec::new()).without("plugin.wasm").binary("plugin.wasm.zst", packed);
-    harness.ready(map).await;
-    assert!(ask(&harness, "ladder", question()).await.is_ok());
+    world.ready(map).await;
+    assert!(ask(&world, "ladder", question()).await.is_ok());
 }
 
 /// The index of a policy in two parts, and the parts.
@@ -361,70 +363,70 @@ fn in_parts(name: &str, terms: &str) -> (Map, Vec<Map>) {
 
 #[tokio::test]
 async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let (index, parts) = in_parts("ladder", "mode: enforce");
     let [first, second] = &parts[..] else { panic!("two parts") };
-    harness.host.declare(first.0.clone()).await;
-    harness.host.declare(index.0.clone()).await;
-    let facts = harness.host.policies();
+    world.host.declare(first.0.clone()).await;
+    world.host.declare(index.0.clone()).await;
+    let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
-    harness.host.declare(second.0.clone()).await;
-    harness.ready(index).await;
-    assert!(ask(&harness, "ladder", question()).await.is_ok());
-    assert!(matches!(harness.host.policies()[0].state, ServingState::Serving { .. }));
+    world.host.declare(second.0.clone()).await;
+    world.ready(index).await;
+    assert!(ask(&world, "ladder", question()).await.is_ok());
+    assert!(matches!(world.host.policies()[0].state, ServingState::Serving { .. }));
 }
 
 #[tokio::test]
 async fn a_driver_and_a_policy_of_one_name_serve_side_by_side() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let driver = Map::plain("driver", "1.0.0", &["plain"]).plugin("same").created(1);
-    let policy_map = |second| scripted("{}").plugin("same").created(second);
-    harness.ready(driver).await;
-    harness.ready(policy_map(2)).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    assert!(ask(&harness, "same", question()).await.is_ok());
-    let serving = harness.host.plugins().iter().filter(|report| report.serving).count();
+    let policy_map = |second| misbehaving("{}").plugin("same").created(second);
+    world.ready(driver).await;
+    world.ready(policy_map(2)).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert!(ask(&world, "same", question()).await.is_ok());
+    let serving = world.host.plugins().iter().filter(|report| report.serving).count();
     assert_eq!(serving, 2);
-    harness.host.withdraw(scripted("{}").id()).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    assert!(harness.host.policies().is_empty());
+    world.host.withdraw(misbehaving("{}").id()).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert!(world.host.policies().is_empty());
 }
 
 /// Returns the state of the only policy, its mode, and the warnings of its source.
 async fn broken(map: Map) -> (Mode, bool, String, String) {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let id = map.id();
-    harness.rejected(map).await;
-    let facts = harness.host.policies();
+    world.rejected(map).await;
+    let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     let ServingState::NotServing { reason } = &fact.state else { panic!("{fact:?}") };
     let covers = fact.scope.covers(&question().machine);
-    (fact.mode, covers, reason.clone(), harness.report(&id).warnings.join("; "))
+    (fact.mode, covers, reason.clone(), world.report(&id).warnings.join("; "))
 }
 
 #[tokio::test]
 async fn a_policy_whose_configmap_cannot_be_read_holds_unless_it_says_that_it_observes() {
     let enforcing = |map: Map| map.data("policy.yaml", "mode: enforce");
     for (map, part) in [
-        (scripted("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong"),
-        (scripted("{}").data("policy.yaml", "mode: enforce\n  limits"), "policy.yaml is wrong"),
-        (scripted("{}").data("policy.yaml", "{mode: enforce, limits: {fuel: 0}}"), "limit fuel is 0"),
-        (enforcing(scripted("[]")), "settings.json is not a JSON object"),
-        (enforcing(scripted("{}")).data("grants.yaml", "{}"), "a policy reaches nothing"),
-        (enforcing(scripted("{}")).without("plugin.wasm"), "binaryData has neither"),
+        (misbehaving("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong"),
+        (misbehaving("{}").data("policy.yaml", "mode: enforce\n  limits"), "policy.yaml is wrong"),
+        (misbehaving("{}").data("policy.yaml", "{mode: enforce, limits: {fuel: 0}}"), "limit fuel is 0"),
+        (enforcing(misbehaving("[]")), "settings.json is not a JSON object"),
+        (enforcing(misbehaving("{}")).data("grants.yaml", "{}"), "a policy reaches nothing"),
+        (enforcing(misbehaving("{}")).without("plugin.wasm"), "binaryData has neither"),
     ] {
         let (mode, covers, reason, warnings) = broken(map).await;
         assert_eq!((mode, covers), (Mode::Enforce, true), "{reason}");
         assert!(reason.contains("is rejected") && reason.contains(part), "{reason}");
         assert!(warnings.contains("no Machine that it may be about is failed"), "{part}: {warnings}");
     }
-    let observing = scripted("{}").data("policy.yaml", "{mode: observe, limits: {fuel: 0}}");
+    let observing = misbehaving("{}").data("policy.yaml", "{mode: observe, limits: {fuel: 0}}");
     let (mode, _, reason, warnings) = broken(observing).await;
     assert_eq!((mode, warnings.as_str()), (Mode::Observe, ""), "{reason}");
-    let elsewhere = scripted("{}")
+    let elsewhere = misbehaving("{}")
         .data("policy.yaml", "{mode: enforce, applies_to: {classes: [big]}, limits: {fuel: 0}}");
     let (mode, covers, ..) = broken(elsewhere).await;
     assert_eq!((mode, covers), (Mode::Enforce, false), "it is not about this Machine");
@@ -432,17 +434,17 @@ async fn a_policy_whose_configmap_cannot_be_read_holds_unless_it_says_that_it_ob
 
 #[tokio::test]
 async fn a_driver_reboots_if_it_can() {
-    let harness = Harness::new();
-    harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let world = Fixture::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let mut known = request("plain", "{}");
     known.machine.provider_id = Some("plain:///1.0.0/uid-1".into());
-    harness.host.reboot(known).await.expect("is done");
+    world.host.reboot(known).await.expect("is done");
     let code = |answer: Result<(), CallError>| match answer {
         Err(CallError::Guest(error)) => error.code,
         other => panic!("{other:?}"),
     };
-    assert_eq!(code(harness.host.reboot(request("plain", "{}")).await), Code::NotFound);
+    assert_eq!(code(world.host.reboot(request("plain", "{}")).await), Code::NotFound);
     let without = Map::new("hostile", component("hostile-driver"));
-    harness.ready(without).await;
-    assert_eq!(code(harness.host.reboot(request("hostile", "{}")).await), Code::Unimplemented);
+    world.ready(without).await;
+    assert_eq!(code(world.host.reboot(request("hostile", "{}")).await), Code::Unimplemented);
 }

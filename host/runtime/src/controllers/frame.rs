@@ -42,7 +42,7 @@ pub(crate) trait Conclusion: Send + Sync {
     fn message(&self) -> &str;
     fn wake(&self) -> Requeue;
 
-    /// Returns the kind by which the gate judges the status write.
+    /// The kind of the status write for the gate.
     fn status_kind(&self) -> EffectKind {
         EffectKind::StatusWrite
     }
@@ -72,16 +72,15 @@ pub(crate) trait Reconcile: Send + Sync {
 
     fn effect_name(effect: &Self::Effect) -> &'static str;
 
-    /// Returns the kind by which the gate judges the effect.
+    /// The kind of the effect for the gate.
     fn effect_kind(&self, effect: &Self::Effect) -> EffectKind;
 
-    /// Carries out an effect. `so_far` has the writes of this reconcile.
+    /// Does an effect. `so_far` has what this reconcile has written.
     fn perform(&self, effect: &Self::Effect, so_far: &Report) -> impl Future<Output = Self::Outcome> + Send;
 
     /// The outcome of an effect that may not be done.
     fn refused(&self, effect: &Self::Effect, reason: &'static str) -> Self::Outcome;
 
-    /// Adds the outcome of an effect to the facts of the reconcile and to its report.
     fn learn(&mut self, effect: Self::Effect, outcome: Self::Outcome, report: &mut Report);
 
     /// Acts on the conclusion before the status is written.

@@ -2,6 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `facts` | API objects to facts |
 //! | `frame` | what the reconciles of the three kinds share: steps, effects, the status write, Events |
 //! | `machine`, `machine_set`, `machine_deployment` | reconciles of the three kinds |
 //! | `classes` | reconciles of MachineClasses and their Secrets |
@@ -9,6 +10,7 @@
 //! | `state` | caches, drivers and memories of a tenant, for all reconciles |
 
 pub(crate) mod classes;
+pub(crate) mod facts;
 pub(crate) mod frame;
 pub(crate) mod machine;
 pub(crate) mod machine_deployment;

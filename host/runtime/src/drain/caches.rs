@@ -34,7 +34,7 @@ pub(crate) struct DrainCaches {
 }
 
 impl DrainCaches {
-    /// Returns the memory of a drain of this Machine, for API servers that drop it from the status.
+    /// The memory of this Machine's drain that its status does not keep.
     pub(crate) fn in_process_memory(&self, machine: &ObjectKey) -> DrainMemory {
         self.in_process.get(machine)
     }

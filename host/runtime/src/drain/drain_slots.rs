@@ -15,7 +15,7 @@ const CONCURRENT_DRAINS: usize = 25;
 /// The queue of drains in front of an API server.
 pub(super) struct DrainQueue {
     slots: Mutex<DrainSlots<ObjectKey>>,
-    /// Receives the Machines whose slot is free.
+    /// The channel that notifies a Machine of its slot.
     engine: mpsc::UnboundedSender<Message>,
 }
 

@@ -1,4 +1,4 @@
-//! One request that evicts a pod, and its refusals.
+//! One eviction.
 
 use http::{HeaderMap, Request};
 use jiff::SignedDuration;

@@ -13,7 +13,7 @@ use crate::cache::fields;
 use crate::cache::fields::secret_keys;
 use crate::cache::node_index::vm_of;
 use crate::controllers::classes::class_secrets;
-use crate::controllers::machine;
+use crate::controllers::facts;
 use crate::drain;
 
 use super::index::class_key;
@@ -77,7 +77,7 @@ impl Engine {
         }
         let key = Key::Machine(change.key.clone());
         if uid(old) != uid(new) {
-            // Another Machine of that name: it has no failures, and nothing of it was reported.
+            // Another Machine of that name, which has no failures and no Events yet.
             self.forget(&key);
         }
         let class_of =
@@ -172,7 +172,7 @@ impl Engine {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let node = NodeName::new(change.key.name.as_str());
         self.tenant.node_index.changed(node.as_str(), old, new);
-        if machine::node_matters(old, new) {
+        if facts::node_matters(old, new) {
             let by_name = self.index.machines_of_node(&node);
             // It may have registered under another name than the label of its Machine says.
             let by_vm = [old, new].into_iter().flatten().filter_map(vm_of);

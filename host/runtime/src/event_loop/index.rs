@@ -10,7 +10,7 @@ use crate::cache::Change;
 use crate::cache::fields;
 use crate::cache::fields::secret_keys;
 use crate::controllers::classes::finalizers::Users;
-use crate::controllers::machine::SharedNodes;
+use crate::controllers::facts::SharedNodes;
 
 use super::{Key, Kind};
 

@@ -253,7 +253,7 @@ impl Engine {
             Key::Secret(secret) => self.index.classes_of_secret(secret),
             Key::Machine(_) | Key::Class(_) | Key::Set(_) | Key::Deployment(_) => Vec::new(),
         };
-        let conflicting_machines = self.conflicting_machines(&key);
+        let conflicts = self.conflicts(&key);
         let members = self.members(&key);
         let owner_tree = self.owner_tree(&key);
         let is_unreadable = self.tenant.is_unreadable(&key);
@@ -262,7 +262,7 @@ impl Engine {
         let subject = key.clone();
         let reconcile = async move {
             if is_unreadable {
-                // The cache has an old copy only, so nothing is done. A fix of the object requeues it.
+                // An old copy of the object causes no effects. Its fix requeues it.
                 return Report::only(Requeue::Resync);
             }
             match &subject {
@@ -271,7 +271,7 @@ impl Engine {
                     class_check::check(&tenant, &context, object, report).await
                 }
                 Key::Machine(object) => {
-                    machine::run(&tenant, &context, object, retry_facts, &conflicting_machines, jitter).await
+                    machine::run(&tenant, &context, object, retry_facts, &conflicts, jitter).await
                 }
                 Key::Secret(object) => finalizers::secret(&tenant, &context, object, users, &named_by).await,
                 Key::Set(object) => machine_set::run(&tenant, &context, object, &members, freshness).await,

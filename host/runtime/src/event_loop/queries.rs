@@ -6,7 +6,7 @@ use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::fields;
-use crate::controllers::machine;
+use crate::controllers::facts;
 use crate::machine_query::{MachineDetails, ReadyCondition};
 use crate::metrics::QueueName;
 
@@ -37,7 +37,7 @@ impl Engine {
                 Gate::Open => None,
                 Gate::Frozen { since, reason } => Some(format!("{reason} since {since:.0}")),
             },
-            timeouts: object.map(|machine| machine::timeouts(&self.tenant.settings, &machine)),
+            timeouts: object.map(|machine| facts::timeouts(&self.tenant.settings, &machine)),
             calls: Vec::new(),
             ready: self.ready.get(machine).cloned(),
         }

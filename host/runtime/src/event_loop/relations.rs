@@ -7,7 +7,7 @@ use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::ObjectKey;
 
 use crate::cache::fields;
-use crate::controllers::machine;
+use crate::controllers::facts;
 
 use super::index::vm_of;
 use super::{Engine, Key};
@@ -15,7 +15,7 @@ use super::{Engine, Key};
 impl Engine {
     /// Updates the state of a Machine for its deployment and zone. Machines with a new permit are requeued.
     pub(super) fn update_meltdown(&mut self, key: &ObjectKey, machine: Option<&Machine>) {
-        let fact = machine.map(|machine| machine::member(&self.tenant, key, machine));
+        let fact = machine.map(|machine| facts::member(&self.tenant, key, machine));
         let next = self.tenant.meltdown().update(key, fact.as_ref());
         self.wake_machines(next);
     }
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Other Machines that claim the same Node or the same VM.
-    pub(super) fn conflicting_machines(&self, key: &Key) -> Vec<ObjectKey> {
+    pub(super) fn conflicts(&self, key: &Key) -> Vec<ObjectKey> {
         let Key::Machine(object) = key else { return Vec::new() };
         let Some(machine) = self.tenant.machines.get(object) else { return Vec::new() };
         let of_node = fields::node_name_of(&machine).map(|node| self.index.machines_of_node(&node));

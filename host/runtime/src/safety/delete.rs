@@ -106,7 +106,7 @@ pub(super) async fn delete_vm(
     result
 }
 
-/// Writes a deletion that no Machine asked for to the target `audit`, apart from the log.
+/// Records deletions of VMs without a Machine, apart from the log.
 fn audit(candidate: &OrphanCandidate, outcome: &'static str) {
     info!(
         target: "audit",

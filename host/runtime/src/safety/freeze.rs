@@ -147,7 +147,7 @@ where
         Ok(Ok(_)) => ServerState::Up,
         Ok(Err(kube::Error::Api(status))) => match status.code {
             404 if status.reason == "NotFound" => ServerState::Up,
-            // It throttles, so it is there.
+            // It asks for a pause, so it is reachable.
             429 => ServerState::Up,
             _ => ServerState::Down,
         },

@@ -43,7 +43,7 @@ const PERIOD: std::time::Duration = std::time::Duration::from_mins(1);
 const SOON: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The time limit of a read.
-const READ_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
+const WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// The holder of the mark, as far as this process knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl MarkClaim {
         }
         let api: Api<Secret> = Api::namespaced(target, NAMESPACE);
         // The gate waits for this, and must notice a server that is away.
-        match tokio::time::timeout(READ_TIMEOUT, self.look(watch, &api)).await {
+        match tokio::time::timeout(WAIT, self.look(watch, &api)).await {
             Ok(Ok(holder)) => self.holder = holder,
             Ok(Err(error @ ActError::Denied { .. })) => {
                 self.holder = Holder::Own;

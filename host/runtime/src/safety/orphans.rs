@@ -51,7 +51,7 @@ const DELETION_TIME: SignedDuration = SignedDuration::from_mins(5);
 const REPORT_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 
 /// The pause after a Machine was deleted or a driver found several VMs, for the cloud to complete its work.
-const CLOUD_DELAY: Duration = Duration::from_secs(10);
+const QUIET_TIME: Duration = Duration::from_secs(10);
 
 /// Rounds are never closer together.
 const MIN_PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -81,7 +81,7 @@ pub(super) async fn watch_orphans(watch: SafetyWatch) {
         tokio::select! {
             biased;
             () = search.watch.context.orphans_are_likely.notified() => {
-                tokio::time::sleep(CLOUD_DELAY).await;
+                tokio::time::sleep(QUIET_TIME).await;
                 search.hurry();
             }
             () = tokio::time::sleep_until(next) => {}
@@ -386,7 +386,7 @@ impl Search {
         }
     }
 
-    /// A second VM costs money every day, so it is reported every day.
+    /// A second VM costs money every day, so the host reports it every day.
     fn is_report_due(&self, second: &SecondVm, now: Timestamp) -> bool {
         let reported = self.reported.get(&(second.vm.clone(), second.machine.clone()));
         // After a clock was set back, the last report is in the future.

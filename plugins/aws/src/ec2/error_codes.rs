@@ -66,7 +66,7 @@ const SPEC: &str = "correct the MachineClass's providerSpec";
 const SUBNET: &str = "correct networkInterfaces[].subnetID in the MachineClass's providerSpec";
 const GROUP: &str = "correct networkInterfaces[].securityGroupIDs in the MachineClass's providerSpec";
 const RENEW: &str = "renew the session token in the MachineClass's Secret, or use keys that do not expire";
-const CLOCK: &str = "mend the time synchronisation (NTP) of the node that this runs on";
+const CLOCK: &str = "fix the time synchronisation (NTP) of the node that this runs on";
 
 /// First the codes that machine-controller-manager's driver treats as exhaustion, then the others.
 pub(crate) const TABLE: &[Meaning] = &[
@@ -163,7 +163,7 @@ pub(crate) const TABLE: &[Meaning] = &[
     passing("IncorrectState", Code::Aborted, ""),
     passing("InvalidNetworkInterface*", Code::Aborted, ""),
     passing("ConcurrentTagAccess", Code::Aborted, ""),
-    passing("InvalidNextToken*", Code::Aborted, "the listing is begun anew"),
+    passing("InvalidNextToken*", Code::Aborted, "the listing starts again"),
     // Throttling: EC2 has done nothing.
     throttled("RequestLimitExceeded"),
     throttled("EC2ThrottledException"),

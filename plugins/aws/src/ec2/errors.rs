@@ -3,7 +3,7 @@
 use machinist_sdk::driver::{Code, DriverError, Effect, Failure, NoAnswer, quoted_up_to as quoted};
 
 use crate::ec2::error_codes::{self, Completion};
-use crate::ec2::lost_answers as trouble;
+use crate::ec2::lost_answers;
 
 /// The maximum length of a quote of the cloud.
 const QUOTED_CHARACTERS: usize = 240;
@@ -85,7 +85,7 @@ impl CloudError {
             && match &self.cause {
                 Cause::Refused { status, code, .. } => outcome(code, *status) == Completion::Unknown,
                 Cause::NotSigned { .. } | Cause::Throttled { .. } => false,
-                Cause::NoAnswer(error) => error.trouble.may_have_been_sent(),
+                Cause::NoAnswer(error) => error.reason.may_have_been_sent(),
                 Cause::Foreign { .. } | Cause::InvalidAnswer { .. } => true,
             }
     }
@@ -145,8 +145,8 @@ impl From<CloudError> for DriverError {
                 )
             },
             Cause::NoAnswer(no_answer) => {
-                let why = trouble::explanation(no_answer, failed.action, target);
-                error(no_answer.trouble.code(), format!("failed to {doing}: {why}"))
+                let why = lost_answers::explanation(no_answer, failed.action, target);
+                error(no_answer.reason.code(), format!("failed to {doing}: {why}"))
             }
             Cause::Foreign { status, what, retry_after_ms } => Self {
                 retry_after_ms: *retry_after_ms,
@@ -179,7 +179,7 @@ fn outcome(code: &str, status: u16) -> Completion {
 
 fn clock(skew_s: u64) -> String {
     format!(
-        "this host's clock is off by {skew_s} seconds, and AWS takes signatures of the last 5 minutes only: mend the \
+        "this host's clock is off by {skew_s} seconds, and AWS takes signatures of the last 5 minutes only: fix the \
          time synchronisation (NTP) of the node"
     )
 }

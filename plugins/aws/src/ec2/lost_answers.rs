@@ -1,6 +1,6 @@
 //! Explains requests without an answer, with more detail for EC2 than the SDK.
 
-use machinist_sdk::driver::{NoAnswer, Trouble};
+use machinist_sdk::driver::{NoAnswer, NoAnswerReason};
 
 use crate::ec2::errors::Target;
 
@@ -13,30 +13,30 @@ pub(crate) fn explanation(error: &NoAnswer, action: &str, target: &Target) -> St
     } else {
         format!("region {region} is unknown or the plugin's grants do not allow its host {host}")
     };
-    match &error.trouble {
-        Trouble::Denied => format!(
+    match &error.reason {
+        NoAnswerReason::Denied => format!(
             "{unknown}: correct region in the MachineClass's providerSpec, or the plugin's grants: {host} with Action \
              {action} in egress, scheme aws-sigv4 with service ec2 and region {region} in auth, userData at form field \
              UserData in secrets"
         ),
-        Trouble::NoSuchHost if !is_override => format!(
+        NoAnswerReason::NoSuchHost if !is_override => format!(
             "{unknown}, since it has no address: correct region in the MachineClass's providerSpec, or check DNS"
         ),
-        Trouble::ConnectionRefused => format!(
+        NoAnswerReason::ConnectionRefused => format!(
             "the host {host} refuses connections: check the network towards it, and endpoint in the plugin's settings"
         ),
-        Trouble::TimedOut => {
+        NoAnswerReason::TimedOut => {
             format!("no answer of {host} in time: check the network towards it if this lasts")
         }
-        Trouble::AddressDenied
-        | Trouble::BadUrl
-        | Trouble::RequestTooLarge
-        | Trouble::NoSuchHost
-        | Trouble::Unreachable
-        | Trouble::Tls
-        | Trouble::NoTimeLeft
-        | Trouble::CutOff
-        | Trouble::AnswerTooLarge
-        | Trouble::Other(_) => error.explanation(),
+        NoAnswerReason::AddressDenied
+        | NoAnswerReason::BadUrl
+        | NoAnswerReason::RequestTooLarge
+        | NoAnswerReason::NoSuchHost
+        | NoAnswerReason::Unreachable
+        | NoAnswerReason::Tls
+        | NoAnswerReason::NoTimeLeft
+        | NoAnswerReason::CutOff
+        | NoAnswerReason::AnswerTooLarge
+        | NoAnswerReason::Other(_) => error.explanation(),
     }
 }

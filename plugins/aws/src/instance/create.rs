@@ -85,7 +85,9 @@ impl Machines<'_> {
         let root_device = self.ec2.root_device(&spec.ami)?.ok_or_else(|| no_image(spec))?;
         let tags = marks.tags(spec);
         for _ in 0..TOKENS_PER_CALL {
-            let Some(token) = token(&request.idempotency_key, state.attempt) else { return Err(odd_key()) };
+            let Some(token) = token(&request.idempotency_key, state.attempt) else {
+                return Err(unexpected_key());
+            };
             let launch = Launch {
                 token: &token,
                 root_device: &root_device,
@@ -226,7 +228,7 @@ fn no_image(spec: &Spec) -> Failure {
     Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
 }
 
-fn odd_key() -> Failure {
+fn unexpected_key() -> Failure {
     Failure::from(error(
         Code::Internal,
         "failed to launch the instance: the host's idempotency key is not of the 64 ASCII characters that EC2 takes",

@@ -1,10 +1,10 @@
 //! From a request to exactly one instance, whatever comes in between.
 
-use machinist_sdk::driver::{Code, Creation, Progress, Request, Trouble};
+use machinist_sdk::driver::{Code, Creation, NoAnswerReason, Progress, Request};
 use serde_json::json;
 
 use super::harness::{
-    Fault, Harness, answer, request, request_of, spec, spec_with, state_of, trouble, with_id, with_state,
+    Fault, Harness, answer, no_answer, request, request_of, spec, spec_with, state_of, with_id, with_state,
 };
 use crate::ec2::Answer;
 use crate::machine::region_of_create;
@@ -53,8 +53,8 @@ fn a_lost_answer_may_have_happened_and_the_token_brings_the_instance_back() {
     let page =
         |status| Answer { is_html: true, ..answer((status, "<html><p>Bad gateway</p></html>".into())) };
     let table = [
-        (Fault::After(trouble(Trouble::TimedOut)), Code::DeadlineExceeded),
-        (Fault::After(trouble(Trouble::CutOff)), Code::Unavailable),
+        (Fault::After(no_answer(NoAnswerReason::TimedOut)), Code::DeadlineExceeded),
+        (Fault::After(no_answer(NoAnswerReason::CutOff)), Code::Unavailable),
         (Fault::After(Ok(page(502))), Code::Unavailable),
         (Fault::After(Ok(page(200))), Code::Unavailable),
         (Fault::After(Ok(answer((200, "{}".into())))), Code::Internal),
@@ -126,7 +126,7 @@ fn a_look_that_fails_after_the_launch_does_not_lose_the_instance() {
     // No time is left for a read.
     let harness = Harness::new();
     harness.set(|model| model.names = false);
-    harness.fault("DescribeInstances", Fault::Instead(trouble(Trouble::NoTimeLeft)));
+    harness.fault("DescribeInstances", Fault::Instead(no_answer(NoAnswerReason::NoTimeLeft)));
     in_progress(&harness, &request(1));
 }
 

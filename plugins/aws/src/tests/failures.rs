@@ -1,7 +1,7 @@
 //! Failures as the host and people see them.
 
 use machinist_sdk::bindings::provider::wasi::http::types::ErrorCode;
-use machinist_sdk::driver::{Code, Failure, NoAnswer, Trouble, quoted_up_to as quoted};
+use machinist_sdk::driver::{Code, Failure, NoAnswer, NoAnswerReason, quoted_up_to as quoted};
 
 use super::harness::{Fault, Harness, answer, request, with_id};
 use super::model::refused;
@@ -178,12 +178,12 @@ fn what_was_not_sent_did_not_happen_and_what_may_have_been_sent_may_have() {
         (ErrorCode::HttpResponseTimeout, Code::DeadlineExceeded, true, "in time"),
         (ErrorCode::ConnectionTerminated, Code::Unavailable, true, "ended"),
         (ErrorCode::HttpResponseBodySize(None), Code::Internal, true, "larger"),
-        (ErrorCode::InternalError(Some("odd".into())), Code::Unknown, true, "odd"),
+        (ErrorCode::InternalError(Some("unexpected".into())), Code::Unknown, true, "unexpected"),
     ];
     for (code, expected, sent, word) in table {
-        let trouble = Trouble::of(&code);
-        let no_answer = NoAnswer { trouble: trouble.clone(), host: "ec2.eu-nowhere-1.example".into() };
-        assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
+        let reason = NoAnswerReason::of(&code);
+        let no_answer = NoAnswer { reason: reason.clone(), host: "ec2.eu-nowhere-1.example".into() };
+        assert_eq!((reason.code(), reason.may_have_been_sent()), (expected, sent), "{code:?}");
         let text = explanation(&no_answer, "RunInstances", &target(false));
         assert!(text.contains(word) && text.contains("ec2.eu-nowhere-1.example"), "{code:?}: {text}");
         let error = launch_under(Fault::Instead(Err(no_answer.clone())));

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use machinist_sdk::driver::{
-    self as wit, Class, Creation, Failure, Machine, NoAnswer, Page, Request, Trouble,
+    self as wit, Class, Creation, Failure, Machine, NoAnswer, NoAnswerReason, Page, Request,
 };
 use machinist_sdk::mock::MockLog;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ impl Transport for Harness {
         self.sent.borrow_mut().push(read.clone());
         self.bodies.borrow_mut().push(form.to_owned());
         if !self.granted.borrow().contains(&read["Action"]) {
-            return trouble(Trouble::Denied);
+            return no_answer(NoAnswerReason::Denied);
         }
         let fault = self.fault.borrow_mut().take_if(|(action, _)| *action == read["Action"]);
         if let Some((_, Fault::Instead(answer))) = fault {
@@ -190,8 +190,8 @@ impl Harness {
 }
 
 /// Returns no answer, for this reason.
-pub(super) fn trouble(trouble: Trouble) -> Result<Answer, NoAnswer> {
-    Err(NoAnswer { trouble, host: format!("ec2.{REGION}.amazonaws.com") })
+pub(super) fn no_answer(reason: NoAnswerReason) -> Result<Answer, NoAnswer> {
+    Err(NoAnswer { reason, host: format!("ec2.{REGION}.amazonaws.com") })
 }
 
 pub(super) fn answer((status, body): (u16, String)) -> Answer {

@@ -1,9 +1,9 @@
 //! The state of a machine, and its deletion.
 
-use machinist_sdk::driver::{Code, Trouble, VmState};
+use machinist_sdk::driver::{Code, NoAnswerReason, VmState};
 use serde_json::json;
 
-use super::harness::{Fault, Harness, request, request_of, spec, spec_with, trouble, with_id, with_state};
+use super::harness::{Fault, Harness, no_answer, request, request_of, spec, spec_with, with_id, with_state};
 use super::takeover::{adopts, made_by_another_program, mcm};
 use crate::machine::{region_of, region_of_class};
 
@@ -233,7 +233,7 @@ fn a_machine_restored_under_another_uid_keeps_its_instance() {
 fn a_deletion_that_fails_half_way_says_so_and_ends_well_when_repeated() {
     let harness = Harness::new();
     let request = with_id(&request(1), &harness.create(&request(1)).unwrap());
-    harness.fault("TerminateInstances", Fault::Instead(trouble(Trouble::TimedOut)));
+    harness.fault("TerminateInstances", Fault::Instead(no_answer(NoAnswerReason::TimedOut)));
     let error = harness.delete(&request).unwrap_err();
     assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));
     harness.refuse("DescribeInstances", 503, "RequestLimitExceeded");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_sdk::driver::{
-    Class, Creation, Deletion, Failure, HttpAnswer, HttpRequest, Method, Page, Request, Trouble, Vm,
+    Class, Creation, Deletion, Failure, HttpAnswer, HttpRequest, Method, NoAnswerReason, Page, Request, Vm,
 };
 use machinist_sdk::mock::{self, MockDriver, MockHost, Place};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ struct Model {
 }
 
 impl Model {
-    fn answer(&self, sent: &HttpRequest) -> Result<HttpAnswer, Trouble> {
+    fn answer(&self, sent: &HttpRequest) -> Result<HttpAnswer, NoAnswerReason> {
         let method = match sent.method {
             Method::Get => simcloud::Method::Get,
             Method::Post => simcloud::Method::Post,
@@ -42,8 +42,8 @@ impl Model {
         headers.extend(answer.header("retry-after").map(|text| ("retry-after".to_owned(), text.to_owned())));
         match answer.delivery {
             Delivery::Whole => Ok(HttpAnswer { status: answer.status, headers, body: answer.body }),
-            Delivery::Truncated { .. } => Err(Trouble::CutOff),
-            Delivery::Never => Err(Trouble::TimedOut),
+            Delivery::Truncated { .. } => Err(NoAnswerReason::CutOff),
+            Delivery::Never => Err(NoAnswerReason::TimedOut),
         }
     }
 }
@@ -54,7 +54,7 @@ fn target(request: &HttpRequest) -> &str {
 
 /// A host with the settings of an operator, and a function as its cloud.
 pub(super) fn host(
-    cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'static,
+    cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, NoAnswerReason> + 'static,
 ) -> MockHost<'static> {
     MockHost::new(cloud)
         .settings(json!({ "endpoint": ENDPOINT }).to_string())

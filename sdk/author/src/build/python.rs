@@ -14,7 +14,7 @@ const PYTHON: Need = Need {
     asks: "--version",
     least: (3, 11),
     install: "install Python 3.11 or later with its venv module (Debian: apt-get install python3 python3-venv)",
-    renew: "install Python 3.11 or later with its venv module, and make .venv anew with it",
+    renew: "install Python 3.11 or later with its venv module, and create .venv again with it",
 };
 const REQUIREMENTS: &str = "requirements.txt";
 

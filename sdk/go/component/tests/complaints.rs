@@ -51,8 +51,8 @@ fn modules_that_are_not_noted_are_named_with_the_command() {
     let required = "module example.com/a\n\ngo 1.24\n\nrequire example.com/b v1.0.0\n";
     fs::write(folder.path().join("go.mod"), required).unwrap();
     let said = build(folder.path(), "go", None);
-    let mend = format!("run `go mod tidy` in {}\n", folder.path().display());
-    assert!(said.contains(&mend) && said.contains("example.com/b"), "{said}");
+    let fix = format!("run `go mod tidy` in {}\n", folder.path().display());
+    assert!(said.contains(&fix) && said.contains("example.com/b"), "{said}");
 }
 
 #[test]

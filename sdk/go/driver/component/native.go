@@ -13,7 +13,7 @@ import (
 type native struct{}
 
 func (native) Exchange(_ driver.HTTPRequest, url driver.URL, _ driver.Limits) (*driver.HTTPAnswer, error) {
-	return nil, &driver.NoAnswer{Trouble: driver.Denied, Host: url.Host()}
+	return nil, &driver.NoAnswer{Reason: driver.Denied, Host: url.Host()}
 }
 
 func (native) SecretKeys() []string            { return nil }

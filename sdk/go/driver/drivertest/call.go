@@ -41,7 +41,7 @@ func newCall(host *Host, name string) *call {
 }
 
 func (of *call) Exchange(request driver.HTTPRequest, url driver.URL, limits driver.Limits) (*driver.HTTPAnswer, error) {
-	none := func(trouble driver.Trouble) error { return &driver.NoAnswer{Trouble: trouble, Host: url.Host()} }
+	none := func(reason driver.NoAnswerReason) error { return &driver.NoAnswer{Reason: reason, Host: url.Host()} }
 	if request.Method == "" {
 		request.Method = "GET"
 	}
@@ -65,9 +65,9 @@ func (of *call) Exchange(request driver.HTTPRequest, url driver.URL, limits driv
 	var said *driver.NoAnswer
 	switch {
 	case errors.As(err, &said):
-		return nil, &driver.NoAnswer{Trouble: said.Trouble, Host: url.Host(), Detail: said.Detail}
+		return nil, &driver.NoAnswer{Reason: said.Reason, Host: url.Host(), Detail: said.Detail}
 	case err != nil:
-		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: url.Host(), Detail: err.Error()}
+		return nil, &driver.NoAnswer{Reason: driver.Other, Host: url.Host(), Detail: err.Error()}
 	case answer == nil:
 		panic("the cloud of the test answers nothing to " + request.Method + " " + request.URL)
 	case len(answer.Body) > min(answerBytes, limits.AnswerBytes):

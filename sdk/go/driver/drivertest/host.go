@@ -38,7 +38,7 @@ type Host struct {
 	Lines []Line
 }
 
-// Cloud answers requests, with an answer or an error. Silence makes the error of a driver.Trouble.
+// Cloud answers requests, with an answer or an error. Silence makes the error of a driver.NoAnswerReason.
 type Cloud interface {
 	Answer(request driver.HTTPRequest) (*driver.HTTPAnswer, error)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/machinist-dev/machinist/sdk/go/driver"
 )
 
-// Answers is a cloud that gives these answers in order: *driver.HTTPAnswer, or a driver.Trouble for a request without
-// one.
+// Answers is a cloud that gives these answers in order: *driver.HTTPAnswer, or a driver.NoAnswerReason for a request
+// without one.
 func Answers(answers ...any) Cloud {
 	return Function(func(request driver.HTTPRequest) (*driver.HTTPAnswer, error) {
 		if len(answers) == 0 {
@@ -20,16 +20,16 @@ func Answers(answers ...any) Cloud {
 		switch answer := next.(type) {
 		case *driver.HTTPAnswer:
 			return answer, nil
-		case driver.Trouble:
+		case driver.NoAnswerReason:
 			return nil, Silence(answer)
 		default:
-			panic(fmt.Sprintf("%T is neither a *driver.HTTPAnswer nor a driver.Trouble", next))
+			panic(fmt.Sprintf("%T is neither a *driver.HTTPAnswer nor a driver.NoAnswerReason", next))
 		}
 	})
 }
 
 // Silence is the error of a cloud that gives no answer.
-func Silence(trouble driver.Trouble) error { return &driver.NoAnswer{Trouble: trouble} }
+func Silence(reason driver.NoAnswerReason) error { return &driver.NoAnswer{Reason: reason} }
 
 // JSON returns an answer with a JSON body. Headers are names and values in turn.
 func JSON(status int, value any, headers ...string) *driver.HTTPAnswer {

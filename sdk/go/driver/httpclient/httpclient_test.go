@@ -85,7 +85,7 @@ func TestARedirectIsNotFollowed(test *testing.T) {
 	}
 }
 
-func TestARequestWithoutAnAnswerKeepsItsTrouble(test *testing.T) {
+func TestARequestWithoutAnAnswerKeepsItsReason(test *testing.T) {
 	_, err := create(drivertest.Answers(driver.TimedOut), func(client *http.Client, _ string) error {
 		_, err := client.Get("https://cloud.test/")
 		return err

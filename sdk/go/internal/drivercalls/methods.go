@@ -23,7 +23,7 @@ var optional = []reflect.Type{
 }
 
 // Names that could be mistaken for those of the contract, and the right names.
-var slips = map[string]string{
+var wrongNames = map[string]string{
 	"Status": "GetStatus", "GetMachineStatus": "GetStatus", "InitializeMachine": "Initialize", "Init": "Initialize",
 	"ListMachines": "List", "VolumeIDs": "GetVolumeIDs", "GetVolumeIds": "GetVolumeIDs", "RebootMachine": "Reboot",
 	"Restart": "Reboot",
@@ -51,10 +51,10 @@ func CheckMethods(served driver.Driver) error {
 		}
 		return fmt.Errorf("%s of %s is %s: it must be %s", name, of, signature(has.Type, 1), signature(wanted.Method(0).Type, 0))
 	}
-	for slip, meant := range slips {
-		_, slipped := method(methods, slip)
-		if _, found := method(methods, meant); slipped && !found {
-			return fmt.Errorf("%s has a method %s: the host calls %s; call it so, or give it a name that is not taken for it", of, slip, meant)
+	for wrong, meant := range wrongNames {
+		_, exists := method(methods, wrong)
+		if _, found := method(methods, meant); exists && !found {
+			return fmt.Errorf("%s has a method %s: the host calls %s; call it so, or give it a name that is not taken for it", of, wrong, meant)
 		}
 	}
 	return nil

@@ -4,15 +4,16 @@
  */
 
 /** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
-/** @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method } from 'wasi:http/types@0.2.12' */
-/** @import { OutgoingRequest as Outgoing } from 'wasi:http/types@0.2.12' */
+/**
+ * @import { ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest as Outgoing } from 'wasi:http/types@0.2.12'
+ */
 /** @import { InputStream, OutputStream, StreamError } from 'wasi:io/streams@0.2.12' */
 
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
 import { Fields, httpErrorCode, OutgoingBody, OutgoingRequest, RequestOptions } from 'wasi:http/types@0.2.12';
 
 import { hasPayload } from '../http/payload.js';
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 
 const PIECE_BYTES = 64n * 1024n;
 const NANOSECONDS = 1_000_000;
@@ -33,12 +34,12 @@ export const wire = {
 function sent(request, host) {
   const outgoing = attempt(
     () => outgoingRequest(request),
-    () => new Trouble('bad-request', host),
+    () => new NoAnswer('bad-request', host),
   );
   const body = outgoing.body();
   const future = attempt(
     () => handle(outgoing, options(request)),
-    (error) => Trouble.ofWasi(/** @type {ErrorCode} */ (error), host),
+    (error) => NoAnswer.ofWasi(/** @type {ErrorCode} */ (error), host),
   );
   try {
     if (request.body) whileHeld(body.write(), (stream) => write(stream, /** @type {Uint8Array} */ (request.body)));
@@ -92,9 +93,9 @@ function write(stream, bytes) {
 function response(future, host) {
   whileHeld(future.subscribe(), (pollable) => pollable.block());
   const taken = future.get();
-  if (taken?.tag !== 'ok') throw new Trouble('other', host, 'the host gave no answer');
+  if (taken?.tag !== 'ok') throw new NoAnswer('other', host, 'the host gave no answer');
   const outcome = taken.val;
-  if (outcome.tag === 'err') throw Trouble.ofWasi(outcome.val, host);
+  if (outcome.tag === 'err') throw NoAnswer.ofWasi(outcome.val, host);
   return outcome.val;
 }
 
@@ -116,7 +117,7 @@ function all(stream, most, host) {
   for (let piece = next(stream, host); piece; piece = next(stream, host)) {
     pieces.push(piece);
     length += piece.length;
-    if (length > most) throw new Trouble('answer-too-large', host);
+    if (length > most) throw new NoAnswer('answer-too-large', host);
   }
   return joined(pieces, length);
 }
@@ -131,7 +132,7 @@ function next(stream, host) {
     if (failure.tag === 'closed') return undefined;
     throw whileHeld(failure.val, (cause) => {
       const code = httpErrorCode(cause);
-      return code ? Trouble.ofWasi(code, host) : new Trouble('cut-off', host);
+      return code ? NoAnswer.ofWasi(code, host) : new NoAnswer('cut-off', host);
     });
   }
 }
@@ -158,12 +159,12 @@ function whileHeld(resource, use) {
 
 /**
  * Calls the host, which throws errors as a payload.
- * @template T @param {() => T} act @param {(error: unknown) => Trouble} trouble @returns {T}
+ * @template T @param {() => T} act @param {(error: unknown) => NoAnswer} noAnswer @returns {T}
  */
-function attempt(act, trouble) {
+function attempt(act, noAnswer) {
   try {
     return act();
   } catch (error) {
-    throw hasPayload(error) ? trouble(error.payload) : error;
+    throw hasPayload(error) ? noAnswer(error.payload) : error;
   }
 }

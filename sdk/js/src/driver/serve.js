@@ -12,7 +12,7 @@ import { Defect, DriverError } from '../error.js';
 import { Host, Log, quietHost } from '../host.js';
 import { requestFrom } from './host-words.js';
 import { stackOf } from '../http/payload.js';
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 
 /**
  * The exports of a component: what the host calls.
@@ -89,7 +89,7 @@ async function answered(raw, call) {
 function explained(error, host) {
   const mayHaveHappened = host.http.mayHaveChanged;
   if (error instanceof DriverError) return error;
-  if (error instanceof Trouble) return new DriverError(error.code, error.message, { mayHaveHappened });
+  if (error instanceof NoAnswer) return new DriverError(error.code, error.message, { mayHaveHappened });
   return new DriverError('internal', `the driver has a defect: ${defect(error, host.log)}`, { mayHaveHappened });
 }
 

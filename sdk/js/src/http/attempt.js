@@ -7,7 +7,7 @@
 
 import { isCutOff } from './answer.js';
 import { DriverError, quoted } from '../error.js';
-import { Trouble } from './no-answer.js';
+import { NoAnswer } from './no-answer.js';
 
 /** @import { Answer } from './answer.js' */
 
@@ -80,7 +80,7 @@ export class Attempt {
     try {
       return await this.#http.send(request);
     } catch (error) {
-      throw error instanceof Trouble ? error.asDriverError(this) : error;
+      throw error instanceof NoAnswer ? error.asDriverError(this) : error;
     }
   }
 
@@ -100,7 +100,7 @@ export class Attempt {
     try {
       return answer.json();
     } catch {
-      throw isCutOff(answer.text()) ? this.foreign(answer, 'with half of an answer') : this.odd('is not JSON');
+      throw isCutOff(answer.text()) ? this.foreign(answer, 'with half of an answer') : this.unexpected('is not JSON');
     }
   }
 
@@ -126,7 +126,7 @@ export class Attempt {
   }
 
   /** Returns the error for a complete answer that violates the cloud's API. @param {string} what */
-  odd(what) {
+  unexpected(what) {
     return this.#failed('internal', `the answer of ${this.host} ${what}`, { mayHaveHappened: this.changes });
   }
 

@@ -9,13 +9,13 @@ import { DriverError } from '../error.js';
 
 /**
  * `isUnsent`: the cloud has certainly not seen the request.
- * @typedef {object} Kind
+ * @typedef {object} Meaning
  * @property {Code} code
  * @property {boolean} isUnsent
  * @property {(host: string, detail: string) => string} explanation
  */
 
-const KINDS = /** @satisfies {Record<string, Kind>} */ ({
+const MEANINGS = /** @satisfies {Record<string, Meaning>} */ ({
   denied: {
     code: 'failed-precondition',
     isUnsent: true,
@@ -71,9 +71,12 @@ const KINDS = /** @satisfies {Record<string, Kind>} */ ({
   other: { code: 'unknown', isUnsent: false, explanation: (host, detail) => `the request to ${host} failed: ${detail}` },
 });
 
-/** @typedef {keyof typeof KINDS} TroubleKind */
+/** @typedef {keyof typeof MEANINGS} NoAnswerReason */
 
-/** Causes for errors of `wasi:http`. All others are `other`. @type {Partial<Record<ErrorCode['tag'], TroubleKind>>} */
+/**
+ * Causes for errors of `wasi:http`. All others are `other`.
+ * @type {Partial<Record<ErrorCode['tag'], NoAnswerReason>>}
+ */
 const OF_WASI = {
   'HTTP-request-denied': 'denied',
   'destination-IP-prohibited': 'address-denied',
@@ -103,32 +106,32 @@ const OF_WASI = {
 };
 
 /** A request without an answer. Its message gives the cause, and what to do. */
-export class Trouble extends Error {
+export class NoAnswer extends Error {
   /**
-   * @param {TroubleKind} kind
+   * @param {NoAnswerReason} reason
    * @param {string} host The host of the request.
    * @param {string} [detail]
    */
-  constructor(kind, host, detail = '') {
-    super(KINDS[kind].explanation(host, detail));
-    this.name = 'Trouble';
-    this.kind = kind;
+  constructor(reason, host, detail = '') {
+    super(MEANINGS[reason].explanation(host, detail));
+    this.name = 'NoAnswer';
+    this.reason = reason;
   }
 
   /** @param {ErrorCode} error @param {string} host */
   static ofWasi(error, host) {
     const detail = 'val' in error && error.val !== undefined ? `${error.tag} (${JSON.stringify(error.val)})` : error.tag;
-    return new Trouble(OF_WASI[error.tag] ?? 'other', host, detail);
+    return new NoAnswer(OF_WASI[error.tag] ?? 'other', host, detail);
   }
 
   /** The contract's code, by which the host decides. @returns {Code} */
   get code() {
-    return KINDS[this.kind].code;
+    return MEANINGS[this.reason].code;
   }
 
   /** True if the request may have reached the cloud. */
   get mayHaveBeenSent() {
-    return !KINDS[this.kind].isUnsent;
+    return !MEANINGS[this.reason].isUnsent;
   }
 
   /**

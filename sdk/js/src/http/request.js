@@ -5,7 +5,7 @@
 /** @import { HttpRequest, Wire, WireRequest } from '../contract.js' */
 
 import { Answer } from './answer.js';
-import { Trouble } from './no-answer.js';
+import { NoAnswer } from './no-answer.js';
 
 const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
@@ -36,14 +36,14 @@ export class Http {
   }
 
   /**
-   * Sends a request and waits for the complete answer, whatever its status. Throws `Trouble` if there is none.
+   * Sends a request and waits for the complete answer, whatever its status. Throws `NoAnswer` if there is none.
    * @param {HttpRequest} request
    * @returns {Promise<Answer>}
    */
   async send(request) {
     const host = hostOf(request.url);
     const leftMs = this.#remainingMs() - RESERVE_MS;
-    if (leftMs <= 0) throw new Trouble('no-time-left', host);
+    if (leftMs <= 0) throw new NoAnswer('no-time-left', host);
     const wired = wireRequest(request, host, leftMs);
     const changes = !READS.includes(wired.method);
     try {
@@ -51,7 +51,7 @@ export class Http {
       this.#hasChanged ||= changes;
       return new Answer(answer);
     } catch (error) {
-      this.#hasChanged ||= changes && (!(error instanceof Trouble) || error.mayHaveBeenSent);
+      this.#hasChanged ||= changes && (!(error instanceof NoAnswer) || error.mayHaveBeenSent);
       throw error;
     }
   }
@@ -78,7 +78,7 @@ function parse(url) {
  * @returns {WireRequest}
  */
 function wireRequest({ method = 'GET', url, headers = {}, body, ...limits }, host, leftMs) {
-  if (!TOKEN.test(method)) throw new Trouble('bad-request', host, 'the method is none');
+  if (!TOKEN.test(method)) throw new NoAnswer('bad-request', host, 'the method is none');
   return {
     method,
     ...place(url, host),
@@ -98,8 +98,8 @@ function wireRequest({ method = 'GET', url, headers = {}, body, ...limits }, hos
 function place(url, host) {
   const parsed = parse(url);
   const scheme = parsed?.protocol.slice(0, -1);
-  if (!parsed || (scheme !== 'http' && scheme !== 'https')) throw new Trouble('bad-request', host, 'the URL must be http(s)://HOST/…');
-  if (parsed.username || parsed.password) throw new Trouble('bad-request', host, 'the URL must not name a user');
+  if (!parsed || (scheme !== 'http' && scheme !== 'https')) throw new NoAnswer('bad-request', host, 'the URL must be http(s)://HOST/…');
+  if (parsed.username || parsed.password) throw new NoAnswer('bad-request', host, 'the URL must not name a user');
   return { scheme, authority: parsed.host, target: `${parsed.pathname}${parsed.search}` };
 }
 
@@ -110,9 +110,9 @@ function place(url, host) {
  * @returns {[string, string]}
  */
 function header(name, value, host) {
-  if (!TOKEN.test(name)) throw new Trouble('bad-request', host, 'a header has a name that is none');
+  if (!TOKEN.test(name)) throw new NoAnswer('bad-request', host, 'a header has a name that is none');
   // The encoding of headers beyond ASCII is undefined.
   if (typeof value !== 'string' || !/^[\x20-\x7e\t]*$/.test(value))
-    throw new Trouble('bad-request', host, `the header ${name} must be one line of ASCII`);
+    throw new NoAnswer('bad-request', host, `the header ${name} must be one line of ASCII`);
   return [name.toLowerCase(), value];
 }

@@ -4,7 +4,7 @@
 
 /** @import { WireAnswer, WireRequest } from '../contract.js' */
 
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 
 /** A request as the cloud sees it: with secrets. */
 export class CloudRequest {
@@ -31,8 +31,8 @@ export class CloudRequest {
  * An object as body is sent as JSON. By default status 200, no headers and no body.
  * @typedef {{ status?: number, headers?: Record<string, string>, body?: string | Uint8Array | object }} CloudAnswer
  * @typedef {CloudAnswer | Promise<CloudAnswer>} AwaitableAnswer
- * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[]} Cloud A function, or
- *   answers in order. A function throws `Trouble` for no answer at all.
+ * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | NoAnswer)[]} Cloud A function, or
+ *   answers in order. A function throws `NoAnswer` for no answer at all.
  */
 
 /** @param {Cloud} cloud @returns {(request: CloudRequest) => AwaitableAnswer} */
@@ -42,7 +42,7 @@ export function answering(cloud) {
   return (request) => {
     const next = answers.shift();
     if (!next) throw new Error(`the script of answers is at its end, and the driver asks for ${request.method} ${request.url.pathname}`);
-    if (next instanceof Trouble) throw next;
+    if (next instanceof NoAnswer) throw next;
     return next;
   };
 }

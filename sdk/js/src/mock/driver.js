@@ -13,7 +13,7 @@ import { InProgress } from '../driver/driver.js';
 import { DriverError } from '../error.js';
 import { requestTo } from '../driver/host-words.js';
 import { serve } from '../driver/serve.js';
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 import { answering, CloudRequest, wired } from './cloud.js';
 import { utf8 } from './encode.js';
 import { Grants } from './grants.js';
@@ -145,7 +145,7 @@ export class MockDriver {
     const arrived = new CloudRequest(substituted(request, vault, grants));
     this.arrived.push(arrived);
     const answer = wired(await this.#answer(arrived));
-    if (answer.body.length > request.answerBytes) throw new Trouble('answer-too-large', arrived.url.hostname);
+    if (answer.body.length > request.answerBytes) throw new NoAnswer('answer-too-large', arrived.url.hostname);
     return answer;
   }
 }

@@ -4,9 +4,7 @@
  */
 
 /**
- * @typedef {(
- *   { header: string, prefix?: string } | { json: string, prefix?: string } | { form: string, prefix?: string }
- * )} Place
+ * @typedef {{ header: string, prefix?: string } | { json: string, prefix?: string } | { form: string, prefix?: string }} Place
  * @typedef {object} SecretGrant
  * @property {string} key
  * @property {Place[]} places

@@ -6,7 +6,7 @@
 /** @import { WireRequest } from '../contract.js' */
 /** @import { Grants, Place } from './grants.js' */
 
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 import { latin1 } from './encode.js';
 import { countPlaceholders } from './vault.js';
 
@@ -21,7 +21,7 @@ import { countPlaceholders } from './vault.js';
  */
 export function substituted(request, vault, grants) {
   const host = new URL(`${request.scheme}://${request.authority}`).hostname;
-  const denied = () => new Trouble('denied', host);
+  const denied = () => new NoAnswer('denied', host);
   if (!grants.allowsRequest(request) || countPlaceholders(request.target) > 0) throw denied();
   const fill = (/** @type {string} */ text, /** @type {Place} */ place) =>
     vault.fill(text, (key, value) => {
@@ -38,7 +38,7 @@ export function substituted(request, vault, grants) {
 /**
  * @param {WireRequest} request
  * @param {(text: string, place: Place) => string} fill
- * @param {() => Trouble} denied
+ * @param {() => NoAnswer} denied
  */
 function filledBody({ headers, body }, fill, denied) {
   const text = textOf(body ?? new Uint8Array());

@@ -17,7 +17,7 @@ import { aboutTo, questionFrom, verdictTo } from './words.js';
  */
 export function serve(author, log) {
   return {
-    describe: () => told(log, () => aboutTo(author.describe())),
+    describe: () => loggingDefects(log, () => aboutTo(author.describe())),
 
     /** Throws the contract's error: a text. @param {string} settings */
     checkSettings: (settings) => {
@@ -30,7 +30,7 @@ export function serve(author, log) {
 
     /** @param {Wit.Question} question @param {string} settings @param {bigint} now @returns {Wit.Verdict} */
     evaluate: (question, settings, now) =>
-      told(log, () => verdictTo(author.evaluate(questionFrom(question), readSettings(author, settings), Number(now), log))),
+      loggingDefects(log, () => verdictTo(author.evaluate(questionFrom(question), readSettings(author, settings), Number(now), log))),
   };
 }
 
@@ -41,7 +41,7 @@ export function serve(author, log) {
  * @param {Log} log
  * @param {() => T} act
  */
-function told(log, act) {
+function loggingDefects(log, act) {
   try {
     return act();
   } catch (error) {

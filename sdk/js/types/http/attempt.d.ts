@@ -83,5 +83,5 @@ export declare class Attempt {
      */
     foreign({ status, retryAfterMs }: Answer, what: string): DriverError;
     /** Returns the error for a complete answer that violates the cloud's API. @param {string} what */
-    odd(what: string): DriverError;
+    unexpected(what: string): DriverError;
 }

@@ -7,19 +7,19 @@ import type { ErrorCode } from 'wasi:http/types@0.2.12';
 /** @import { Code } from '../contract.js' */
 /** @import { ErrorCode } from 'wasi:http/types@0.2.12' */
 import { DriverError } from '../error.js';
-export type Kind = {
+export type Meaning = {
     code: Code;
     isUnsent: boolean;
     explanation: (host: string, detail: string) => string;
 };
 /**
  * `isUnsent`: the cloud has certainly not seen the request.
- * @typedef {object} Kind
+ * @typedef {object} Meaning
  * @property {Code} code
  * @property {boolean} isUnsent
  * @property {(host: string, detail: string) => string} explanation
  */
-declare const KINDS: {
+declare const MEANINGS: {
     denied: {
         code: "failed-precondition";
         isUnsent: true;
@@ -86,18 +86,18 @@ declare const KINDS: {
         explanation: (host: string, detail: string) => string;
     };
 };
-export type TroubleKind = keyof typeof KINDS;
+export type NoAnswerReason = keyof typeof MEANINGS;
 /** A request without an answer. Its message gives the cause, and what to do. */
-export declare class Trouble extends Error {
-    kind: "address-denied" | "answer-too-large" | "bad-request" | "connection-refused" | "cut-off" | "denied" | "no-such-host" | "no-time-left" | "other" | "request-too-large" | "timed-out" | "tls" | "unreachable";
+export declare class NoAnswer extends Error {
+    reason: "address-denied" | "answer-too-large" | "bad-request" | "connection-refused" | "cut-off" | "denied" | "no-such-host" | "no-time-left" | "other" | "request-too-large" | "timed-out" | "tls" | "unreachable";
     /**
-     * @param {TroubleKind} kind
+     * @param {NoAnswerReason} reason
      * @param {string} host The host of the request.
      * @param {string} [detail]
      */
-    constructor(kind: TroubleKind, host: string, detail?: string);
+    constructor(reason: NoAnswerReason, host: string, detail?: string);
     /** @param {ErrorCode} error @param {string} host */
-    static ofWasi(error: ErrorCode, host: string): Trouble;
+    static ofWasi(error: ErrorCode, host: string): NoAnswer;
     /** The contract's code, by which the host decides. @returns {Code} */
     get code(): Code;
     /** True if the request may have reached the cloud. */

@@ -16,7 +16,7 @@ export declare class Http {
     /** True if a request that changes something may have reached the cloud. */
     get mayHaveChanged(): boolean;
     /**
-     * Sends a request and waits for the complete answer, whatever its status. Throws `Trouble` if there is none.
+     * Sends a request and waits for the complete answer, whatever its status. Throws `NoAnswer` if there is none.
      * @param {HttpRequest} request
      * @returns {Promise<Answer>}
      */

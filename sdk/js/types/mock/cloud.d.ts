@@ -4,7 +4,7 @@
  */
 import type { WireAnswer, WireRequest } from '../contract.js';
 /** @import { WireAnswer, WireRequest } from '../contract.js' */
-import { Trouble } from '../http/no-answer.js';
+import { NoAnswer } from '../http/no-answer.js';
 /** A request as the cloud sees it: with secrets. */
 export declare class CloudRequest {
     method: string;
@@ -24,13 +24,13 @@ export type CloudAnswer = {
     body?: string | Uint8Array | object;
 };
 export type AwaitableAnswer = CloudAnswer | Promise<CloudAnswer>;
-export type Cloud = ((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[];
+export type Cloud = ((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | NoAnswer)[];
 /**
  * An object as body is sent as JSON. By default status 200, no headers and no body.
  * @typedef {{ status?: number, headers?: Record<string, string>, body?: string | Uint8Array | object }} CloudAnswer
  * @typedef {CloudAnswer | Promise<CloudAnswer>} AwaitableAnswer
- * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[]} Cloud A function, or
- *   answers in order. A function throws `Trouble` for no answer at all.
+ * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | NoAnswer)[]} Cloud A function, or
+ *   answers in order. A function throws `NoAnswer` for no answer at all.
  */
 /** @param {Cloud} cloud @returns {(request: CloudRequest) => AwaitableAnswer} */
 export declare function answering(cloud: Cloud): (request: CloudRequest) => AwaitableAnswer;

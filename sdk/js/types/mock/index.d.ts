@@ -12,7 +12,7 @@ export type GrantsText = import('./grants.js').GrantsText;
 /** @typedef {import('./cloud.js').CloudAnswer} CloudAnswer */
 /** @typedef {import('./driver.js').Surroundings} Surroundings */
 /** @typedef {import('./grants.js').GrantsText} GrantsText */
-export { Trouble } from '../http/no-answer.js';
+export { NoAnswer } from '../http/no-answer.js';
 export { CloudRequest } from './cloud.js';
 export { MockDriver } from './driver.js';
 export { MockPolicy } from './policy.js';

@@ -3,8 +3,8 @@
 use super::http;
 use crate::bindings::provider::machinist::host::{deadline, secrets as contract, settings};
 use crate::driver::{
-    Encoding, Handle, Host, HttpAnswer, HttpRequest, Limits, OfflineHost, Secret, SecretRefusal, Secrets,
-    Trouble, USER_DATA_KEY, Url,
+    Encoding, Handle, Host, HttpAnswer, HttpRequest, Limits, NoAnswerReason, OfflineHost, Secret,
+    SecretRefusal, Secrets, USER_DATA_KEY, Url,
 };
 use crate::log::{HostLog, Log};
 
@@ -30,7 +30,12 @@ impl Host for ComponentHost {
         &ComponentSecrets
     }
 
-    fn exchange(&self, request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble> {
+    fn exchange(
+        &self,
+        request: &HttpRequest,
+        url: &Url,
+        limits: Limits,
+    ) -> Result<HttpAnswer, NoAnswerReason> {
         http::exchange(request, url, limits)
     }
 }

@@ -6,14 +6,18 @@ use crate::bindings::provider::wasi::http::types::{
     RequestOptions,
 };
 use crate::bindings::provider::wasi::io::streams::{OutputStream, StreamError};
-use crate::driver::{HttpAnswer, HttpRequest, Limits, Method, PIECE_BYTES, Scheme, Trouble, Url};
+use crate::driver::{HttpAnswer, HttpRequest, Limits, Method, NoAnswerReason, PIECE_BYTES, Scheme, Url};
 
 /// Sends a request and waits for the complete answer.
-pub(super) fn exchange(request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble> {
+pub(super) fn exchange(
+    request: &HttpRequest,
+    url: &Url,
+    limits: Limits,
+) -> Result<HttpAnswer, NoAnswerReason> {
     let outgoing = outgoing(request, url)?;
-    let body = outgoing.body().map_err(|()| Trouble::Other("the request has no body".to_owned()))?;
-    let future =
-        outgoing_handler::handle(outgoing, Some(options(limits))).map_err(|code| Trouble::of(&code))?;
+    let body = outgoing.body().map_err(|()| NoAnswerReason::Other("the request has no body".to_owned()))?;
+    let future = outgoing_handler::handle(outgoing, Some(options(limits)))
+        .map_err(|code| NoAnswerReason::of(&code))?;
     // A server that refuses a body half-way gives the reason in its answer.
     if let Some(bytes) = &request.body
         && let Ok(stream) = body.write()
@@ -24,10 +28,10 @@ pub(super) fn exchange(request: &HttpRequest, url: &Url, limits: Limits) -> Resu
     read(&response(&future)?, limits.answer_bytes)
 }
 
-fn outgoing(request: &HttpRequest, url: &Url) -> Result<OutgoingRequest, Trouble> {
+fn outgoing(request: &HttpRequest, url: &Url) -> Result<OutgoingRequest, NoAnswerReason> {
     let headers: Vec<(String, Vec<u8>)> =
         request.headers.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes())).collect();
-    let headers = Fields::from_list(&headers).map_err(|error| Trouble::Other(format!("{error:?}")))?;
+    let headers = Fields::from_list(&headers).map_err(|error| NoAnswerReason::Other(format!("{error:?}")))?;
     let outgoing = OutgoingRequest::new(headers);
     let method = match request.method {
         Method::Get => wasi::Method::Get,
@@ -46,7 +50,7 @@ fn outgoing(request: &HttpRequest, url: &Url) -> Result<OutgoingRequest, Trouble
         .and_then(|()| outgoing.set_scheme(Some(&scheme)))
         .and_then(|()| outgoing.set_authority(Some(&url.authority)))
         .and_then(|()| outgoing.set_path_with_query(Some(&url.path_with_query)))
-        .map_err(|()| Trouble::BadUrl)?;
+        .map_err(|()| NoAnswerReason::BadUrl)?;
     Ok(outgoing)
 }
 
@@ -75,23 +79,23 @@ fn write(stream: &OutputStream, bytes: &[u8]) -> Result<(), StreamError> {
     Ok(())
 }
 
-fn response(future: &FutureIncomingResponse) -> Result<IncomingResponse, Trouble> {
+fn response(future: &FutureIncomingResponse) -> Result<IncomingResponse, NoAnswerReason> {
     future.subscribe().block();
     match future.get() {
         Some(Ok(Ok(response))) => Ok(response),
-        Some(Ok(Err(code))) => Err(Trouble::of(&code)),
-        Some(Err(())) | None => Err(Trouble::Other("the host gave no answer".to_owned())),
+        Some(Ok(Err(code))) => Err(NoAnswerReason::of(&code)),
+        Some(Err(())) | None => Err(NoAnswerReason::Other("the host gave no answer".to_owned())),
     }
 }
 
-fn read(response: &IncomingResponse, most_bytes: usize) -> Result<HttpAnswer, Trouble> {
+fn read(response: &IncomingResponse, most_bytes: usize) -> Result<HttpAnswer, NoAnswerReason> {
     let entries = response.headers().entries();
     let headers = entries
         .into_iter()
         .filter_map(|(name, value)| Some((name, String::from_utf8(value).ok()?)))
         .collect();
     let mut answer = HttpAnswer { status: response.status(), headers, body: Vec::new() };
-    let taken = |()| Trouble::Other("the body was taken before".to_owned());
+    let taken = |()| NoAnswerReason::Other("the body was taken before".to_owned());
     let incoming = response.consume().map_err(taken)?;
     let stream = incoming.stream().map_err(taken)?;
     loop {
@@ -99,11 +103,12 @@ fn read(response: &IncomingResponse, most_bytes: usize) -> Result<HttpAnswer, Tr
             Ok(bytes) => answer.body.extend_from_slice(&bytes),
             Err(StreamError::Closed) => return Ok(answer),
             Err(StreamError::LastOperationFailed(cause)) => {
-                return Err(wasi::http_error_code(&cause).map_or(Trouble::CutOff, |code| Trouble::of(&code)));
+                return Err(wasi::http_error_code(&cause)
+                    .map_or(NoAnswerReason::CutOff, |code| NoAnswerReason::of(&code)));
             }
         }
         if answer.body.len() > most_bytes {
-            return Err(Trouble::AnswerTooLarge);
+            return Err(NoAnswerReason::AnswerTooLarge);
         }
     }
 }

@@ -77,8 +77,8 @@ impl Attempt<'_> {
 
     /// Returns the failure for a request without an answer.
     pub fn no_answer(&self, error: &NoAnswer) -> Failure {
-        let mut failure = self.failed(error.trouble.code(), &error.explanation());
-        failure.may_have_happened = self.changes() && error.trouble.may_have_been_sent();
+        let mut failure = self.failed(error.reason.code(), &error.explanation());
+        failure.may_have_happened = self.changes() && error.reason.may_have_been_sent();
         failure
     }
 
@@ -94,7 +94,7 @@ impl Attempt<'_> {
     }
 
     /// Returns the failure for a complete answer that violates the API.
-    pub fn odd(&self, what: &str) -> Failure {
+    pub fn unexpected(&self, what: &str) -> Failure {
         let mut failure = self.failed(Code::Internal, &format!("the answer of {} {what}", self.host));
         failure.may_have_happened = self.changes();
         failure
@@ -103,11 +103,11 @@ impl Attempt<'_> {
     /// Parses the body of a success.
     ///
     /// # Errors
-    /// [`Attempt::foreign`] for half an answer, [`Attempt::odd`] for a body that is not JSON.
+    /// [`Attempt::foreign`] for half an answer, [`Attempt::unexpected`] for a body that is not JSON.
     pub fn json(&self, answer: &HttpAnswer) -> Result<Value, Failure> {
         serde_json::from_slice(&answer.body).map_err(|error| match error.classify() {
             serde_json::error::Category::Eof => self.foreign(answer, "with half of an answer"),
-            _ => self.odd("is not JSON"),
+            _ => self.unexpected("is not JSON"),
         })
     }
 
@@ -123,7 +123,7 @@ impl Attempt<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Trouble;
+    use crate::driver::NoAnswerReason;
 
     fn attempt(effect: Effect) -> Attempt<'static> {
         Attempt { doing: "create the VM", host: "cloud.example", effect }
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn what_only_reads_cannot_have_happened() {
-        let no_answer = NoAnswer { trouble: Trouble::TimedOut, host: "cloud.example".into() };
+        let no_answer = NoAnswer { reason: NoAnswerReason::TimedOut, host: "cloud.example".into() };
         for (effect, happened) in [(Effect::Reads, false), (Effect::Changes, true)] {
             let attempt = attempt(effect);
             for failure in [
                 attempt.refused(&answer(500, ""), "x"),
                 attempt.no_answer(&no_answer),
                 attempt.foreign(&answer(200, ""), "an HTML page"),
-                attempt.odd("is not JSON"),
+                attempt.unexpected("is not JSON"),
             ] {
                 assert_eq!(failure.may_have_happened, happened, "{failure}");
             }

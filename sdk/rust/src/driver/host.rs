@@ -1,6 +1,6 @@
 //! The host, as a driver sees it.
 
-use super::{HttpAnswer, HttpRequest, Limits, Log, NoAnswer, Secrets, Trouble, Url};
+use super::{HttpAnswer, HttpRequest, Limits, Log, NoAnswer, NoAnswerReason, Secrets, Url};
 
 /// The host of a call without secrets and network: `describe`, `validate_class` and `get_volume_ids`.
 pub trait OfflineHost {
@@ -23,7 +23,12 @@ pub trait Host: OfflineHost {
     ///
     /// # Errors
     /// If there is no answer.
-    fn exchange(&self, request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble>;
+    fn exchange(
+        &self,
+        request: &HttpRequest,
+        url: &Url,
+        limits: Limits,
+    ) -> Result<HttpAnswer, NoAnswerReason>;
 
     /// Sends a request and waits for the complete answer, whatever its status. Ends before the call's deadline; retries
     /// nothing.
@@ -40,12 +45,12 @@ pub trait Host: OfflineHost {
     /// If there is no answer.
     fn send_within(&self, request: &HttpRequest, limits: Limits) -> Result<HttpAnswer, NoAnswer> {
         let Some(url) = Url::parse(&request.url) else {
-            return Err(NoAnswer { trouble: Trouble::BadUrl, host: "of the request".to_owned() });
+            return Err(NoAnswer { reason: NoAnswerReason::BadUrl, host: "of the request".to_owned() });
         };
         let answer = match limits.within(self.remaining_ms()) {
-            None => Err(Trouble::NoTimeLeft),
+            None => Err(NoAnswerReason::NoTimeLeft),
             Some(limits) => self.exchange(request, &url, limits),
         };
-        answer.map_err(|trouble| NoAnswer { trouble, host: url.host().to_owned() })
+        answer.map_err(|reason| NoAnswer { reason, host: url.host().to_owned() })
     }
 }

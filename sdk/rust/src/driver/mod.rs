@@ -5,7 +5,7 @@
 //! | calls of the host | [`Driver`], [`Reboot`], [`DeleteById`] |
 //! | access to the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
 //! | requests to the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
-//! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`Trouble`] |
+//! | failures | [`Failure`], [`Attempt`], [`NoAnswer`], [`NoAnswerReason`] |
 //! | JSON of users | [`Fields`] |
 
 mod attempt;
@@ -30,7 +30,7 @@ pub use failure::{Failure, invalid, not_found, unimplemented};
 pub use fields::Fields;
 pub use host::{Host, OfflineHost};
 pub use http::{HttpAnswer, HttpRequest, Limits, Method};
-pub use no_answer::{NoAnswer, Trouble};
+pub use no_answer::{NoAnswer, NoAnswerReason};
 pub use secrets::{Encoding, Secret, SecretRefusal, SecretRefused, Secrets, USER_DATA_KEY};
 pub use text::{escaped, quoted, quoted_up_to};
 pub use time::rfc3339_ms;

@@ -5,9 +5,9 @@ use std::fmt;
 use super::Code;
 use crate::bindings::provider::wasi::http::types::ErrorCode;
 
-/// The cause of a missing answer. Requests with the causes up to [`Trouble::NoTimeLeft`] were not sent.
+/// The cause of a missing answer. Requests with the causes up to [`NoAnswerReason::NoTimeLeft`] were not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum NoAnswerReason {
     /// The grants do not allow the target, the signing, or a secret at its place.
     Denied,
     /// The host's name resolves to an address of a class that is not granted.
@@ -40,7 +40,7 @@ pub enum Trouble {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoAnswer {
     /// The cause.
-    pub trouble: Trouble,
+    pub reason: NoAnswerReason,
     /// The host of the request.
     pub host: String,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for NoAnswer {
     }
 }
 
-impl Trouble {
+impl NoAnswerReason {
     /// Returns the cause for an error of `wasi:http`.
     pub fn of(code: &ErrorCode) -> Self {
         match code {
@@ -120,43 +120,43 @@ impl NoAnswer {
     /// Explains the problem and what to do.
     pub fn explanation(&self) -> String {
         let host = &self.host;
-        match &self.trouble {
-            Trouble::Denied => format!(
+        match &self.reason {
+            NoAnswerReason::Denied => format!(
                 "the host {host} is not granted, or a secret not in its place: add {host} with its scheme and port to \
                  egress, and the places of secrets to secrets, in the plugin's grants"
             ),
-            Trouble::AddressDenied => format!(
+            NoAnswerReason::AddressDenied => format!(
                 "the host {host} leads to an address that is not granted: add the address's class (loopback, private, \
                  …) to addresses of {host} in egress of the plugin's grants"
             ),
-            Trouble::BadUrl => {
+            NoAnswerReason::BadUrl => {
                 format!("the URL for {host} is not usable: correct the endpoint in the plugin's settings")
             }
-            Trouble::RequestTooLarge => {
+            NoAnswerReason::RequestTooLarge => {
                 format!(
                     "the request to {host} is too large: shorten the user data, or raise the limit in the grants"
                 )
             }
-            Trouble::NoSuchHost => {
+            NoAnswerReason::NoSuchHost => {
                 format!(
                     "the host {host} has no address: check the endpoint in the plugin's settings, and DNS"
                 )
             }
-            Trouble::ConnectionRefused => format!(
+            NoAnswerReason::ConnectionRefused => format!(
                 "the host {host} refuses connections: check that the cloud runs, and the endpoint in the plugin's settings"
             ),
-            Trouble::Unreachable => {
+            NoAnswerReason::Unreachable => {
                 format!("the host {host} cannot be reached: check the network towards it")
             }
-            Trouble::Tls => format!(
+            NoAnswerReason::Tls => format!(
                 "there is no TLS session with {host}: check its certificate; an authority of its own belongs into ca of \
                  the plugin's grants"
             ),
-            Trouble::NoTimeLeft => format!("the call's time was over before {host} could be asked"),
-            Trouble::TimedOut => format!("no answer of {host} in time"),
-            Trouble::CutOff => format!("the connection to {host} ended before the answer did"),
-            Trouble::AnswerTooLarge => format!("the answer of {host} is larger than what is read"),
-            Trouble::Other(detail) => format!("the request to {host} failed: {detail}"),
+            NoAnswerReason::NoTimeLeft => format!("the call's time was over before {host} could be asked"),
+            NoAnswerReason::TimedOut => format!("no answer of {host} in time"),
+            NoAnswerReason::CutOff => format!("the connection to {host} ended before the answer did"),
+            NoAnswerReason::AnswerTooLarge => format!("the answer of {host} is larger than what is read"),
+            NoAnswerReason::Other(detail) => format!("the request to {host} failed: {detail}"),
         }
     }
 }
@@ -179,19 +179,19 @@ mod tests {
             (ErrorCode::HttpResponseTimeout, Code::DeadlineExceeded, true, "in time"),
             (ErrorCode::ConnectionTerminated, Code::Unavailable, true, "ended"),
             (ErrorCode::HttpResponseBodySize(None), Code::Internal, true, "larger"),
-            (ErrorCode::InternalError(Some("odd".into())), Code::Unknown, true, "odd"),
+            (ErrorCode::InternalError(Some("unexpected".into())), Code::Unknown, true, "unexpected"),
         ];
         for (code, expected, sent, word) in table {
-            let trouble = Trouble::of(&code);
-            assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
-            let text = NoAnswer { trouble, host: "cloud.example".into() }.to_string();
+            let reason = NoAnswerReason::of(&code);
+            assert_eq!((reason.code(), reason.may_have_been_sent()), (expected, sent), "{code:?}");
+            let text = NoAnswer { reason, host: "cloud.example".into() }.to_string();
             assert!(text.contains(word) && text.contains("cloud.example"), "{code:?}: {text}");
         }
     }
 
     #[test]
     fn an_ungranted_host_is_named_with_what_to_do() {
-        let text = NoAnswer { trouble: Trouble::Denied, host: "10.0.0.7".into() }.explanation();
+        let text = NoAnswer { reason: NoAnswerReason::Denied, host: "10.0.0.7".into() }.explanation();
         assert!(text.starts_with("the host 10.0.0.7 is not granted"), "{text}");
         assert!(
             text.contains("add 10.0.0.7") && text.contains("egress") && text.contains("grants"),

@@ -7,7 +7,7 @@ use super::host::MockHost;
 use super::substitute::filled;
 use super::vault::{Kept, Vault};
 use crate::driver::{
-    Host, HttpAnswer, HttpRequest, Limits, OfflineHost, Secrets, Trouble, USER_DATA_KEY, Url,
+    Host, HttpAnswer, HttpRequest, Limits, NoAnswerReason, OfflineHost, Secrets, USER_DATA_KEY, Url,
 };
 use crate::log::{Level, Log, Sink};
 
@@ -62,19 +62,24 @@ impl Host for MockCall<'_, '_> {
         &self.vault
     }
 
-    fn exchange(&self, request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble> {
+    fn exchange(
+        &self,
+        request: &HttpRequest,
+        url: &Url,
+        limits: Limits,
+    ) -> Result<HttpAnswer, NoAnswerReason> {
         self.world.sent.borrow_mut().push(request.clone());
         self.requests.set(self.requests.get() + 1);
         if self.requests.get() > REQUESTS_PER_CALL {
-            return Err(Trouble::Denied);
+            return Err(NoAnswerReason::Denied);
         }
         if request.body.as_ref().is_some_and(|body| body.len() > REQUEST_BYTES) {
-            return Err(Trouble::RequestTooLarge);
+            return Err(NoAnswerReason::RequestTooLarge);
         }
-        let filled = filled(request, url, &self.vault).map_err(|_| Trouble::Denied)?;
+        let filled = filled(request, url, &self.vault).map_err(|_| NoAnswerReason::Denied)?;
         let answer = self.world.answer(filled)?;
         if answer.body.len() > limits.answer_bytes.min(ANSWER_BYTES) {
-            return Err(Trouble::AnswerTooLarge);
+            return Err(NoAnswerReason::AnswerTooLarge);
         }
         let scrubbed = |(name, value): (String, String)| (name, self.vault.scrub_text(&value));
         Ok(HttpAnswer {

@@ -10,12 +10,12 @@ use super::log::{LogLine, MockLog};
 use super::substitute::Place;
 use super::vault::Kept;
 use crate::driver::{
-    About, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest, Page, Reboot,
-    Request, Trouble, USER_DATA_KEY, Vm, volume_ids,
+    About, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest, NoAnswerReason,
+    Page, Reboot, Request, USER_DATA_KEY, Vm, volume_ids,
 };
 
 /// Answers requests in which the secrets are filled in.
-type Cloud<'c> = Box<dyn FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'c>;
+type Cloud<'c> = Box<dyn FnMut(&HttpRequest) -> Result<HttpAnswer, NoAnswerReason> + 'c>;
 
 /// Hosts the calls of a driver, with the settings of an operator.
 ///
@@ -35,7 +35,7 @@ pub struct MockHost<'c> {
 
 impl<'c> MockHost<'c> {
     /// Creates a host with a function as its cloud.
-    pub fn new(cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'c) -> Self {
+    pub fn new(cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, NoAnswerReason> + 'c) -> Self {
         Self {
             settings: "{}".to_owned(),
             remaining_ms: 300_000,
@@ -49,7 +49,7 @@ impl<'c> MockHost<'c> {
 
     /// Creates a host with a cloud that gives these answers, in order. Panics at a request beyond the list: the test
     /// does not cover it.
-    pub fn answering(script: impl IntoIterator<Item = Result<HttpAnswer, Trouble>>) -> Self
+    pub fn answering(script: impl IntoIterator<Item = Result<HttpAnswer, NoAnswerReason>>) -> Self
     where
         Self: 'c,
     {
@@ -125,7 +125,7 @@ impl<'c> MockHost<'c> {
         self.log.take();
     }
 
-    pub(super) fn answer(&self, request: HttpRequest) -> Result<HttpAnswer, Trouble> {
+    pub(super) fn answer(&self, request: HttpRequest) -> Result<HttpAnswer, NoAnswerReason> {
         let answer = (self.cloud.borrow_mut())(&request);
         self.seen.borrow_mut().push(request);
         answer

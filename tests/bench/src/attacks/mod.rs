@@ -44,7 +44,6 @@ pub(crate) struct Measured {
     runs: Vec<Run>,
 }
 
-/// One measurement of honest calls, alone and during the attack.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) alone: Times,

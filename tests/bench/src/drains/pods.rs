@@ -1,4 +1,4 @@
-//! Pods on Nodes, which drains evict.
+//! Pods on Nodes.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A cloud that hangs: calls end before their deadline.
+//! The cloud hangs.
 
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};

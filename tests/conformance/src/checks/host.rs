@@ -1,4 +1,4 @@
-//! Requests go to granted and declared hosts only.
+//! Where requests go.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The simulated cloud as the cloud of a lab.
+//! The simulated cloud.
 
 use std::sync::Arc;
 

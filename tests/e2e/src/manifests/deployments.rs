@@ -1,4 +1,4 @@
-//! MachineDeployments of the labs of tests.
+//! MachineDeployments.
 
 use machinist_api::MachineDeployment;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 """moto's server on a free port of loopback, for as long as standard input stays open.
 
-The process that starts it has the other end of standard input. The kernel closes that end however the starter dies,
-and this process ends then.
+Whoever starts it holds the other end of standard input. The kernel closes that end however the starter dies, and this
+process ends then.
 """
 
 import json
@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 
 
 class OneAtATime:
-    """moto's backends are plain dictionaries without locks: concurrent requests sometimes break each other."""
+    """moto's backends are plain dictionaries without locks: requests that meet in them sometimes break each other."""
 
     def __init__(self, application):
         self.application = application

@@ -1,4 +1,4 @@
-//! Kubeconfigs of control and target clusters.
+//! Kubeconfigs.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use machinist_runtime::client::clusters::{from_kubeconfig, server};

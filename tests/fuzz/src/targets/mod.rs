@@ -1,4 +1,4 @@
-//! The targets, in the order in which they run.
+//! All targets.
 
 mod calls;
 mod egress;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Asker;
 
-type StepResult = Result<(), kube::Error>;
+type OwnerStepResult = Result<(), kube::Error>;
 
 const SETS: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/conformance/machinesets";
 const DEPLOYMENTS: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/conformance/machinedeployments";
@@ -26,7 +26,7 @@ fn set(name: &str, finalizers: &Value) -> Option<Value> {
 }
 
 /// Scaling by the subresource: a generation more, and nothing of it in the status.
-pub(super) async fn scales(asker: &mut Asker) -> StepResult {
+pub(super) async fn scales(asker: &mut Asker) -> OwnerStepResult {
     asker.part("scales");
     let shown = ["/kind", "/apiVersion", "/metadata/name", "/spec/replicas", "/status/replicas", "/reason"];
     let scaled = ["/metadata/generation", "/spec/replicas", "/status/replicas"];
@@ -57,7 +57,7 @@ pub(super) async fn scales(asker: &mut Asker) -> StepResult {
 }
 
 /// The list of owners is a list like any other: it is replaced as a whole, and another uid does not matter.
-pub(super) async fn owners(asker: &mut Asker) -> StepResult {
+pub(super) async fn owners(asker: &mut Asker) -> OwnerStepResult {
     asker.part("owners");
     let shown = [
         "/metadata/ownerReferences/0/name",
@@ -83,7 +83,7 @@ pub(super) async fn owners(asker: &mut Asker) -> StepResult {
 }
 
 /// The fate of dependents is a finalizer, which the garbage collector removes.
-pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
+pub(super) async fn deletions(asker: &mut Asker) -> OwnerStepResult {
     asker.part("deletions of owners");
     let shown = ["/kind", "/reason", "/metadata/finalizers", "/metadata/generation"];
     let with = |policy: &str| {

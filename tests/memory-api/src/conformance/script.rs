@@ -1,4 +1,4 @@
-//! The requests of which a real API server and this one must have the same answers.
+//! The questions.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One kubelet, from its start to its silence.
+//! One kubelet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -26,7 +26,6 @@ impl Harness {
         format!("{}/{rest}", self.registry.address()).parse().unwrap()
     }
 
-    /// In the registry, through the server that changes answers.
     pub(crate) fn askew(&self, rest: &str) -> Reference {
         format!("{}/{rest}", self.liar.address()).parse().unwrap()
     }

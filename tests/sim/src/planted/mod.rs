@@ -392,14 +392,14 @@ fn denied(error: CallError) -> CallError {
 /// The policies with a bug in them.
 pub(crate) fn policies(policies: &Policies, planted: Option<Planted>) -> Arc<dyn HealthPolicies> {
     match planted {
-        Some(Planted::AppliesObservers) => Arc::new(AppliedObservers(policies.clone())),
+        Some(Planted::AppliesObservers) => Arc::new(Applied(policies.clone())),
         Some(_) | None => Arc::new(policies.clone()),
     }
 }
 
-struct AppliedObservers(Policies);
+struct Applied(Policies);
 
-impl HealthPolicies for AppliedObservers {
+impl HealthPolicies for Applied {
     fn policies(&self) -> Arc<[PolicyFact]> {
         let decides = |fact: &PolicyFact| PolicyFact { mode: Mode::Enforce, ..fact.clone() };
         self.0.policies().iter().map(decides).collect()

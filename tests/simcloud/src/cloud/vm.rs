@@ -1,4 +1,4 @@
-//! A VM, and its console.
+//! One VM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

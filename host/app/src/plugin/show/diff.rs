@@ -15,7 +15,7 @@ pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
     let (old, new) = (seen(&flags, &flags.old).await?, seen(&flags, &flags.new).await?);
     let text = differences(&old, &new);
     if text.is_empty() {
-        println!("{} and {} are the same, as far as it can be told from outside", flags.old, flags.new);
+        println!("{} and {} show no difference from outside", flags.old, flags.new);
         return Ok(());
     }
     println!("--- {}\n+++ {}", flags.old, flags.new);

@@ -33,7 +33,7 @@ fn a_message_says_what_is_awaited_why_until_when_and_what_to_do() {
     check_message(
         many,
         &expect![
-            "1 pod (d/a) is held by a PodDisruptionBudget that never allows an eviction (d/strict): let it allow one; 1 pod (d/c) is selected by several PodDisruptionBudgets, so that Kubernetes refuses an eviction (d/x, d/y): let one select it; 1 pod (d/b) is held by PodDisruptionBudget d/spent; 1 pod (d/late) should have ended by now: see its finalizers and its node; 1 pod (d/slow) ends within the grace period; pods are ending that were asked a moment ago; 4 pods (d/v1, d/v2, d/v3 and 1 more) with volumes wait for others to move; 1 volume (gone) is being detached; local data is lost of d/v2; nobody makes anew d/v3. Pods that are left at 1970-01-01T02:00:00Z are deleted at once"
+            "1 pod (d/a) is held by a PodDisruptionBudget that never allows an eviction (d/strict): let it allow one; 1 pod (d/c) is selected by several PodDisruptionBudgets, so that Kubernetes refuses an eviction (d/x, d/y): let one select it; 1 pod (d/b) is held by PodDisruptionBudget d/spent; 1 pod (d/late) should have ended by now: see its finalizers and its node; 1 pod (d/slow) ends within the grace period; pods are ending that were asked a moment ago; 4 pods (d/v1, d/v2, d/v3 and 1 more) with volumes wait for others to move; 1 volume (gone) is being detached; local data is lost of d/v2; no controller replaces d/v3. Pods that are left at 1970-01-01T02:00:00Z are deleted at once"
         ],
     );
 }

@@ -20,7 +20,7 @@ use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::write_error::ActError;
-use crate::machine::Requeue;
+use crate::scheduling::step::Requeue;
 use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 
 use super::*;
@@ -138,7 +138,7 @@ fn name(effect: &DrainEffect) -> String {
     }
 }
 
-/// Checks the reconcile in lines: what was done, the report, the requeue.
+/// The reconcile in lines: effects, result, requeue.
 fn check(mut drain: Drain, expected: &Expect) {
     let (reported, end) = drain.pass(|_| None);
     expected.assert_eq(&render(reported, &end));

@@ -57,14 +57,14 @@ fn plan() -> impl Strategy<Value = Plan> {
 
 /// When things happened to a pod.
 #[derive(Clone, Debug, Default)]
-struct PodTimes {
+struct PodOutcome {
     reported: Option<i64>,
     killed: Option<i64>,
 }
 
 struct Cluster {
     plans: Vec<Plan>,
-    courses: Vec<PodTimes>,
+    courses: Vec<PodOutcome>,
     detached: BTreeSet<String>,
 }
 
@@ -161,7 +161,7 @@ proptest! {
         timeout in 1..1_000_i64,
         keeps_memory in any::<bool>(),
     ) {
-        let mut cluster = Cluster { courses: vec![PodTimes::default(); plans.len()], plans, detached: BTreeSet::new() };
+        let mut cluster = Cluster { courses: vec![PodOutcome::default(); plans.len()], plans, detached: BTreeSet::new() };
         let mut state = drain([]);
         state.settings.parallel_volumes = parallel;
         state.settings.max_evict_retries = retries;

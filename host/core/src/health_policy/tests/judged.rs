@@ -1,12 +1,7 @@
 use super::*;
 
-fn sick() -> health::NodeHealth {
-    health::NodeHealth::Unhealthy {
-        because: vec![UnhealthyCondition {
-            kind: "Ready".into(),
-            status: Some(health::ConditionStatus::False),
-        }],
-    }
+fn sick() -> Health {
+    Health::Unhealthy { because: "Ready is False".into(), action: Action::Replace }
 }
 
 /// `zone! unknown`, `ladder unhealthy reboot`: an exclamation mark enforces.
@@ -54,7 +49,7 @@ fn shown(judgement: &Judgement) -> String {
     format!("{health} ({judge}) [{}]", observed.join(", "))
 }
 
-fn check(built_in: &health::NodeHealth, opinions: &[&str], expected: &Expect) {
+fn check(built_in: &Health, opinions: &[&str], expected: &Expect) {
     let opinions: Vec<Opinion> = opinions.iter().map(|text| opinion(text)).collect();
     let judged = judge(built_in, &opinions);
     expected.assert_eq(&shown(&judged));
@@ -64,7 +59,7 @@ fn check(built_in: &health::NodeHealth, opinions: &[&str], expected: &Expect) {
 
 #[test]
 fn without_a_policy_that_enforces_the_built_in_rule_counts() {
-    check(&health::NodeHealth::Healthy, &[], &expect!["healthy (built-in) []"]);
+    check(&Health::Healthy, &[], &expect!["healthy (built-in) []"]);
     check(&sick(), &[], &expect!["unhealthy, replace: Ready is False (built-in) []"]);
     check(
         &sick(),
@@ -83,7 +78,7 @@ fn policies_that_observe_tell_what_they_would_have_decided_where_it_differs() {
         ],
     );
     check(
-        &health::NodeHealth::Healthy,
+        &Health::Healthy,
         &["calm healthy", "disk unhealthy replace", "zone unknown"],
         &expect!["healthy (built-in) [disk unhealthy replace, zone unknown none]"],
     );
@@ -93,7 +88,7 @@ fn policies_that_observe_tell_what_they_would_have_decided_where_it_differs() {
 fn policies_that_enforce_count_instead_of_the_built_in_rule() {
     check(&sick(), &["calm! healthy"], &expect!["healthy (calm) []"]);
     check(
-        &health::NodeHealth::Healthy,
+        &Health::Healthy,
         &["disk! unhealthy replace"],
         &expect!["unhealthy, replace: disk says so (disk) []"],
     );
@@ -141,7 +136,7 @@ fn no_machine_is_called_sick_unless_somebody_who_decides_says_so() {
     let triples =
         each.iter().flat_map(|a| each.iter().flat_map(move |b| each.iter().map(move |c| (a, b, c))));
     for (a, b, c) in triples {
-        for built_in in [health::NodeHealth::Healthy, sick()] {
+        for built_in in [Health::Healthy, sick()] {
             let opinions = [format!("a{a}"), format!("b{b}"), format!("c{c}")].map(|text| opinion(&text));
             let enforcing: Vec<&Opinion> =
                 opinions.iter().filter(|opinion| opinion.mode == Mode::Enforce).collect();

@@ -12,7 +12,6 @@ use expect_test::{Expect, expect};
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::machine::node::health::{self, UnhealthyCondition};
 use crate::value::id::{ObjectKey, PluginName, Uid};
 use crate::value::phase::Phase;
 

@@ -6,10 +6,10 @@
 
 use jiff::Timestamp;
 
+use crate::driver::addresses;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Address, Creation, DriverFacts, Vm, is_not_found};
 use crate::scheduling::retry::Situation;
-use crate::value::addresses;
 use crate::value::id::{NodeName, ProviderId};
 use crate::value::phase::{OperationState, OperationType, Phase};
 

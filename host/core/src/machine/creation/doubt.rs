@@ -120,7 +120,7 @@ impl CreateIntent {
                     .to_owned()
             }
             IntendedCall::Made(_, CallResult::Created(id)) => {
-                format!("CreateMachine made VM {id}, whose id is not stored on the Machine")
+                format!("CreateMachine created VM {id}, whose id is not stored on the Machine")
             }
             IntendedCall::Made(_, CallResult::InProgress) => {
                 "the cloud was working on a CreateMachine call whose resume token is not stored".to_owned()

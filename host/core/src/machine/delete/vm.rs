@@ -250,7 +250,8 @@ impl VmRemoval<'_> {
         stop(MachineConclusion {
             status: StatusChange::default(),
             reason: MachineReason::CreationUnresolved,
-            message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
+            message: "no VM is seen: waiting until the cloud's reads must show one that was just created"
+                .into(),
             wake: Requeue::After(left),
         })
     }

@@ -72,7 +72,7 @@ fn policy_wants(judgement: &Judgement) -> Option<String> {
     match &judgement.health {
         Health::Unhealthy { action: Action::Replace, .. } => None,
         Health::Unhealthy { action: Action::Reboot, .. } => {
-            Some(format!("policy {policy} wants its VM started anew"))
+            Some(format!("policy {policy} wants its VM rebooted"))
         }
         Health::Unhealthy { action: Action::None, .. } => {
             Some(format!("policy {policy} waits before anything is done"))

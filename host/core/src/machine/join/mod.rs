@@ -15,7 +15,7 @@
 //! | `in_place` | updates in place |
 //! | `preserve` | keeps a failed Machine, so that somebody can look at it |
 //! | `draining` | drains a Node whose Machine is not being deleted |
-//! | `part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
+//! | `conclusion_part`, `healthy_condition` | the report: remarks of the modules, and condition `Healthy` |
 
 mod absent;
 mod conclusion_part;
@@ -78,7 +78,7 @@ fn without_target(view: &MachineView, progress: &MachineProgress, now: Timestamp
 
 /// Only a failed Machine comes here without a VM: all others are being created.
 fn without_vm(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
-    let message = "creation failed for good: delete the Machine to try anew";
+    let message = "creation failed for good: delete the Machine to try again";
     let step = rest(MachineReason::Failed, message, Requeue::Resync);
     concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
 }

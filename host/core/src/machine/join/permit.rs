@@ -43,18 +43,17 @@ impl HealthAction {
     fn is_not_done(self) -> &'static str {
         match self {
             Self::Fail | Self::GiveUp | Self::GiveWay => "it is not failed",
-            Self::Reboot => "it is not started anew",
+            Self::Reboot => "it is not rebooted",
         }
     }
 
     fn question(self) -> &'static str {
         match self {
             Self::Fail | Self::GiveUp | Self::GiveWay => "ask whether the Machine may be failed",
-            Self::Reboot => "ask whether the VM may be started anew",
+            Self::Reboot => "ask whether the VM may be rebooted",
         }
     }
 
-    /// The permit that the action needs.
     fn asks(self, limit: ReplacementLimit) -> PermitRequest {
         match self {
             Self::Fail | Self::Reboot => PermitRequest::Turn(limit),
@@ -118,16 +117,16 @@ fn busy(view: &MachineView, limit: ReplacementLimit, action: HealthAction, messa
     let is_not_done = action.is_not_done();
     let why = match limit {
         ReplacementLimit::Machines(0) | ReplacementLimit::Percent(0) => {
-            format!("{is_not_done}: by its limit none of its deployment is replaced or started anew")
+            format!("{is_not_done}: by its limit none of its deployment is replaced or rebooted")
         }
         ReplacementLimit::Machines(_) | ReplacementLimit::Percent(_) => {
             format!(
-                "{is_not_done} yet: others of its deployment are being replaced or started anew, and {limit} may be at a time"
+                "{is_not_done} yet: others of its deployment are being replaced or rebooted, and {limit} may be at a time"
             )
         }
     };
     let bad = view.settings.bad_replacement_limit.as_ref();
-    let bad = bad.map_or_else(String::new, |error| format!("; its own limit is not heeded: {error}"));
+    let bad = bad.map_or_else(String::new, |error| format!("; its own limit is ignored: {error}"));
     Obstacle::Blocked { reason: action.held(), message: format!("{message}; {why}{bad}"), after: TURN }
 }
 

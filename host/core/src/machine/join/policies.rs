@@ -77,7 +77,7 @@ pub(crate) fn judgement(view: &MachineView, progress: &MachineProgress) -> Judge
             because: vec![UnhealthyCondition { kind: READY.to_owned(), status: None }],
         },
     };
-    judge(&built_in, &opinions(view, progress))
+    judge(&Health::from(&built_in), &opinions(view, progress))
 }
 
 fn judged(
@@ -107,7 +107,7 @@ fn judged(
                 too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
             }
             (Action::Reboot, Phase::Failed) => {
-                let request = format!("policy {policy} would have its VM started anew: {because}");
+                let request = format!("policy {policy} would have its VM rebooted: {because}");
                 too_late(join::step(view, progress, now), &request)
             }
             (Action::None, _) => {

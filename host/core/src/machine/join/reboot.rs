@@ -22,7 +22,7 @@ pub(crate) fn step(
     progress: &MachineProgress,
     now: Timestamp,
 ) -> MachineStep {
-    let request = format!("the VM is to be started anew ({because})");
+    let request = format!("the VM is to be rebooted ({because})");
     let ends = |reason, message| instead(without_clock(view, progress, now), reason, message);
     if !permits(view.gate, EffectKind::Reboot) {
         return ends(
@@ -37,7 +37,7 @@ pub(crate) fn step(
         None => match view.policies.reboots.next(now) {
             RebootStep::NotBefore(time) => {
                 let at = time.round(jiff::Unit::Second).unwrap_or(time);
-                let message = format!("{request}, and was started anew not long ago: not again before {at}");
+                let message = format!("{request}, and was rebooted not long ago: not again before {at}");
                 sooner(
                     ends(MachineReason::PolicyHolds, message),
                     elapsed(now, time) + SignedDuration::from_secs(1),
@@ -46,13 +46,13 @@ pub(crate) fn step(
             RebootStep::Reboot(reboots) => noted(view, reboots, &request, progress, now),
         },
         Some(Err(error)) => {
-            write_failed(MachineReason::RebootFailed, "write down that the VM is started anew", error)
+            write_failed(MachineReason::RebootFailed, "write down that the VM is rebooted", error)
         }
         Some(Ok(())) => match &progress.reboot {
             None => MachineStep::act(MachineEffect::RebootVm),
-            Some(Ok(())) => ends(MachineReason::VmRebooted, format!("the VM was started anew: {because}")),
+            Some(Ok(())) => ends(MachineReason::VmRebooted, format!("the VM was rebooted: {because}")),
             Some(Err(error)) => {
-                let message = format!("failed to start the VM anew ({because}): {error}");
+                let message = format!("failed to reboot the VM ({because}): {error}");
                 ends(MachineReason::RebootFailed, message)
             }
         },

@@ -186,7 +186,7 @@ pub(super) fn thawed(view: &MachineView) -> Option<MachineStep> {
         ),
         ..StatusChange::default()
     };
-    let message = "an outage of an API server is over: the time that the Node may be unhealthy counts anew";
+    let message = "an outage of an API server is over: the time that the Node may be unhealthy starts again";
     Some(MachineStep::Finish(MachineConclusion {
         status,
         reason: MachineReason::HealthTimeoutReset,

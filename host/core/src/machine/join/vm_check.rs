@@ -5,12 +5,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::driver::addresses;
 use crate::driver::error::{CallError, Code};
 use crate::driver::{Address, Vm, is_not_found};
 use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::scheduling::vm_checks::{SECOND_CHECK, VM_FOUND, VmCheckFact};
-use crate::value::addresses;
 use crate::value::id::ProviderId;
 use crate::value::phase::Phase;
 

@@ -4,41 +4,14 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::health_policy::{Action, Health};
+pub use crate::value::condition::ConditionStatus;
+
 /// The condition that a kubelet keeps for "this Node takes pods".
 pub const READY: &str = "Ready";
 
 /// The condition that says that a Node cannot write to its disk.
 pub const READ_ONLY: &str = "ReadonlyFilesystem";
-
-/// The status of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionStatus {
-    True,
-    False,
-    /// `Unknown`, or a text that is none of the three.
-    Unknown,
-}
-
-impl ConditionStatus {
-    /// Reads the text of a condition.
-    pub fn parse(text: &str) -> Self {
-        match text {
-            "True" => Self::True,
-            "False" => Self::False,
-            _ => Self::Unknown,
-        }
-    }
-}
-
-impl fmt::Display for ConditionStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        })
-    }
-}
 
 /// One condition of a Node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +21,7 @@ pub struct NodeConditionFact {
     pub status: ConditionStatus,
 }
 
-/// Problems of a Node that may keep its pods from ending without force. Times are those of the last transition.
+/// Why pods on a Node may not be able to end. Times are those of the last transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthProblem {
     /// Since when `Ready` is there and not True.
@@ -92,6 +65,18 @@ impl fmt::Display for NodeHealth {
             Self::Unhealthy { because } => {
                 let causes: Vec<String> = because.iter().map(UnhealthyCondition::to_string).collect();
                 f.write_str(&causes.join(", "))
+            }
+        }
+    }
+}
+
+/// The built-in rule always suggests to replace an unhealthy Machine.
+impl From<&NodeHealth> for Health {
+    fn from(verdict: &NodeHealth) -> Self {
+        match verdict {
+            NodeHealth::Healthy => Self::Healthy,
+            NodeHealth::Unhealthy { .. } => {
+                Self::Unhealthy { because: verdict.to_string(), action: Action::Replace }
             }
         }
     }

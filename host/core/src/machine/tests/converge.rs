@@ -1,4 +1,4 @@
-//! Reconciles with a cloud that answers well: every Machine comes to rest where it belongs, with one VM or none.
+//! Pass after pass in a world that answers well: every Machine comes to rest where it belongs, with one VM or none.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,7 +18,7 @@ use super::{BATCHES_PER_PASS, Case, begun, creating, deleting, pending, seconds}
 const PASSES: usize = 20;
 
 /// A cloud with one Machine's VMs, and a cluster that its Node joins.
-struct CloudModel {
+struct Cluster {
     case: Case,
     /// When each VM was made.
     vms: Vec<Timestamp>,
@@ -28,7 +28,7 @@ struct CloudModel {
     remembers: bool,
 }
 
-impl CloudModel {
+impl Cluster {
     fn new(case: Case, made_at: Option<i64>) -> Self {
         Self {
             case,
@@ -233,8 +233,8 @@ fn with_every_driver(cases: impl IntoIterator<Item = Case>) -> Vec<Case> {
 #[test]
 fn a_new_machine_comes_to_run() {
     for case in with_every_driver([creating(), creating().without_target()]) {
-        CloudModel::new(case.clone(), None).comes_to_run();
-        CloudModel::new(case, None).lagging().comes_to_run();
+        Cluster::new(case.clone(), None).comes_to_run();
+        Cluster::new(case, None).lagging().comes_to_run();
     }
 }
 
@@ -269,9 +269,9 @@ fn crashed() -> Vec<(Case, Option<i64>)> {
 fn a_machine_whose_creation_was_cut_off_comes_to_run_with_one_vm() {
     for (case, made_at) in crashed() {
         for case in with_every_driver([case]) {
-            CloudModel::new(case.clone().at(2), made_at).comes_to_run();
+            Cluster::new(case.clone().at(2), made_at).comes_to_run();
             // Where the cloud keeps keys the create finds what reads do not show, elsewhere it waits for them.
-            CloudModel::new(case.at(2), made_at).lagging().comes_to_run();
+            Cluster::new(case.at(2), made_at).lagging().comes_to_run();
         }
     }
 }
@@ -281,10 +281,10 @@ fn a_machine_that_is_deleted_leaves_nothing_wherever_it_was() {
     for (case, made_at) in crashed() {
         for case in with_every_driver([case]) {
             let going = case.with(|view| view.machine.deletion = Some(seconds(2)));
-            CloudModel::new(going.clone().at(2), made_at).comes_to_nothing();
-            CloudModel::new(going.clone().at(2), made_at).lagging().comes_to_nothing();
-            CloudModel::new(going.clone().at(2), made_at).restarting().comes_to_nothing();
-            CloudModel::new(going.at(2), made_at).lagging().restarting().comes_to_nothing();
+            Cluster::new(going.clone().at(2), made_at).comes_to_nothing();
+            Cluster::new(going.clone().at(2), made_at).lagging().comes_to_nothing();
+            Cluster::new(going.clone().at(2), made_at).restarting().comes_to_nothing();
+            Cluster::new(going.at(2), made_at).lagging().restarting().comes_to_nothing();
         }
     }
 }
@@ -293,15 +293,15 @@ fn a_machine_that_is_deleted_leaves_nothing_wherever_it_was() {
 fn a_machine_that_has_lived_leaves_nothing_in_any_phase() {
     for phase in Phase::ALL {
         let lived = deleting().with(|view| view.machine.phase = *phase);
-        CloudModel::new(lived.clone(), Some(1)).comes_to_nothing();
-        CloudModel::new(lived.clone(), Some(1)).restarting().comes_to_nothing();
-        CloudModel::new(lived.without_target(), Some(1)).lagging().comes_to_nothing();
+        Cluster::new(lived.clone(), Some(1)).comes_to_nothing();
+        Cluster::new(lived.clone(), Some(1)).restarting().comes_to_nothing();
+        Cluster::new(lived.without_target(), Some(1)).lagging().comes_to_nothing();
     }
 }
 
 #[test]
 fn a_machine_deleted_right_after_its_create_leaves_nothing_although_reads_lag() {
     let young = pending().with(facts::make_terminating).at(100);
-    CloudModel::new(young.clone(), Some(99)).lagging().comes_to_nothing();
-    CloudModel::new(young, Some(99)).lagging().restarting().comes_to_nothing();
+    Cluster::new(young.clone(), Some(99)).lagging().comes_to_nothing();
+    Cluster::new(young, Some(99)).lagging().restarting().comes_to_nothing();
 }

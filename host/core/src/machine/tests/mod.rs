@@ -206,7 +206,7 @@ pub(super) fn empty_drain(effect: &drain::DrainEffect) -> drain::DrainOutcome {
     }
 }
 
-/// As after a reconcile that reported at `second` that the VM is being removed.
+/// As after a reconcile that has reported at `second` that the VM is being removed.
 pub(super) fn ordered(case: Case, second: i64) -> Case {
     case.with(|view| {
         view.machine.deletion_facts.left_at = Some(DeletionStage::Vm);

@@ -308,7 +308,7 @@ fn cordon() -> MachineEffect {
     MachineEffect::Cordon { node: "node-1".into() }
 }
 
-fn drain_effects() -> [MachineEffect; 4] {
+fn draining() -> [MachineEffect; 4] {
     [
         cordon(),
         MachineEffect::Drain(drain::DrainEffect::Evict(pod("web"))),
@@ -322,7 +322,7 @@ fn drain_effects() -> [MachineEffect; 4] {
 
 #[test]
 fn no_node_is_emptied_whose_machine_stays() {
-    for effect in drain_effects() {
+    for effect in draining() {
         let batch = |case: &Case| batch(case, [], std::slice::from_ref(&effect));
         assert_eq!(batch(&running()), Err(MachineViolation::DrainWithoutRequest), "{effect:?}");
         assert_eq!(batch(&deleting()), Ok(()), "{effect:?}");
@@ -359,7 +359,7 @@ fn a_vm_goes_after_its_node_is_drained_unless_that_is_forced_or_was_done() {
 fn hooks_are_waited_for() {
     let hook = || vec!["hook".to_owned()];
     let before_drain = deleting().with(|view| view.machine.deletion_facts.pre_drain_hooks = hook());
-    for effect in drain_effects() {
+    for effect in draining() {
         assert_eq!(batch(&before_drain, [], &[effect]), Err(MachineViolation::HookIgnored));
     }
     let before_vm =

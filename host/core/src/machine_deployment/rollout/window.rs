@@ -42,7 +42,7 @@ pub(crate) fn held(view: &DeploymentView, now: Timestamp) -> Option<WaitingRollo
         },
         // An owner who writes windows does not want a rollout at any time.
         WindowsFact::Invalid(error) => Some(WaitingRollout {
-            why: format!("is held since {error}: mend it or remove it"),
+            why: format!("is held since {error}: fix or remove it"),
             reason: DeploymentReason::WaitingForWindow,
             left: None,
         }),

@@ -19,8 +19,8 @@ pub(crate) fn why(view: &DeploymentView) -> Option<String> {
         None => "its label for that is set, and it has not said why yet".to_owned(),
     };
     let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
-    let makes = if names.len() == 1 { "makes" } else { "make" };
-    Some(format!("MachineSet {} {makes} no Machines: {why}", listed(&names)))
+    let creates = if names.len() == 1 { "creates" } else { "create" };
+    Some(format!("MachineSet {} {creates} no Machines: {why}", listed(&names)))
 }
 
 /// Updates the deployment's label by its sets. The request to thaw is removed once all of them have it or are thawed.

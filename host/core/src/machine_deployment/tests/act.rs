@@ -1,4 +1,4 @@
-//! Passes over the deployment of a cluster: its effects are done there, unless something goes wrong.
+//! Passes over the deployment of a world: its effects are done there, unless something goes wrong.
 
 use crate::disruption::budget::DisruptionHistory;
 use crate::driver::write_error::ActError;
@@ -10,7 +10,7 @@ use crate::machine_deployment::{
 };
 use crate::value::phase::Phase;
 
-use super::cluster::{DeploymentCluster, Kind};
+use super::cluster::{Cluster, Kind};
 use super::dice::Dice;
 use super::facts::NAMES;
 
@@ -21,47 +21,47 @@ const OWNER: &str = "deployment";
 const BATCHES_PER_PASS: usize = 6;
 
 /// One pass; what it concluded, unless it died or could not begin.
-pub(super) fn pass(cluster: &mut DeploymentCluster, dice: &mut Dice) -> Option<DeploymentConclusion> {
-    let view = cluster.view()?;
-    if !cluster.is_free(OWNER) {
+pub(super) fn pass(world: &mut Cluster, dice: &mut Dice) -> Option<DeploymentConclusion> {
+    let view = world.view()?;
+    if !world.is_free(OWNER) {
         return None;
     }
-    let now = cluster.now;
+    let now = world.now;
     let mut progress = DeploymentProgress::default();
     for _ in 0..BATCHES_PER_PASS {
         let effects = match step(&view, &progress, now) {
             DeploymentStep::Act(effects) => effects,
             DeploymentStep::Finish(conclusion) => {
                 if let Err(violation) = invariants::conclusion(&view, &progress, &conclusion) {
-                    cluster.complaints.insert(violation.to_string());
+                    world.complaints.insert(violation.to_string());
                 }
-                publish(cluster, &conclusion);
+                publish(world, &conclusion);
                 return Some(conclusion);
             }
         };
         if let Err(violation) = invariants::batch(&view, &progress, &effects, now) {
-            cluster.complaints.insert(format!("{violation}: {effects:?}"));
+            world.complaints.insert(format!("{violation}: {effects:?}"));
         }
         for effect in effects {
-            if cluster.faults.writes_fail && dice.one_in(60) {
-                cluster.restart();
+            if world.trouble.writes_fail && dice.one_in(60) {
+                world.restart();
                 return None;
             }
-            let outcome = troubled(cluster, dice, &effect);
+            let outcome = troubled(world, dice, &effect);
             progress.record(effect, outcome);
         }
     }
-    cluster.complaints.insert("a pass does not end".into());
+    world.complaints.insert("a pass does not end".into());
     None
 }
 
 fn troubled(
-    cluster: &mut DeploymentCluster,
+    world: &mut Cluster,
     dice: &mut Dice,
     effect: &DeploymentEffect,
 ) -> Result<EffectResult, ActError> {
-    if !cluster.faults.writes_fail {
-        return act(cluster, OWNER, effect);
+    if !world.trouble.writes_fail {
+        return act(world, OWNER, effect);
     }
     let message = || "so it is".to_owned();
     if dice.one_in(25) {
@@ -69,59 +69,53 @@ fn troubled(
     }
     if dice.one_in(25) {
         // It happens, and nobody here knows: the next pass does not wait for it.
-        let _ = act(cluster, "", effect);
+        let _ = act(world, "", effect);
         return Err(ActError::Ambiguous { message: message() });
     }
-    act(cluster, OWNER, effect)
+    act(world, OWNER, effect)
 }
 
-fn publish(cluster: &mut DeploymentCluster, conclusion: &DeploymentConclusion) {
-    if conclusion.wake == Requeue::Gone || !cluster.is_current(Kind::Deployment, OWNER) {
+fn publish(world: &mut Cluster, conclusion: &DeploymentConclusion) {
+    if conclusion.wake == Requeue::Gone || !world.is_current(Kind::Deployment, OWNER) {
         return;
     }
-    let Some(deployment) = cluster.truth.deployment.as_mut() else { return };
+    let Some(deployment) = world.truth.deployment.as_mut() else { return };
     if deployment.status != conclusion.status {
         deployment.status = conclusion.status.clone();
-        cluster.wrote(OWNER, Kind::Deployment, OWNER);
+        world.wrote(OWNER, Kind::Deployment, OWNER);
     }
 }
 
-fn act(
-    cluster: &mut DeploymentCluster,
-    owner: &str,
-    effect: &DeploymentEffect,
-) -> Result<EffectResult, ActError> {
+fn act(world: &mut Cluster, owner: &str, effect: &DeploymentEffect) -> Result<EffectResult, ActError> {
     match effect {
-        DeploymentEffect::WriteDeployment(change) => write_deployment(cluster, owner, change),
-        DeploymentEffect::AdoptSet(set) => own(cluster, owner, set, SetOwner::This),
-        DeploymentEffect::ReleaseSet(set) => own(cluster, owner, set, SetOwner::Nobody),
-        DeploymentEffect::CreateSet(set) => create_set(cluster, owner, set),
-        DeploymentEffect::WriteSet { set, change } => write_set(cluster, owner, set, change),
+        DeploymentEffect::WriteDeployment(change) => write_deployment(world, owner, change),
+        DeploymentEffect::AdoptSet(set) => own(world, owner, set, SetOwner::This),
+        DeploymentEffect::ReleaseSet(set) => own(world, owner, set, SetOwner::Nobody),
+        DeploymentEffect::CreateSet(set) => create_set(world, owner, set),
+        DeploymentEffect::WriteSet { set, change } => write_set(world, owner, set, change),
         DeploymentEffect::DeleteSet(set) => {
-            let Some(fact) = cluster.truth.sets.get_mut(set.name.as_str()) else {
-                return Err(ActError::Gone);
-            };
+            let Some(fact) = world.truth.sets.get_mut(set.name.as_str()) else { return Err(ActError::Gone) };
             fact.is_deleting = true;
-            cluster.wrote(owner, Kind::Set, set.name.as_str());
+            world.wrote(owner, Kind::Set, set.name.as_str());
             Ok(EffectResult::Done)
         }
         DeploymentEffect::WriteMachine { machine, change } => {
-            write_machine(cluster, owner, (machine.name.as_str(), machine.uid.as_str()), change)
+            write_machine(world, owner, (machine.name.as_str(), machine.uid.as_str()), change)
         }
-        DeploymentEffect::WriteNode { node, change } => write_node(cluster, owner, node.as_str(), change),
+        DeploymentEffect::WriteNode { node, change } => write_node(world, owner, node.as_str(), change),
     }
 }
 
 fn write_deployment(
-    cluster: &mut DeploymentCluster,
+    world: &mut Cluster,
     owner: &str,
     change: &DeploymentChange,
 ) -> Result<EffectResult, ActError> {
-    if !cluster.is_current(Kind::Deployment, OWNER) {
+    if !world.is_current(Kind::Deployment, OWNER) {
         return Err(ActError::Conflict);
     }
-    let sets = cluster.truth.sets.clone();
-    let Some(deployment) = cluster.truth.deployment.as_mut() else { return Err(ActError::Gone) };
+    let sets = world.truth.sets.clone();
+    let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
     let noted = |deployment: &crate::machine_deployment::DeploymentFact| {
         DisruptionHistory::parse(deployment.annotations.get("taken").map_or("", String::as_str))
     };
@@ -129,9 +123,9 @@ fn write_deployment(
     merge(&mut deployment.annotations, &change.annotations);
     let after = noted(deployment);
     let fresh = after.names().filter(|name| before.get(name).is_none()).map(ToString::to_string);
-    let fresh: Vec<(String, jiff::Timestamp)> = fresh.map(|name| (name, cluster.now)).collect();
-    cluster.permit_deletions.extend(fresh);
-    let Some(deployment) = cluster.truth.deployment.as_mut() else { return Err(ActError::Gone) };
+    let fresh: Vec<(String, jiff::Timestamp)> = fresh.map(|name| (name, world.now)).collect();
+    world.permit_deletions.extend(fresh);
+    let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
     deployment.is_labelled_frozen = change.freeze.unwrap_or(deployment.is_labelled_frozen);
     if let Some(to) = &change.rollback {
         deployment.spec.rollback_to = None;
@@ -143,10 +137,10 @@ fn write_deployment(
     }
     match change.finalizer {
         Some(true) => deployment.has_finalizer = true,
-        Some(false) => cluster.truth.deployment = None,
+        Some(false) => world.truth.deployment = None,
         None => {}
     }
-    cluster.wrote(owner, Kind::Deployment, OWNER);
+    world.wrote(owner, Kind::Deployment, OWNER);
     Ok(EffectResult::Done)
 }
 
@@ -163,39 +157,34 @@ fn merge(
 }
 
 /// The set, if it is as the cache shows it.
-fn current<'a>(cluster: &'a mut DeploymentCluster, set: &SetKey) -> Result<&'a mut OwnedSetFact, ActError> {
-    let is_current = cluster.is_current(Kind::Set, set.name.as_str());
-    let fact = cluster.truth.sets.get_mut(set.name.as_str()).filter(|fact| fact.uid == set.uid);
+fn current<'a>(world: &'a mut Cluster, set: &SetKey) -> Result<&'a mut OwnedSetFact, ActError> {
+    let is_current = world.is_current(Kind::Set, set.name.as_str());
+    let fact = world.truth.sets.get_mut(set.name.as_str()).filter(|fact| fact.uid == set.uid);
     let fact = fact.ok_or(ActError::Gone)?;
     if is_current { Ok(fact) } else { Err(ActError::Conflict) }
 }
 
-fn own(
-    cluster: &mut DeploymentCluster,
-    owner: &str,
-    set: &SetKey,
-    by: SetOwner,
-) -> Result<EffectResult, ActError> {
-    current(cluster, set)?.owner = by;
-    cluster.wrote(owner, Kind::Set, set.name.as_str());
+fn own(world: &mut Cluster, owner: &str, set: &SetKey, by: SetOwner) -> Result<EffectResult, ActError> {
+    current(world, set)?.owner = by;
+    world.wrote(owner, Kind::Set, set.name.as_str());
     Ok(EffectResult::Done)
 }
 
-fn create_set(cluster: &mut DeploymentCluster, owner: &str, set: &NewSet) -> Result<EffectResult, ActError> {
-    if let Some(other) = cluster.truth.sets.get(set.name.as_str()) {
+fn create_set(world: &mut Cluster, owner: &str, set: &NewSet) -> Result<EffectResult, ActError> {
+    if let Some(other) = world.truth.sets.get(set.name.as_str()) {
         return Ok(EffectResult::Taken(ExistingSet {
             is_own: other.owner == SetOwner::This,
             is_deleting: other.is_deleting,
             template: other.template.clone(),
         }));
     }
-    let Some(deployment) = &cluster.truth.deployment else { return Err(ActError::Gone) };
+    let Some(deployment) = &world.truth.deployment else { return Err(ActError::Gone) };
     let mut template = deployment.spec.template.clone();
     template.labels.insert(NAMES.template_hash.into(), set.hash.clone());
     let fact = OwnedSetFact {
         name: set.name.clone(),
-        uid: format!("uid-{}-{}", set.name, cluster.writes).as_str().into(),
-        created: cluster.now,
+        uid: format!("uid-{}-{}", set.name, world.writes).as_str().into(),
+        created: world.now,
         is_deleting: false,
         generation: 1,
         observed_generation: None,
@@ -212,19 +201,19 @@ fn create_set(cluster: &mut DeploymentCluster, owner: &str, set: &NewSet) -> Res
         status: SetStatusFact::default(),
         machines: Vec::new(),
     };
-    cluster.truth.sets.insert(set.name.to_string(), fact);
-    cluster.wrote(owner, Kind::Set, set.name.as_str());
+    world.truth.sets.insert(set.name.to_string(), fact);
+    world.wrote(owner, Kind::Set, set.name.as_str());
     Ok(EffectResult::Done)
 }
 
 fn write_set(
-    cluster: &mut DeploymentCluster,
+    world: &mut Cluster,
     owner: &str,
     set: &SetKey,
     change: &SetChange,
 ) -> Result<EffectResult, ActError> {
-    let template = cluster.truth.deployment.as_ref().map(|deployment| deployment.spec.template.clone());
-    let fact = current(cluster, set)?;
+    let template = world.truth.deployment.as_ref().map(|deployment| deployment.spec.template.clone());
+    let fact = current(world, set)?;
     merge(&mut fact.annotations, &change.annotations);
     if let Some(value) = change.labels.get(NAMES.scale_up_disabled) {
         fact.is_scale_up_disabled = value.is_some();
@@ -247,19 +236,19 @@ fn write_set(
         fact.selected_hash = Some(value.clone());
         fact.generation += 1;
     }
-    cluster.wrote(owner, Kind::Set, set.name.as_str());
+    world.wrote(owner, Kind::Set, set.name.as_str());
     Ok(EffectResult::Done)
 }
 
 fn write_machine(
-    cluster: &mut DeploymentCluster,
+    world: &mut Cluster,
     owner: &str,
     (name, uid): (&str, &str),
     change: &MachineChange,
 ) -> Result<EffectResult, ActError> {
     let hashes: Vec<(String, Option<String>)> =
-        cluster.truth.sets.values().map(|set| (set.name.to_string(), set.selected_hash.clone())).collect();
-    let found = cluster.truth.machines.get_mut(name).filter(|machine| machine.fact.uid.as_str() == uid);
+        world.truth.sets.values().map(|set| (set.name.to_string(), set.selected_hash.clone())).collect();
+    let found = world.truth.machines.get_mut(name).filter(|machine| machine.fact.uid.as_str() == uid);
     let Some(machine) = found else { return Err(ActError::Gone) };
     match change {
         MachineChange::Mark { at } => {
@@ -275,24 +264,24 @@ fn write_machine(
         }
         MachineChange::Unlabel => machine.fact.is_updated_in_place = false,
     }
-    cluster.wrote(owner, Kind::Machine, name);
+    world.wrote(owner, Kind::Machine, name);
     Ok(EffectResult::Done)
 }
 
 fn write_node(
-    cluster: &mut DeploymentCluster,
+    world: &mut Cluster,
     owner: &str,
     name: &str,
     change: &RolloutNodeChange,
 ) -> Result<EffectResult, ActError> {
     let is_its = |node: &crate::machine_deployment::RolloutNodeFact| node.name.as_str() == name;
-    let machines = &cluster.truth.machines;
+    let machines = &world.truth.machines;
     let machine = machines.iter().find(|(_, machine)| machine.fact.node.as_ref().is_some_and(is_its));
     let Some(machine) = machine.map(|(machine, _)| machine.clone()) else { return Err(ActError::Gone) };
-    if !cluster.is_current(Kind::Machine, &machine) {
+    if !world.is_current(Kind::Machine, &machine) {
         return Err(ActError::Conflict);
     }
-    let fact = cluster.machine_mut(&machine).unwrap();
+    let fact = world.machine_mut(&machine).unwrap();
     let phase = fact.phase;
     let node = fact.node.as_mut().unwrap();
     node.has_old_taint = change.old_taint.unwrap_or(node.has_old_taint);
@@ -311,14 +300,14 @@ fn write_node(
     }
     let is_handed_over = phase == Phase::InPlaceUpdating || node.stage == Some(UpdateStage::HandedOver);
     if is_handed_over && !node.is_candidate {
-        cluster.complaints.insert(format!("Node {name} is taken back from who updates it"));
+        world.complaints.insert(format!("Node {name} is taken back from who updates it"));
     }
-    let available = cluster.available();
-    if change.selected == Some(true) && !cluster.faults.machines_fail && available < cluster.fewest {
-        cluster
+    let available = world.available();
+    if change.selected == Some(true) && !world.trouble.machines_fail && available < world.fewest {
+        world
             .complaints
-            .insert(format!("{available} available after a selection, and {} must be", cluster.fewest));
+            .insert(format!("{available} available after a selection, and {} must be", world.fewest));
     }
-    cluster.wrote(owner, Kind::Machine, &machine);
+    world.wrote(owner, Kind::Machine, &machine);
     Ok(EffectResult::Done)
 }

@@ -104,7 +104,7 @@ fn entries_that_cannot_be_applied_are_taken_off_and_reported() {
     lowered(vec![marked(set, 1)], 3, &list).check(&expect![[r#"
         write-deployment trigger=a1~1970-01-01T00:15:00Z
         WaitingForMachines: 2 of 3 Machines are available and of the current template; waits for 1 Machines of MachineSet workers-a to be available: a2
-        event Warning TriggerIgnored: the autoscaler's list of Machines that are to go names what is not heeded: "a1~soon" has no time that can be read; "somebodys" is no Machine of this deployment; "~" has no time that can be read
+        event Warning TriggerIgnored: the autoscaler's list of Machines that are to go has entries that are ignored: "a1~soon" has no time that can be read; "somebodys" is no Machine of this deployment; "~" has no time that can be read
         then at once
     "#]]);
 }
@@ -123,7 +123,7 @@ fn a_machine_that_is_not_seen_yet_stays_on_the_list_for_a_minute() {
 fn no_other_machine_goes_in_place_of_one_that_is_not_seen_yet() {
     let list = format!("a9~{LOWERED}");
     lowered(vec![three()], 2, &list).check(&expect![[r#"
-        UnderWay: no set is made smaller before Machines are seen that the autoscaler wants to go, for up to a minute: a9
+        UnderWay: no set shrinks before Machines are seen that the autoscaler wants to go, for up to a minute: a9
         then after 55s
     "#]]);
     let reported = lowered(vec![three()], 2, &list).at(961).reported();
@@ -148,7 +148,8 @@ fn a_machine_of_another_deployment_is_not_marked() {
 
 #[test]
 fn a_scale_up_that_races_a_targeted_scale_down_still_tells_the_set_who_is_to_go() {
-    // The number is unchanged: once the set gets it, the marked Machine is deleted, and the set creates another.
+    // The set deletes the marked Machine before its deployment reports it, and creates another: the number is
+    // unchanged.
     let mut set = marked(three(), 1);
     set.annotations.remove("lowered");
     lowered(vec![set], 3, &format!("a1~{LOWERED}")).check(&expect![[r#"

@@ -1,4 +1,4 @@
-//! A small cluster for deployments to live in: an API server's objects, caches of them that are behind, sets that make
+//! A small world for deployments to live in: an API server's objects, caches of them that are behind, sets that make
 //! and delete Machines by what their caches show, and Machines that take their time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ pub(super) struct Objects {
 
 /// The faults of the model.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ModelFaults {
+pub(super) struct Faults {
     /// Machines fail, also after they have run.
     pub machines_fail: bool,
     /// Updates in place fail.
@@ -58,7 +58,7 @@ pub(super) struct ModelFaults {
     pub is_stale: bool,
 }
 
-pub(super) struct DeploymentCluster {
+pub(super) struct Cluster {
     pub now: Timestamp,
     pub truth: Objects,
     cache: Objects,
@@ -66,7 +66,7 @@ pub(super) struct DeploymentCluster {
     clock: u64,
     /// The last write of each owner, by kind: its next pass waits until the caches show it.
     awaited: BTreeMap<(String, Kind), u64>,
-    pub faults: ModelFaults,
+    pub trouble: Faults,
     pub gate: Gate,
     made: u32,
     /// The invariants that were broken, as text.
@@ -83,17 +83,17 @@ pub(super) struct DeploymentCluster {
     pub gone: usize,
 }
 
-impl DeploymentCluster {
-    pub(super) fn new(deployment: DeploymentFact, faults: ModelFaults) -> Self {
+impl Cluster {
+    pub(super) fn new(deployment: DeploymentFact, trouble: Faults) -> Self {
         let truth = Objects { deployment: Some(deployment), ..Objects::default() };
-        let mut cluster = Self {
+        let mut world = Self {
             now: facts::seconds(1_000),
             cache: truth.clone(),
             truth,
             cached_at: BTreeMap::new(),
             clock: 0,
             awaited: BTreeMap::new(),
-            faults,
+            trouble,
             gate: Gate::Open,
             made: 0,
             complaints: BTreeSet::new(),
@@ -104,8 +104,8 @@ impl DeploymentCluster {
             permit_deletions: Vec::new(),
             gone: 0,
         };
-        cluster.catch_up();
-        cluster
+        world.catch_up();
+        world
     }
 
     /// The caches show the truth.
@@ -125,7 +125,7 @@ impl DeploymentCluster {
         self.cached_at.insert(kind, self.clock);
     }
 
-    /// Restarts the process: it lists everything, and has forgotten its writes.
+    /// The process starts again: it lists everything, and has forgotten what it wrote.
     pub(super) fn restart(&mut self) {
         self.catch_up();
         self.awaited.clear();
@@ -153,7 +153,7 @@ impl DeploymentCluster {
         if !owner.is_empty() {
             self.awaited.insert((owner.to_owned(), kind), self.clock);
         }
-        if !self.faults.is_stale {
+        if !self.trouble.is_stale {
             self.catch_up();
         }
     }
@@ -287,7 +287,7 @@ impl DeploymentCluster {
         owned.is_replaced = is_replaced;
         self.gone += usize::from(owned.fact.node.is_some());
         let available = self.available();
-        if was_of_use && !is_replaced && !self.faults.machines_fail && available < self.fewest {
+        if was_of_use && !is_replaced && !self.trouble.machines_fail && available < self.fewest {
             self.complaints.insert(format!("{available} available, and {} must be", self.fewest));
         }
         self.wrote(set, Kind::Machine, machine.name.as_str());
@@ -295,7 +295,7 @@ impl DeploymentCluster {
 
     /// A Machine goes on in its life.
     pub(super) fn live(&mut self, name: &str, dice: &mut Dice) {
-        let ModelFaults { machines_fail, updates_fail, .. } = self.faults;
+        let Faults { machines_fail, updates_fail, .. } = self.trouble;
         let Some(owned) = self.truth.machines.get_mut(name) else { return };
         let machine = &mut owned.fact;
         if machine.is_deleting {

@@ -441,13 +441,13 @@ fn what_begins_in_a_window_ends_after_it() {
 fn what_cannot_be_understood_is_reported_and_holds_what_can_wait() {
     let unusual = failing(&[Running, Running, Running]).annotated("max-age", "7d");
     unusual.check(&expect![[r#"
-        InvalidOption: 3 of 3 Machines are available and of the current template (annotation max-age: duration "7d" has the unknown unit "d" (known are ns, us, ms, s, m and h): mend it or remove it; it counts as not set)
+        InvalidOption: 3 of 3 Machines are available and of the current template (annotation max-age: duration "7d" has the unknown unit "d" (known are ns, us, ms, s, m and h): fix or remove it; it counts as not set)
         then rest
     "#]]);
     let held = rollout("many").reported();
     assert!(held.starts_with("InvalidOption: 3 of 3"), "{held}");
     assert!(held.contains("the rollout is held since its disruption budget cannot be understood (annotation budget: \"many\""), "{held}");
-    // A failed Machine does not wait for somebody to fix a text.
+    // A failed Machine does not wait until somebody fixes a text.
     let failed = failing(&[Running, Running, Failed]).annotated("budget", "many").reported();
     assert!(!failed.contains("taken") && !failed.contains("failed Machines wait"), "{failed}");
 }

@@ -9,7 +9,7 @@
 //! | `words` | conditions, deadlines and texts |
 //! | `exhaustive` | combinations of numbers, phases, strategies and failures |
 //! | `model`, `model_disruptions` | whole rollouts in a random order, with stale caches and failing writes |
-//! | `cluster`, `act`, `dice`, `facts`, `report` | the cluster of the models, and passes as text |
+//! | `cluster`, `act`, `dice`, `facts`, `report` | the world of the models, and passes as text |
 
 mod act;
 mod autoscaler;

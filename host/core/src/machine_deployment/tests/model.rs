@@ -1,10 +1,10 @@
-//! Whole rollouts in a small cluster, in random order, with caches that are behind, writes that fail and Machines that
+//! Whole rollouts in a small world, in random order, with caches that are behind, writes that fail and Machines that
 //! do: the bounds hold at every moment, and every rollout ends.
 
 use crate::machine_deployment::{DeploymentConclusion, DeploymentReason, RawStrategy, Strategy};
 
 use super::act::pass;
-use super::cluster::{DeploymentCluster, KINDS, Kind, ModelFaults, is_clean};
+use super::cluster::{Cluster, Faults, KINDS, Kind, is_clean};
 use super::dice::Dice;
 use super::facts::{self, in_place, recreate, rolling, template};
 
@@ -18,13 +18,13 @@ enum User {
 }
 
 pub(super) struct Run {
-    pub(super) cluster: DeploymentCluster,
+    pub(super) world: Cluster,
     dice: Dice,
     bounds_of: RawStrategy,
 }
 
 impl Run {
-    pub(super) fn new(seed: u64, strategy: RawStrategy, replicas: u32, faults: ModelFaults) -> Self {
+    pub(super) fn new(seed: u64, strategy: RawStrategy, replicas: u32, trouble: Faults) -> Self {
         let mut deployment = facts::deployment();
         deployment.has_finalizer = false;
         deployment.annotations.clear();
@@ -32,15 +32,15 @@ impl Run {
         deployment.spec.replicas = i64::from(replicas);
         deployment.spec.revision_history_limit = Some(1);
         let mut run = Self {
-            cluster: DeploymentCluster::new(deployment, ModelFaults::default()),
+            world: Cluster::new(deployment, Faults::default()),
             dice: Dice::new(seed),
             bounds_of: strategy,
         };
         run.bound(replicas);
-        run.cluster.fewest = 0;
+        run.world.fewest = 0;
         run.calm("the first Machines");
-        run.cluster.fewest = run.fewest(replicas);
-        run.cluster.faults = faults;
+        run.world.fewest = run.fewest(replicas);
+        run.world.trouble = trouble;
         run
     }
 
@@ -57,15 +57,15 @@ impl Run {
 
     /// The user asks for so many: what was allowed before is still on its way.
     fn bound(&mut self, replicas: u32) {
-        self.cluster.most = self.cluster.most.max(self.strategy().bounds(replicas).most());
-        self.cluster.fewest = self.cluster.fewest.min(self.fewest(replicas));
+        self.world.most = self.world.most.max(self.strategy().bounds(replicas).most());
+        self.world.fewest = self.world.fewest.min(self.fewest(replicas));
     }
 
     pub(super) fn edit(&mut self, change: impl FnOnce(&mut crate::machine_deployment::SpecFact)) {
-        let Some(deployment) = self.cluster.truth.deployment.as_mut() else { return };
+        let Some(deployment) = self.world.truth.deployment.as_mut() else { return };
         change(&mut deployment.spec);
         deployment.generation += 1;
-        self.cluster.wrote("", Kind::Deployment, "deployment");
+        self.world.wrote("", Kind::Deployment, "deployment");
     }
 
     fn user(&mut self, user: User) {
@@ -75,7 +75,7 @@ impl Run {
             (User::Scales, 0) => {
                 let replicas = u32::try_from(self.dice.below(6)).unwrap();
                 self.bound(replicas);
-                self.cluster.is_scaled = true;
+                self.world.is_scaled = true;
                 self.edit(|spec| spec.replicas = i64::from(replicas));
             }
             (User::Wavers | User::Scales, 1) => {
@@ -89,49 +89,49 @@ impl Run {
 
     /// Anything may happen next.
     pub(super) fn turn(&mut self) {
-        self.cluster.pass_time();
+        self.world.pass_time();
         match self.dice.below(10) {
             0..3 => {
-                let _ = pass(&mut self.cluster, &mut self.dice);
+                let _ = pass(&mut self.world, &mut self.dice);
             }
             3..5 => {
-                let sets: Vec<String> = self.cluster.truth.sets.keys().cloned().collect();
+                let sets: Vec<String> = self.world.truth.sets.keys().cloned().collect();
                 if let Some(set) = self.dice.pick(&sets) {
-                    self.cluster.set_pass(&set);
+                    self.world.set_pass(&set);
                 }
             }
             5..8 => {
-                let machines: Vec<String> = self.cluster.truth.machines.keys().cloned().collect();
+                let machines: Vec<String> = self.world.truth.machines.keys().cloned().collect();
                 if let Some(machine) = self.dice.pick(&machines) {
-                    self.cluster.live(&machine, &mut self.dice);
+                    self.world.live(&machine, &mut self.dice);
                 }
             }
             _ => {
                 let kind = self.dice.pick(&KINDS).unwrap();
-                self.cluster.refresh(kind);
+                self.world.refresh(kind);
             }
         }
     }
 
     /// Nothing goes wrong any more. Says what the deployment concluded last.
     pub(super) fn calm(&mut self, what: &str) -> Option<DeploymentConclusion> {
-        self.cluster.faults = ModelFaults::default();
-        self.cluster.restart();
+        self.world.trouble = Faults::default();
+        self.world.restart();
         for round in 0.. {
-            let before = self.cluster.writes;
-            let conclusion = pass(&mut self.cluster, &mut self.dice);
-            for set in self.cluster.truth.sets.keys().cloned().collect::<Vec<_>>() {
-                self.cluster.set_pass(&set);
+            let before = self.world.writes;
+            let conclusion = pass(&mut self.world, &mut self.dice);
+            for set in self.world.truth.sets.keys().cloned().collect::<Vec<_>>() {
+                self.world.set_pass(&set);
             }
-            for machine in self.cluster.truth.machines.keys().cloned().collect::<Vec<_>>() {
-                self.cluster.live(&machine, &mut self.dice);
+            for machine in self.world.truth.machines.keys().cloned().collect::<Vec<_>>() {
+                self.world.live(&machine, &mut self.dice);
             }
-            self.cluster.pass_time();
-            let is_busy = self.cluster.truth.machines.values().any(|machine| {
+            self.world.pass_time();
+            let is_busy = self.world.truth.machines.values().any(|machine| {
                 use crate::value::phase::Phase::{Failed, Running};
                 !matches!(machine.fact.phase, Running | Failed) || machine.fact.is_deleting
             });
-            if self.cluster.writes == before && !is_busy {
+            if self.world.writes == before && !is_busy {
                 return conclusion;
             }
             assert!(round < 400, "{what} does not end: {conclusion:?}\n{}", self.reported());
@@ -143,17 +143,17 @@ impl Run {
         let set = |set: &crate::machine_deployment::OwnedSetFact| {
             format!("{} wants {} {:?} {:?}", set.name, set.wanted, set.status, set.annotations)
         };
-        let sets: Vec<String> = self.cluster.truth.sets.values().map(set).collect();
+        let sets: Vec<String> = self.world.truth.sets.values().map(set).collect();
         let machine = |machine: &super::cluster::Owned| format!("{} {:?}", machine.set, machine.fact);
-        let machines: Vec<String> = self.cluster.truth.machines.values().map(machine).collect();
+        let machines: Vec<String> = self.world.truth.machines.values().map(machine).collect();
         format!("{}\n{}", sets.join("\n"), machines.join("\n"))
     }
 
     pub(super) fn check(&self, seed: u64) {
         assert!(
-            self.cluster.complaints.is_empty(),
+            self.world.complaints.is_empty(),
             "seed {seed}: {:?}\n{}",
-            self.cluster.complaints,
+            self.world.complaints,
             self.reported()
         );
     }
@@ -172,18 +172,18 @@ impl Run {
             conclusion.message,
             self.reported()
         );
-        let spec = &self.cluster.truth.deployment.as_ref().unwrap().spec;
+        let spec = &self.world.truth.deployment.as_ref().unwrap().spec;
         let wanted = usize::try_from(spec.replicas).unwrap();
         let new =
-            self.cluster.own_sets().find(|set| set.template.class_name == spec.template.class_name).unwrap();
-        assert_eq!(self.cluster.truth.machines.len(), wanted, "seed {seed}\n{}", self.reported());
-        for machine in self.cluster.truth.machines.values() {
+            self.world.own_sets().find(|set| set.template.class_name == spec.template.class_name).unwrap();
+        assert_eq!(self.world.truth.machines.len(), wanted, "seed {seed}\n{}", self.reported());
+        for machine in self.world.truth.machines.values() {
             assert_eq!(machine.set, new.name.as_str(), "seed {seed}");
             assert!(machine.fact.node.as_ref().is_some_and(is_clean), "seed {seed}: {machine:?}");
             assert!(!machine.fact.is_updated_in_place, "seed {seed}");
         }
         assert!(
-            self.cluster.own_sets().count() <= 2,
+            self.world.own_sets().count() <= 2,
             "seed {seed}: the history is longer than its limit\n{}",
             self.reported()
         );
@@ -197,31 +197,31 @@ impl Run {
             if conclusion.reason != DeploymentReason::WaitingForSelection {
                 return Some(conclusion);
             }
-            let waiting = self.cluster.truth.machines.iter().find(|(_, machine)| {
+            let waiting = self.world.truth.machines.iter().find(|(_, machine)| {
                 machine.fact.node.as_ref().is_some_and(|node| node.is_candidate && !node.is_selected)
             });
             let name = waiting.map(|(name, _)| name.clone()).unwrap();
-            self.cluster.machine_mut(&name).unwrap().node.as_mut().unwrap().is_selected = true;
-            self.cluster.wrote("", Kind::Machine, &name);
+            self.world.machine_mut(&name).unwrap().node.as_mut().unwrap().is_selected = true;
+            self.world.wrote("", Kind::Machine, &name);
         }
         None
     }
 
     /// The deployment is deleted: everything goes.
     fn check_deletion(&mut self, seed: u64) {
-        let now = self.cluster.now;
-        self.cluster.truth.deployment.as_mut().unwrap().deletion = Some(now);
-        self.cluster.wrote("", Kind::Deployment, "deployment");
+        let now = self.world.now;
+        self.world.truth.deployment.as_mut().unwrap().deletion = Some(now);
+        self.world.wrote("", Kind::Deployment, "deployment");
         self.calm("the deletion");
-        assert!(self.cluster.truth.deployment.is_none(), "seed {seed}");
-        let left = (self.cluster.truth.sets.len(), self.cluster.truth.machines.len());
+        assert!(self.world.truth.deployment.is_none(), "seed {seed}");
+        let left = (self.world.truth.sets.len(), self.world.truth.machines.len());
         assert_eq!(left, (0, 0), "seed {seed}: sets or Machines are left behind");
         self.check(seed);
     }
 }
 
-fn run(seed: u64, strategy: RawStrategy, faults: ModelFaults, user: User) {
-    let mut run = Run::new(seed, strategy, 4, faults);
+fn run(seed: u64, strategy: RawStrategy, trouble: Faults, user: User) {
+    let mut run = Run::new(seed, strategy, 4, trouble);
     run.edit(|spec| spec.template = template("b"));
     for turn in 0..400 {
         if turn % 40 == 39 {
@@ -234,10 +234,10 @@ fn run(seed: u64, strategy: RawStrategy, faults: ModelFaults, user: User) {
     run.check_deletion(seed);
 }
 
-const STALE: ModelFaults =
-    ModelFaults { machines_fail: false, updates_fail: false, writes_fail: false, is_stale: true };
-pub(super) const BROKEN: ModelFaults = ModelFaults { writes_fail: true, ..STALE };
-pub(super) const FAILING: ModelFaults = ModelFaults { machines_fail: true, updates_fail: true, ..BROKEN };
+const STALE: Faults =
+    Faults { machines_fail: false, updates_fail: false, writes_fail: false, is_stale: true };
+pub(super) const BROKEN: Faults = Faults { writes_fail: true, ..STALE };
+pub(super) const FAILING: Faults = Faults { machines_fail: true, updates_fail: true, ..BROKEN };
 
 fn strategies() -> Vec<RawStrategy> {
     vec![rolling(0, 1), rolling(1, 0), rolling(2, 2), rolling(0, 0), recreate()]
@@ -249,10 +249,10 @@ fn in_place_strategies() -> Vec<RawStrategy> {
 
 pub(super) const SEEDS: u64 = 40;
 
-fn all(strategies: &[RawStrategy], faults: ModelFaults, user: User) {
+fn all(strategies: &[RawStrategy], trouble: Faults, user: User) {
     for seed in 0..SEEDS {
         for strategy in strategies {
-            run(seed, strategy.clone(), faults, user);
+            run(seed, strategy.clone(), trouble, user);
         }
     }
 }

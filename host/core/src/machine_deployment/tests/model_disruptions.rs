@@ -1,22 +1,22 @@
-//! Rollouts, failures and replacements in a small cluster that keeps a budget.
+//! Rollouts, failures and replacements in a small world that keeps a budget.
 
 use jiff::SignedDuration;
 
 use crate::machine_deployment::{DeploymentReason, RawStrategy};
 
-use super::cluster::{Kind, ModelFaults};
+use super::cluster::{Faults, Kind};
 use super::facts::{rolling, template};
 use super::model::{BROKEN, FAILING, Run, SEEDS};
 
-/// Two within two minutes, of which each turn of the model takes five seconds.
+/// Two within two minutes, of which each turn of the world takes five seconds.
 const BUDGET: (&str, usize, SignedDuration) = ("2/2m", 2, SignedDuration::from_mins(2));
 
-fn begun(seed: u64, strategy: RawStrategy, faults: ModelFaults, requests: &[(&str, &str)]) -> Run {
-    let mut run = Run::new(seed, strategy, 4, faults);
-    let deployment = run.cluster.truth.deployment.as_mut().unwrap();
+fn begun(seed: u64, strategy: RawStrategy, trouble: Faults, requests: &[(&str, &str)]) -> Run {
+    let mut run = Run::new(seed, strategy, 4, trouble);
+    let deployment = run.world.truth.deployment.as_mut().unwrap();
     deployment.annotations.extend(requests.iter().map(|(key, value)| ((*key).into(), (*value).into())));
-    run.cluster.wrote("", Kind::Deployment, "deployment");
-    run.cluster.gone = 0;
+    run.world.wrote("", Kind::Deployment, "deployment");
+    run.world.gone = 0;
     run
 }
 
@@ -35,7 +35,7 @@ fn ends(run: &mut Run, seed: u64) {
         if reason == Some(DeploymentReason::Complete) {
             return;
         }
-        run.cluster.now = run.cluster.now.checked_add(SignedDuration::from_mins(1)).unwrap();
+        run.world.now = run.world.now.checked_add(SignedDuration::from_mins(1)).unwrap();
     }
     panic!("seed {seed}: it does not end\n{}", run.reported());
 }
@@ -43,12 +43,12 @@ fn ends(run: &mut Run, seed: u64) {
 /// No span of the budget has more, and nobody goes who was not let go before.
 fn check_budget(run: &Run, seed: u64) {
     let (_, most, within) = BUDGET;
-    for (name, at) in &run.cluster.permit_deletions {
-        let span = run.cluster.permit_deletions.iter().filter(|(_, other)| {
+    for (name, at) in &run.world.permit_deletions {
+        let span = run.world.permit_deletions.iter().filter(|(_, other)| {
             let later = other.duration_since(*at);
             later >= SignedDuration::ZERO && later < within
         });
-        assert!(span.count() <= most, "seed {seed}: {name} {:?}", run.cluster.permit_deletions);
+        assert!(span.count() <= most, "seed {seed}: {name} {:?}", run.world.permit_deletions);
     }
 }
 
@@ -62,7 +62,7 @@ fn a_rollout_never_takes_more_than_its_budget_and_ends() {
             live_through(&mut run, seed);
             ends(&mut run, seed);
             check_budget(&run, seed);
-            let (went, permit_deletions) = (run.cluster.gone, run.cluster.permit_deletions.len());
+            let (went, permit_deletions) = (run.world.gone, run.world.permit_deletions.len());
             assert!(went <= permit_deletions, "seed {seed}: {went} went, and {permit_deletions} were let go");
             gone += went;
         }
@@ -76,8 +76,8 @@ fn machines_that_fail_are_replaced_first_within_bounds_and_budget() {
         for (strategy, beyond) in [(rolling(0, 1), 1), (rolling(1, 2), 2), (rolling(1, 0), 1)] {
             let requests = [("budget", BUDGET.0), ("replace-first", "1m")];
             let mut run = begun(seed, strategy, FAILING, &requests);
-            run.cluster.most = 4 + beyond;
-            run.cluster.fewest = 0;
+            run.world.most = 4 + beyond;
+            run.world.fewest = 0;
             live_through(&mut run, seed);
             ends(&mut run, seed);
             check_budget(&run, seed);
@@ -89,7 +89,7 @@ fn machines_that_fail_are_replaced_first_within_bounds_and_budget() {
 fn a_rollout_in_the_middle_of_replacements_keeps_within_surge() {
     for seed in 0..SEEDS {
         let mut run = begun(seed, rolling(1, 2), FAILING, &[("replace-first", "1m")]);
-        run.cluster.fewest = 0;
+        run.world.fewest = 0;
         for _ in 0..3 {
             live_through(&mut run, seed);
             let class = if seed % 2 == 0 { "b" } else { "c" };

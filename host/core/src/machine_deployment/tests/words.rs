@@ -105,7 +105,7 @@ fn progress_starts_the_deadline_again_and_none_is_reported_after_it() {
         then after 1m 41s
     "#]]);
     late(400).check(&expect![[r#"
-        ProgressDeadlineExceeded: no progress for 600 s (spec.progressDeadlineSeconds): 0 of 3 Machines are available and of the current template; waits for 1 Machines of MachineSet workers-b to be available: b0; 3 old ones stay until then, since 3 must be available; mend what holds it up, or return to the template before with spec.rollbackTo
+        ProgressDeadlineExceeded: no progress for 600 s (spec.progressDeadlineSeconds): 0 of 3 Machines are available and of the current template; waits for 1 Machines of MachineSet workers-b to be available: b0; 3 old ones stay until then, since 3 must be available; fix what holds it up, or return to the template before with spec.rollbackTo
         then rest
     "#]]);
     expect![[r#"
@@ -155,7 +155,7 @@ fn outside_its_window_a_rollout_is_held_and_the_number_is_followed() {
         then after 25h 43m 20s
     "#]]);
     held(vec![set("a", 1, &[Running, Running, Running])], "Thu").check(&expect![[r#"
-        WaitingForWindow: 0 of 3 Machines are available and of the current template; the rollout is held since maintenance window "Thu" is not days, hours and a time zone, such as "Mon-Fri 22:00-06:00 Europe/Berlin": mend it or remove it
+        WaitingForWindow: 0 of 3 Machines are available and of the current template; the rollout is held since maintenance window "Thu" is not days, hours and a time zone, such as "Mon-Fri 22:00-06:00 Europe/Berlin": fix or remove it
         then rest
     "#]]);
     let conditions = held(rolled(), "Fri 02:00-04:00 UTC").conditions();
@@ -194,12 +194,12 @@ fn failures_and_freezes_of_sets_are_shown() {
     });
     case.check(&expect![[r#"
         write-deployment +freeze 
-        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
+        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a creates no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
         then at once
     "#]]);
     expect![[r#"
         Available=True MinimumReplicasAvailable (1000, 1000): enough Machines are available
-        Frozen=True MachineDeploymentStateSync (1000, 1000): MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet
+        Frozen=True MachineDeploymentStateSync (1000, 1000): MachineSet workers-a creates no Machines: its label for that is set, and it has not said why yet
         Progressing=True NewMachineSetAvailable (1000, 1000): MachineSet workers-a has all Machines, and they are available
         ReplicaFailure=True FailedCreate (1000, 1000): MachineSet workers-a: quota
     "#]].assert_eq(&case.conditions());
@@ -211,7 +211,7 @@ fn a_wish_to_thaw_goes_to_the_sets_and_then_away() {
     running().annotated("unfreeze", "yes").with(|view| frozen(&mut view.sets)).check(&expect![[r#"
         write-deployment +freeze 
         write-set workers-a unfreeze=yes
-        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
+        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a creates no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
         then at once
     "#]]);
     let thawed =
@@ -315,7 +315,7 @@ fn a_frozen_deployment_says_what_its_set_says() {
         view.sets[0].status.frozen = Some("its last Machines have all failed to join".into());
     });
     let reported = format!("{}{}", case.reported(), case.conditions());
-    let why = "MachineSet workers-a makes no Machines: its last Machines have all failed to join";
+    let why = "MachineSet workers-a creates no Machines: its last Machines have all failed to join";
     assert_eq!(reported.matches(why).count(), 2, "{reported}");
     assert!(!reported.contains("too many"), "{reported}");
 }

@@ -85,7 +85,7 @@ pub(crate) fn unseen(
         None => Some(vec![SetEffect::ListMachines]),
         Some(Ok(_)) => None,
         Some(Err(error)) => {
-            errors.write("list the Machines of the set before it makes others", error);
+            errors.write("list the Machines of the set before it creates others", error);
             None
         }
     }
@@ -114,7 +114,9 @@ fn attempts(view: &SetView, progress: &SetProgress, errors: &mut SetErrors, now:
                 None => first.push(SetEffect::GetMachine { name: attempt.name.clone() }),
                 Some(Ok(NameTakenBy::Other)) => foreign += 1,
                 Some(Ok(NameTakenBy::This) | Err(ActError::Gone)) => {
-                    errors.unseen("a Machine that the caches do not show yet was made by an earlier pass");
+                    errors.unseen(
+                        "a Machine that the caches do not show yet was created by an earlier reconcile",
+                    );
                     stops = true;
                 }
                 Some(Err(error)) => {

@@ -63,7 +63,7 @@ fn a_machine_that_is_not_selected_any_more_is_let_go_and_replaced() {
             act release m0
             act create #2 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
 }

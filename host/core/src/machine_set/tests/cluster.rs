@@ -1,5 +1,5 @@
-//! A cluster for one set: an API server with its history, caches that are behind, requests that get lost or arrive
-//! late, a host that dies.
+//! A world for one set: an API server with its history, caches that are behind, requests that get lost or arrive late,
+//! a host that dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ use crate::value::phase::Phase;
 use super::facts::{self, child};
 use super::{BATCHES_PER_PASS, seconds, unclear};
 
-pub(super) struct ModelRng(pub(super) u64);
+pub(super) struct Randomness(pub(super) u64);
 
-impl ModelRng {
+impl Randomness {
     pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -65,9 +65,9 @@ struct Late {
     want: usize,
 }
 
-pub(super) struct SetCluster {
+pub(super) struct Cluster {
     bug: Option<Bug>,
-    pub(super) rng: ModelRng,
+    pub(super) chance: Randomness,
     pub(super) weather: Weather,
     /// The objects of the API server, and all events that it sent.
     pub(super) machines: Cache,
@@ -95,11 +95,11 @@ pub(super) struct SetCluster {
 /// The host has died in the middle of a pass.
 struct Crash;
 
-impl SetCluster {
+impl Cluster {
     pub(super) fn new(seed: u64, bug: Option<Bug>) -> Self {
         Self {
             bug,
-            rng: ModelRng(seed),
+            chance: Randomness(seed),
             weather: Weather::Calm,
             machines: Cache::new(),
             history: Vec::new(),
@@ -153,9 +153,9 @@ impl SetCluster {
     pub(super) fn tick(&mut self) {
         self.second += 1;
         let unread = self.history.len() - self.read;
-        let steps = if self.weather == Weather::Calm { unread } else { self.rng.below(unread + 1) };
+        let steps = if self.weather == Weather::Calm { unread } else { self.chance.below(unread + 1) };
         self.read_to(self.read + steps);
-        if self.weather == Weather::Calm || self.rng.one_in(2) {
+        if self.weather == Weather::Calm || self.chance.one_in(2) {
             self.sets_read = self.sets.len();
         }
         while self.late.first().is_some_and(|late| late.by <= self.second) {
@@ -164,7 +164,7 @@ impl SetCluster {
         }
         let names: Vec<Name> = self.machines.keys().cloned().collect();
         for name in names {
-            if self.rng.one_in(3) {
+            if self.chance.one_in(3) {
                 self.live(&name);
             }
         }
@@ -176,7 +176,7 @@ impl SetCluster {
         let is_seen =
             self.cache.get(name).is_some_and(|seen| seen.is_terminating() == machine.is_terminating());
         match (machine.is_deleting, machine.phase) {
-            (true, Phase::Terminating) if is_seen && self.may_be_gone(&machine) && self.rng.one_in(3) => {
+            (true, Phase::Terminating) if is_seen && self.may_be_gone(&machine) && self.chance.one_in(3) => {
                 self.machines.remove(name);
                 self.history.push((name.clone(), None));
             }
@@ -184,7 +184,7 @@ impl SetCluster {
             (true, _) => self.write(machine.phase(Phase::Terminating)),
             (false, Phase::New) => self.write(machine.phase(Phase::Pending)),
             (false, Phase::Pending) => self.write(machine.phase(Phase::Running)),
-            (false, Phase::Running) if self.weather != Weather::Calm && self.rng.one_in(20) => {
+            (false, Phase::Running) if self.weather != Weather::Calm && self.chance.one_in(20) => {
                 self.write(machine.failed());
             }
             (false, _) => {}
@@ -203,7 +203,7 @@ impl SetCluster {
         if living.is_empty() {
             return;
         }
-        let machine = living[self.rng.below(living.len())].clone();
+        let machine = living[self.chance.below(living.len())].clone();
         self.taken_away.insert(machine.uid.clone());
         self.write(machine.with(|machine| machine.is_deleting = true));
     }
@@ -224,7 +224,7 @@ impl SetCluster {
         }
         if self.read < self.awaited {
             // The watch is broken for so long that the barrier gives up.
-            if self.weather == Weather::Calm || !self.rng.one_in(10) {
+            if self.weather == Weather::Calm || !self.chance.one_in(10) {
                 return None;
             }
             self.is_in_doubt = true;
@@ -244,11 +244,11 @@ impl SetCluster {
         // Another host takes over when nothing can be on its way any more.
         while !self.late.is_empty() {
             let late = self.late.remove(0);
-            if self.rng.one_in(2) {
+            if self.chance.one_in(2) {
                 self.create(late.machine, late.want).ok();
             }
         }
-        let back = if self.weather == Weather::Lying { self.rng.below(12) } else { 0 };
+        let back = if self.weather == Weather::Lying { self.chance.below(12) } else { 0 };
         let position = self.history.len().saturating_sub(back);
         (self.read, self.cache, self.awaited, self.is_in_doubt) = (0, Cache::new(), 0, false);
         self.read_to(position);
@@ -286,7 +286,7 @@ impl SetCluster {
 
     /// Carries an effect out, or not, and says what the host hears of it.
     fn act(&mut self, view: &SetView, effect: &SetEffect) -> Result<SetOutcome, Crash> {
-        let roll = if self.weather == Weather::Calm { 99 } else { self.rng.below(40) };
+        let roll = if self.weather == Weather::Calm { 99 } else { self.chance.below(40) };
         let refused = || ActError::Throttled { after: None };
         match roll {
             0 => return Err(Crash),
@@ -295,7 +295,7 @@ impl SetCluster {
             3 if self.weather == Weather::Rough => {
                 if let SetEffect::Create { .. } = effect {
                     let machine = self.new_machine(view, effect);
-                    let by = self.second + 1 + self.rng.below(LANDING as usize) as i64;
+                    let by = self.second + 1 + self.chance.below(LANDING as usize) as i64;
                     self.late.push(Late { by, machine, want: wanted(view) });
                     self.late.sort_by_key(|late| late.by);
                 }
@@ -365,7 +365,7 @@ impl SetCluster {
             | SetEffect::Release(_)
             | SetEffect::Sync(..)
             | SetEffect::ReleaseFinalizer => {
-                panic!("this cluster has no need for {effect:?}")
+                panic!("this world has no need for {effect:?}")
             }
         }
     }

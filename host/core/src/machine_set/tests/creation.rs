@@ -19,7 +19,7 @@ fn a_set_holds_itself_and_then_makes_one_two_and_four_machines() {
             act create #1 Claimed + create #2 Claimed
             act create #3 Claimed + create #4 Claimed + create #5 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
 }
@@ -55,7 +55,7 @@ fn machines_on_their_way_out_are_replaced_and_the_closed_ordinal_is_noted_before
             act write-set closed-ordinal=1
             act create #2 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
     let is_noted = set(2, [child(0), child(1).going()]).with(|view| view.set.closed_ordinal = Some(1));
@@ -79,7 +79,7 @@ fn a_name_that_is_taken_by_an_unseen_machine_of_the_set_ends_creation() {
             act create #1 Claimed
             act look-at-machine
             CachesBehind Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
-            a Machine that the caches do not show yet was made by an earlier pass
+            a Machine that the caches do not show yet was created by an earlier reconcile
         "#]],
     );
 }
@@ -96,7 +96,7 @@ fn a_name_that_is_taken_by_a_stranger_is_left_out() {
             act create #2 Claimed
             act create #3 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
 }
@@ -184,7 +184,7 @@ fn a_higher_ordinal_on_the_set_than_on_any_machine_asks_for_a_listing() {
             act list-machines
             act create #6 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
     let unseen = [child(0), child(1), child(5)];
@@ -195,7 +195,7 @@ fn a_higher_ordinal_on_the_set_than_on_any_machine_asks_for_a_listing() {
         &expect![[r#"
             act list-machines
             WriteFailed Retry { policy: RetryPolicy { base: 1s, cap: 1m }, hint: None }
-            failed to list the Machines of the set before it makes others: the API server is throttling
+            failed to list the Machines of the set before it creates others: the API server is throttling
         "#]],
     );
 }
@@ -274,14 +274,14 @@ fn what_holds_creation_is_reported() {
         &set(2, running(1)).with(|view| view.set.is_scale_up_disabled = true),
         &expect![[r#"
             ScaleUpDisabled Resync
-            Machines are missing and none is made while Machines of the set are updated in place
+            Machines are missing and none is created while Machines of the set are updated in place
         "#]],
     );
     check(
         &set(2, running(1)).frozen_gate(),
         &expect![[r#"
             Frozen Resync
-            Machines are neither made nor deleted since 1971-01-01T00:00:00Z: the API server of the control cluster does not answer; it goes on when it does
+            Machines are neither created nor deleted since 1971-01-01T00:00:00Z: the API server of the control cluster does not answer; it goes on when it does
         "#]],
     );
 }

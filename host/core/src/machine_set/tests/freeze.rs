@@ -59,7 +59,7 @@ fn it_thaws_by_itself_when_there_are_few_enough() {
             act write-set freeze=-
             act create #1 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
     assert!(frozen(5).report().contains("act write-set freeze=-"));

@@ -29,7 +29,7 @@ fn every_mistake_is_named_with_what_to_fix_and_touches_no_machine() {
     ];
     expect![[r#"
         InvalidMachineSet: spec.replicas is -3: set it to 0 or more
-        InvalidMachineSet: spec.template is missing: say what the Machines are made from
+        InvalidMachineSet: spec.template is missing: describe the Machines there
         ClassNotNamed: spec.template.spec.class.name is missing: name a MachineClass
         InvalidMachineSet: spec.selector is missing: select labels of spec.template.metadata
         InvalidMachineSet: spec.selector cannot be understood: no such word

@@ -1,6 +1,6 @@
 //! A set through crashes, stale caches, lost answers and late requests.
 
-use super::cluster::{Bug, SetCluster, Weather};
+use super::cluster::{Bug, Cluster, Weather};
 
 const SEEDS: u64 = 1_500;
 
@@ -17,25 +17,25 @@ struct Seen {
 fn live_through(weather: Weather, bug: Option<Bug>) -> Seen {
     let mut seen = Seen { creations: 0, crashes: 0, refused_names: 0 };
     for seed in 0..SEEDS {
-        let mut cluster = SetCluster::new(seed, bug);
-        cluster.weather = weather;
+        let mut world = Cluster::new(seed, bug);
+        world.weather = weather;
         for _ in 0..TURNS {
-            if cluster.rng.one_in(15) {
-                let replicas = i32::try_from(cluster.rng.below(9)).unwrap();
-                cluster.change_set(|set| set.replicas = replicas);
+            if world.chance.one_in(15) {
+                let replicas = i32::try_from(world.chance.below(9)).unwrap();
+                world.change_set(|set| set.replicas = replicas);
             }
-            if cluster.rng.one_in(20) {
-                cluster.take_away();
+            if world.chance.one_in(20) {
+                world.take_away();
             }
-            cluster.tick();
-            cluster.pass();
+            world.tick();
+            world.pass();
         }
-        cluster.run_to_rest();
-        let wanted = usize::try_from(cluster.set().replicas).unwrap();
-        assert_eq!(cluster.machines.len(), wanted, "seed {seed}");
-        seen.creations += cluster.creations;
-        seen.crashes += cluster.crashes;
-        seen.refused_names += cluster.refused_names;
+        world.run_to_rest();
+        let wanted = usize::try_from(world.set().replicas).unwrap();
+        assert_eq!(world.machines.len(), wanted, "seed {seed}");
+        seen.creations += world.creations;
+        seen.crashes += world.crashes;
+        seen.refused_names += world.refused_names;
     }
     seen
 }
@@ -62,11 +62,11 @@ fn what_makes_it_so_is_missed_when_it_is_missing() {
 
 #[test]
 fn in_fair_weather_a_set_is_scaled_without_a_detour() {
-    let mut cluster = SetCluster::new(0, None);
+    let mut world = Cluster::new(0, None);
     for replicas in [5, 250, 40, 0, 3] {
-        cluster.change_set(|set| set.replicas = replicas);
-        cluster.run_to_rest();
-        assert_eq!(cluster.machines.len(), usize::try_from(replicas).unwrap());
+        world.change_set(|set| set.replicas = replicas);
+        world.run_to_rest();
+        assert_eq!(world.machines.len(), usize::try_from(replicas).unwrap());
     }
-    assert_eq!((cluster.creations, cluster.refused_names), (253, 0));
+    assert_eq!((world.creations, world.refused_names), (253, 0));
 }

@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::health_policy::REBOOT_INTERVAL;
 use crate::value::id::{FailureDomain, Name, Namespace, ObjectKey};
 
 pub use limit::{ReplacementLimit, ReplacementLimitError};
@@ -31,6 +30,9 @@ use zone::Zones;
 /// How long a permit is kept for a Machine that neither fails nor is deleted: far longer than its write may take to be
 /// seen, and short enough that a lost one does not block its deployment for the night.
 pub const PERMIT_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+
+/// The least time between two reboots of a VM, whatever policies say: it needs that time to start.
+pub const REBOOT_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
 /// How long a Machine with a rebooted VM counts as away unless it recovers. A minute longer than the time that a VM
 /// gets to start: after a useless reboot it so keeps its permit for the next action, and Machines are finished one
@@ -136,7 +138,7 @@ struct GroupState {
     rebooted: BTreeMap<ObjectKey, Timestamp>,
     /// Permits, and when each expires.
     permits: BTreeMap<ObjectKey, Timestamp>,
-    /// Machines that have to wait for a permit.
+    /// Machines that wait for a permit.
     waiting: BTreeSet<ObjectKey>,
     /// How many may be away, by the limit of the last request.
     places: usize,

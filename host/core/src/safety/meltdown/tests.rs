@@ -400,9 +400,9 @@ proptest! {
         }
     }
 
-    /// Machines of one deployment are all unhealthy. A host reboots and fails them as permits allow, misses changes of
-    /// the cache for a while, and restarts. In any order of these, no more Machines are away because of the host than
-    /// the limit allows.
+    /// Machines of one deployment that are all sick, and a host that starts them again and fails them as permits allow,
+    /// loses the news of the cache for a while and starts again itself: whatever it does when, no more are away because
+    /// of it than may be.
     #[test]
     fn never_are_more_machines_failed_and_rebooted_at_a_time_than_the_limit_says(
         places in 1..4_u32,

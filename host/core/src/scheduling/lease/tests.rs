@@ -227,7 +227,7 @@ impl Server {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Delivery {
+enum WriteOutcome {
     Arrives,
     RequestLost,
     AnswerLost,
@@ -265,7 +265,7 @@ impl Process {
         &mut self,
         server: &mut Server,
         action: LeaseAction,
-        delivery: Delivery,
+        delivery: WriteOutcome,
         now: &mut i64,
         latency: i64,
     ) {
@@ -284,12 +284,12 @@ impl Process {
                 return self.read(server, *now);
             }
         };
-        if delivery == Delivery::RequestLost {
+        if delivery == WriteOutcome::RequestLost {
             return;
         }
         *now += latency;
         let is_accepted = server.write(lease.clone(), self.version);
-        if delivery == Delivery::AnswerLost {
+        if delivery == WriteOutcome::AnswerLost {
             return;
         }
         if is_accepted {
@@ -305,14 +305,14 @@ impl Process {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Turn { process: usize, delivery: Delivery, latency: i64 },
+    Turn { process: usize, delivery: WriteOutcome, latency: i64 },
     Pass { seconds: i64 },
     WallJumps { process: usize, by: i64 },
     Sleeps { process: usize, seconds: i64 },
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let delivery = prop_oneof![6 => Just(Delivery::Arrives), 1 => Just(Delivery::RequestLost), 1 => Just(Delivery::AnswerLost)];
+    let delivery = prop_oneof![6 => Just(WriteOutcome::Arrives), 1 => Just(WriteOutcome::RequestLost), 1 => Just(WriteOutcome::AnswerLost)];
     prop_oneof![
         12 => (0..3_usize, delivery, 0..12_i64)
             .prop_map(|(process, delivery, latency)| Event::Turn { process, delivery, latency: latency.saturating_sub(8) }),
@@ -379,12 +379,12 @@ proptest! {
             let [first, second] = &mut pairs[pair];
             match wants[pair] {
                 [true, true] => {
-                    first.turn(&mut servers[0], actions.first, Delivery::Arrives, &mut now, 0);
+                    first.turn(&mut servers[0], actions.first, WriteOutcome::Arrives, &mut now, 0);
                     let action = actions.second.expect("there are two");
-                    second.turn(&mut servers[1], action, Delivery::Arrives, &mut now, 0);
+                    second.turn(&mut servers[1], action, WriteOutcome::Arrives, &mut now, 0);
                 }
-                [true, false] => first.turn(&mut servers[0], actions.first, Delivery::Arrives, &mut now, 0),
-                [false, _] => second.turn(&mut servers[1], actions.first, Delivery::Arrives, &mut now, 0),
+                [true, false] => first.turn(&mut servers[0], actions.first, WriteOutcome::Arrives, &mut now, 0),
+                [false, _] => second.turn(&mut servers[1], actions.first, WriteOutcome::Arrives, &mut now, 0),
             }
         }
         let leaders: Vec<usize> = (0..4)

@@ -165,12 +165,12 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    struct AccountsHarness {
+    struct Fixture {
         ledger: FailureCounts<&'static str>,
         accounts: CloudAccounts<&'static str, &'static str>,
     }
 
-    impl AccountsHarness {
+    impl Fixture {
         fn new() -> Self {
             Self { ledger: FailureCounts::new(), accounts: CloudAccounts::default() }
         }
@@ -200,48 +200,44 @@ mod tests {
 
     #[test]
     fn without_an_answer_pauses_grow() {
-        let mut harness = AccountsHarness::new();
-        let pauses: Vec<i64> = (0..5).map(|try_| harness.fails("a", try_ * 100)).collect();
+        let mut world = Fixture::new();
+        let pauses: Vec<i64> = (0..5).map(|try_| world.fails("a", try_ * 100)).collect();
         assert_eq!(pauses, [5, 10, 20, 40, 80]);
     }
 
     #[test]
     fn an_outage_is_nobodys_own_fault_however_long_it_was() {
-        let mut harness = AccountsHarness::new();
+        let mut world = Fixture::new();
         for second in 0..20 {
-            harness.fails("a", second * 120);
+            world.fails("a", second * 120);
         }
-        assert_eq!(harness.answers(2_300), [("a", 2_300)]);
-        assert_eq!(harness.fails("a", 2_301), 2);
+        assert_eq!(world.answers(2_300), [("a", 2_300)]);
+        assert_eq!(world.fails("a", 2_301), 2);
     }
 
     #[test]
     fn an_answer_calls_the_two_that_may_come_first_and_nobody_before_its_first_pause() {
-        let mut harness = AccountsHarness::new();
+        let mut world = Fixture::new();
         for (key, second) in [("a", 1), ("b", 2), ("c", 3), ("d", 50)] {
-            harness.fails(key, second);
+            world.fails(key, second);
         }
-        assert_eq!(harness.answers(51), [("a", 51), ("b", 51)]);
-        assert_eq!(harness.answers(51), [("c", 51), ("d", 55)]);
-        assert!(harness.answers(52).is_empty());
+        assert_eq!(world.answers(51), [("a", 51), ("b", 51)]);
+        assert_eq!(world.answers(51), [("c", 51), ("d", 55)]);
+        assert!(world.answers(52).is_empty());
     }
 
     #[test]
     fn while_an_account_answers_others_a_failure_is_tried_again_within_seconds() {
-        let mut harness = AccountsHarness::new();
-        let busy = |harness: &mut AccountsHarness, second| {
-            harness.answers(second);
-            harness.fails("a", second)
+        let mut world = Fixture::new();
+        let busy = |world: &mut Fixture, second| {
+            world.answers(second);
+            world.fails("a", second)
         };
-        let pauses: Vec<i64> = (0..14).map(|try_| busy(&mut harness, try_ * 2)).collect();
+        let pauses: Vec<i64> = (0..14).map(|try_| busy(&mut world, try_ * 2)).collect();
         assert_eq!(pauses, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 108, 108], "at last it fails by itself");
-        assert_eq!(harness.fails("b", 41), 2);
-        assert_eq!(harness.fails("b", 46), 10, "the last answer is too long ago");
-        assert_eq!(
-            harness.accounts.answered("other", at(67)),
-            [],
-            "another account says nothing of this one"
-        );
+        assert_eq!(world.fails("b", 41), 2);
+        assert_eq!(world.fails("b", 46), 10, "the last answer is too long ago");
+        assert_eq!(world.accounts.answered("other", at(67)), [], "another account says nothing of this one");
     }
 
     #[test]
@@ -258,39 +254,38 @@ mod tests {
 
     #[test]
     fn what_the_cloud_asks_for_and_what_does_not_pass_by_itself_is_not_shortened() {
-        let mut harness = AccountsHarness::new();
-        harness.fails_by("told", 0, RetryPolicy::SHORT, Some(90));
-        assert_eq!(harness.answers(10), [("told", 99)]);
-        assert_eq!(harness.fails_by("told", 20, RetryPolicy::SHORT, Some(90)), 99);
+        let mut world = Fixture::new();
+        world.fails_by("told", 0, RetryPolicy::SHORT, Some(90));
+        assert_eq!(world.answers(10), [("told", 99)]);
+        assert_eq!(world.fails_by("told", 20, RetryPolicy::SHORT, Some(90)), 99);
         let quota = RetryPolicy::steady(SignedDuration::from_mins(10));
         for policy in [quota, RetryPolicy::LONG, RetryPolicy::MEDIUM] {
-            harness.fails_by("refused", 100, policy, None);
+            world.fails_by("refused", 100, policy, None);
         }
-        assert!(harness.answers(101).is_empty());
+        assert!(world.answers(101).is_empty());
     }
 
     #[test]
     fn an_answer_calls_a_key_that_waits_for_a_time_of_its_own() {
-        let mut harness = AccountsHarness::new();
-        let eases =
-            |harness: &AccountsHarness, key, second| harness.accounts.eases(&"account", &key, at(second));
-        assert!(!eases(&harness, "doubtful", 0));
-        harness.accounts.waits("account", "doubtful", at(0));
-        assert_eq!(harness.answers(3), [("doubtful", 5)]);
-        assert!(eases(&harness, "doubtful", 4) && !eases(&harness, "doubtful", 40));
-        assert!(harness.answers(41).is_empty(), "it is called once");
+        let mut world = Fixture::new();
+        let eases = |world: &Fixture, key, second| world.accounts.eases(&"account", &key, at(second));
+        assert!(!eases(&world, "doubtful", 0));
+        world.accounts.waits("account", "doubtful", at(0));
+        assert_eq!(world.answers(3), [("doubtful", 5)]);
+        assert!(eases(&world, "doubtful", 4) && !eases(&world, "doubtful", 40));
+        assert!(world.answers(41).is_empty(), "it is called once");
         let steady = RetryPolicy::steady(SignedDuration::from_secs(1));
         for _ in 0..13 {
-            harness.fails_by("doubtful", 42, steady, None);
+            world.fails_by("doubtful", 42, steady, None);
         }
-        assert!(!eases(&harness, "doubtful", 43) && eases(&harness, "another", 43), "it fails by itself");
+        assert!(!eases(&world, "doubtful", 43) && eases(&world, "another", 43), "it fails by itself");
     }
 
     #[test]
     fn who_waits_no_more_is_not_called() {
-        let mut harness = AccountsHarness::new();
-        harness.fails("a", 0);
-        harness.accounts.forget(&"a");
-        assert!(harness.answers(10).is_empty());
+        let mut world = Fixture::new();
+        world.fails("a", 0);
+        world.accounts.forget(&"a");
+        assert!(world.answers(10).is_empty());
     }
 }

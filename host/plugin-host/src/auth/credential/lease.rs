@@ -1,4 +1,4 @@
-//! Values that expire, and when to renew them.
+//! Values that expire.
 
 use std::time::Duration;
 

@@ -25,7 +25,6 @@ pub(crate) struct FileExchange {
     /// The key of the Secret that has the path.
     pub(crate) key: String,
     pub(crate) path: String,
-    /// The file must lie below one of these folders.
     pub(crate) folders: Vec<FilePrefix>,
     /// Makes the request of the token.
     pub(crate) service: Box<dyn FnOnce(Zeroizing<String>) -> Box<dyn TokenService> + Send>,

@@ -57,9 +57,7 @@ secret_keys! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SigV4Grant {
-    /// At least one service.
     services: Vec<String>,
-    /// At least one region.
     regions: Vec<NamePattern>,
     keys: KeyNames,
     web_identity: Option<WebIdentityGrant>,

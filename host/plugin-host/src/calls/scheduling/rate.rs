@@ -87,7 +87,7 @@ mod tests {
         let refused = take("a", Some(1)).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "plugin a may be called 1 times a minute: the next call can be made in 1m; raise limits.calls_per_minute of its grants if that is too few"
+            "plugin a may be called 1 times a minute: the next call is possible in 1m; raise limits.calls_per_minute of its grants if that is too few"
         );
         assert!(take("a", None).is_ok() && take("b", Some(1)).is_ok());
         assert!(take("a", Some(2)).is_err() && take("b", Some(100)).is_err());

@@ -47,7 +47,7 @@ impl Threads {
             .build()?;
         let low_priority = Builder::new_multi_thread()
             .worker_threads(count.min(processors - 1).max(1))
-            .thread_name("plugin-low")
+            .thread_name("plugin-patient")
             // A guest that computes yields after milliseconds. The runtime polls for events then, not after many polls.
             .event_interval(1)
             .enable_all()
@@ -196,8 +196,8 @@ mod tests {
     fn a_call_that_computes_for_long_ends_at_low_priority() {
         let threads = Threads::start(1).unwrap();
         assert_eq!(ran(&threads, Duration::from_millis(1), Priority::Normal), "plugin-guest");
-        assert_eq!(ran(&threads, 3 * LONG, Priority::Normal), "plugin-low");
-        assert_eq!(ran(&threads, Duration::from_millis(1), Priority::Low), "plugin-low");
+        assert_eq!(ran(&threads, 3 * LONG, Priority::Normal), "plugin-patient");
+        assert_eq!(ran(&threads, Duration::from_millis(1), Priority::Low), "plugin-patient");
         threads.end();
     }
 

@@ -20,7 +20,7 @@ use super::resolve::Resolve;
 use super::stream::Stream;
 use crate::grants::{AddressClass, AddressClasses};
 
-/// The bytes that the kernel accepts ahead of the reader: a page of a large listing. The kernel counts twice as much.
+/// The bytes that the kernel accepts ahead of the reader, by its own count twice as many: a page of a large listing.
 const RECEIVE_BUFFER_BYTES: u32 = 256 * 1024;
 
 /// Why there is no connection.

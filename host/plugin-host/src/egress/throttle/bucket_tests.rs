@@ -6,13 +6,13 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 const FAR: Duration = Duration::from_secs(100_000);
 
-struct TimedBucket {
+struct Fixture {
     bucket: Bucket,
     start: Instant,
     now: Instant,
 }
 
-impl TimedBucket {
+impl Fixture {
     fn new() -> Self {
         let now = Instant::now();
         Self { bucket: Bucket::new(now), start: now, now }
@@ -50,86 +50,86 @@ impl TimedBucket {
 
 #[test]
 fn an_account_is_free_until_the_cloud_complains() {
-    let mut timed = TimedBucket::new();
+    let mut world = Fixture::new();
     for _ in 0..10_000 {
-        assert_eq!(timed.enter(), Entry::Go);
+        assert_eq!(world.enter(), Entry::Go);
     }
 }
 
 #[test]
 fn after_the_pause_that_the_cloud_asks_for_one_request_goes() {
-    let mut timed = TimedBucket::new();
-    timed.enter();
-    timed.slow_down(Some(7 * SECOND));
-    let waited = timed.goes_after();
+    let mut world = Fixture::new();
+    world.enter();
+    world.slow_down(Some(7 * SECOND));
+    let waited = world.goes_after();
     assert!((7.0..7.01).contains(&waited.as_secs_f64()), "{waited:?}");
-    let next = timed.goes_after();
+    let next = world.goes_after();
     assert!((0.1..0.3).contains(&next.as_secs_f64()), "five a second: {next:?}");
 }
 
 #[test]
 fn a_pause_without_end_ends_after_an_hour() {
-    let mut timed = TimedBucket::new();
-    timed.slow_down(Some(Duration::MAX));
-    assert!(timed.goes_after() <= LONGEST_PAUSE + SECOND);
+    let mut world = Fixture::new();
+    world.slow_down(Some(Duration::MAX));
+    assert!(world.goes_after() <= LONGEST_PAUSE + SECOND);
 }
 
 #[test]
 fn requests_go_in_the_order_of_arrival() {
-    let mut timed = TimedBucket::new();
-    timed.slow_down(Some(SECOND));
+    let mut world = Fixture::new();
+    world.slow_down(Some(SECOND));
     let mut tickets = Vec::new();
     for _ in 0..5 {
-        let Entry::Wait { ticket, .. } = timed.enter() else { panic!("waits") };
+        let Entry::Wait { ticket, .. } = world.enter() else { panic!("waits") };
         tickets.push(ticket);
     }
-    timed.pass(SECOND + SECOND / 100);
-    let far = timed.now + FAR;
+    world.pass(SECOND + SECOND / 100);
+    let far = world.now + FAR;
     for ticket in tickets.iter().skip(1) {
-        assert!(matches!(timed.bucket.poll(*ticket, timed.now, far), Turn::Wait { .. }));
+        assert!(matches!(world.bucket.poll(*ticket, world.now, far), Turn::Wait { .. }));
     }
-    assert_eq!(timed.bucket.poll(tickets[0], timed.now, far), Turn::Go);
+    assert_eq!(world.bucket.poll(tickets[0], world.now, far), Turn::Go);
     // A request that gives up makes room.
-    timed.bucket.leave(tickets[1]);
-    timed.pass(3 * SECOND);
-    assert!(matches!(timed.bucket.poll(tickets[3], timed.now, far), Turn::Wait { .. }));
-    assert_eq!(timed.bucket.poll(tickets[2], timed.now, far), Turn::Go);
+    world.bucket.leave(tickets[1]);
+    world.pass(3 * SECOND);
+    assert!(matches!(world.bucket.poll(tickets[3], world.now, far), Turn::Wait { .. }));
+    assert_eq!(world.bucket.poll(tickets[2], world.now, far), Turn::Go);
 }
 
 #[test]
 fn a_turn_behind_the_deadline_is_no_turn() {
-    let mut timed = TimedBucket::new();
-    timed.slow_down(Some(30 * SECOND));
-    let entry = timed.bucket.enter(Urgency::Normal, timed.now, timed.now + 20 * SECOND);
+    let mut world = Fixture::new();
+    world.slow_down(Some(30 * SECOND));
+    let entry = world.bucket.enter(Urgency::Normal, world.now, world.now + 20 * SECOND);
     let Entry::Late { retry_after } = entry else { panic!("{entry:?}") };
     assert!((30.0..30.1).contains(&retry_after.as_secs_f64()), "{retry_after:?}");
-    assert_eq!(timed.bucket.waiting(), 0, "it took no place");
-    let Entry::Wait { ticket, .. } = timed.bucket.enter(Urgency::Normal, timed.now, timed.now + 40 * SECOND)
+    assert_eq!(world.bucket.waiting(), 0, "it took no place");
+    let Entry::Wait { ticket, .. } = world.bucket.enter(Urgency::Normal, world.now, world.now + 40 * SECOND)
     else {
         panic!("waits")
     };
-    timed.slow_down(Some(60 * SECOND));
-    let turn = timed.bucket.poll(ticket, timed.now, timed.now + 40 * SECOND);
+    world.slow_down(Some(60 * SECOND));
+    let turn = world.bucket.poll(ticket, world.now, world.now + 40 * SECOND);
     assert!(matches!(turn, Turn::Late { .. }), "{turn:?}");
-    assert_eq!(timed.bucket.waiting(), 0);
+    assert_eq!(world.bucket.waiting(), 0);
 }
 
 #[test]
 fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
-    let mut timed = TimedBucket::new();
-    timed.slow_down(Some(SECOND));
-    let far = timed.now + FAR;
+    let mut world = Fixture::new();
+    world.slow_down(Some(SECOND));
+    let far = world.now + FAR;
     let mut waiting: Vec<Ticket> = Vec::new();
     for urgency in [Urgency::Normal; 3].into_iter().chain([Urgency::Urgent; 5]) {
-        let Entry::Wait { ticket, .. } = timed.bucket.enter(urgency, timed.now, far) else { panic!("waits") };
+        let Entry::Wait { ticket, .. } = world.bucket.enter(urgency, world.now, far) else { panic!("waits") };
         waiting.push(ticket);
     }
-    timed.pass(SECOND);
+    world.pass(SECOND);
     let mut order = Vec::new();
     while !waiting.is_empty() {
-        timed.pass(SECOND / 4);
-        let now = timed.now;
-        waiting.retain(|ticket| match timed.bucket.poll(*ticket, now, far) {
+        world.pass(SECOND / 4);
+        let now = world.now;
+        waiting.retain(|ticket| match world.bucket.poll(*ticket, now, far) {
             Turn::Go => {
                 order.push(ticket.0);
                 false
@@ -142,13 +142,13 @@ fn deletions_and_queries_overtake_creates_and_creates_do_not_starve() {
 
 #[test]
 fn the_queue_has_an_end() {
-    let mut timed = TimedBucket::new();
-    timed.slow_down(Some(SECOND));
+    let mut world = Fixture::new();
+    world.slow_down(Some(SECOND));
     for _ in 0..MOST_WAITING {
-        assert!(matches!(timed.enter(), Entry::Wait { .. }));
+        assert!(matches!(world.enter(), Entry::Wait { .. }));
     }
-    assert!(matches!(timed.enter(), Entry::Crowded { .. }));
-    assert_eq!(timed.bucket.waiting(), MOST_WAITING);
+    assert!(matches!(world.enter(), Entry::Crowded { .. }));
+    assert_eq!(world.bucket.waiting(), MOST_WAITING);
 }
 
 #[derive(Clone, Debug)]
@@ -176,25 +176,25 @@ proptest! {
 
     #[test]
     fn turns_are_in_order_and_paced_and_always_come(events in prop::collection::vec(event(), 1..120)) {
-        let mut timed = TimedBucket::new();
-        timed.pass(10 * SECOND);
+        let mut world = Fixture::new();
+        world.pass(10 * SECOND);
         // Ticket, deadline; in the order in which they came.
         let mut waiting: Vec<(Ticket, Instant)> = Vec::new();
-        let mut closed_until = timed.start;
+        let mut closed_until = world.start;
         for event in events {
-            let now = timed.now;
+            let now = world.now;
             match event {
-                Event::Pass { ms } => timed.pass(Duration::from_millis(ms)),
+                Event::Pass { ms } => world.pass(Duration::from_millis(ms)),
                 Event::SlowDown { sent_ago_ms, retry_after_ms } => {
                     let pause = retry_after_ms.map(Duration::from_millis);
                     let answer = RateSignal::TooFast { retry_after: pause };
-                    timed.bucket.answered(now - Duration::from_millis(sent_ago_ms), now, answer);
+                    world.bucket.answered(now - Duration::from_millis(sent_ago_ms), now, answer);
                     let until = now + pause.unwrap_or_default().min(LONGEST_PAUSE);
                     closed_until = closed_until.max(until);
                 }
                 Event::Enter { deadline_ms } => {
                     let deadline = now + Duration::from_millis(deadline_ms);
-                    match timed.bucket.enter(Urgency::Normal, now, deadline) {
+                    match world.bucket.enter(Urgency::Normal, now, deadline) {
                         Entry::Go => prop_assert!(now >= closed_until, "went while closed"),
                         Entry::Wait { ticket, until } => {
                             prop_assert!(until > now && until <= deadline);
@@ -206,8 +206,8 @@ proptest! {
                 }
                 Event::Poll { nth } if nth < waiting.len() => {
                     let (ticket, deadline) = waiting[nth];
-                    let was_slow = timed.bucket.is_slow(now);
-                    match timed.bucket.poll(ticket, now, deadline) {
+                    let was_slow = world.bucket.is_slow(now);
+                    match world.bucket.poll(ticket, now, deadline) {
                         Turn::Go => {
                             prop_assert!(now >= closed_until, "went while closed");
                             prop_assert!(nth == 0 || !was_slow, "overtook");
@@ -217,28 +217,28 @@ proptest! {
                         Turn::Late { .. } => drop(waiting.remove(nth)),
                     }
                 }
-                Event::Leave { nth } if nth < waiting.len() => timed.bucket.leave(waiting.remove(nth).0),
+                Event::Leave { nth } if nth < waiting.len() => world.bucket.leave(waiting.remove(nth).0),
                 Event::Poll { .. } | Event::Leave { .. } => {}
             }
-            prop_assert_eq!(timed.bucket.waiting(), waiting.len());
-            let rate = timed.bucket.per_second(timed.now);
+            prop_assert_eq!(world.bucket.waiting(), waiting.len());
+            let rate = world.bucket.per_second(world.now);
             prop_assert!(rate.is_none_or(|rate| rate == 0.0 || (0.5..=1000.0).contains(&rate)), "{:?}", rate);
         }
         // Without further complaints all requests go, in order, and the account is free.
         for (ticket, _) in waiting {
-            let end = timed.now + LONGEST_PAUSE + 1000 * SECOND;
+            let end = world.now + LONGEST_PAUSE + 1000 * SECOND;
             loop {
-                match timed.bucket.poll(ticket, timed.now, end + SECOND) {
+                match world.bucket.poll(ticket, world.now, end + SECOND) {
                     Turn::Go => break,
                     Turn::Wait { until } => {
-                        prop_assert!(until > timed.now && until < end, "stuck");
-                        timed.now = until;
+                        prop_assert!(until > world.now && until < end, "stuck");
+                        world.now = until;
                     }
                     Turn::Late { .. } => prop_assert!(false, "stuck"),
                 }
             }
         }
-        timed.pass(LONGEST_PAUSE + 100 * SECOND);
-        prop_assert!(timed.bucket.is_idle(timed.now));
+        world.pass(LONGEST_PAUSE + 100 * SECOND);
+        prop_assert!(world.bucket.is_idle(world.now));
     }
 }

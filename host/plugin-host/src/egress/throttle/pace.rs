@@ -72,7 +72,7 @@ pub(super) struct Pace {
     seen_at: Instant,
     /// When it was cut. Answers about requests that were sent before say nothing about the pace since then.
     cut_at: Option<Instant>,
-    /// When the bucket last closed because the cloud asked to wait.
+    /// When a pause that the cloud asked for was last applied.
     closed_at: Option<Instant>,
     /// Requests of the last second, fading.
     recent: f64,

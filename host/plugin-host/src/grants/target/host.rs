@@ -77,7 +77,7 @@ impl HostPattern {
                     }
                 }
                 _ => Err(format!(
-                    "{text:?} is too wide: behind the wildcard stands a domain of at least two labels"
+                    "{text:?} is too wide: a domain of at least two labels must follow the wildcard"
                 )),
             };
         }

@@ -7,7 +7,7 @@ use serde_yaml_ng::Value;
 use super::clouds::Labels;
 use crate::grants::{Error, is_name};
 
-/// Means each region, in hosts and in the regions of `auth`.
+/// Means each region in hosts, and in the regions of `auth`.
 pub const REGION: &str = "{region}";
 
 /// The regions in grants, under `regions`.

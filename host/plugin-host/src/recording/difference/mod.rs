@@ -23,17 +23,30 @@ use change::Change;
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Difference {
     /// A request that differs.
-    Otherwise { request: String, changes: Vec<Change> },
+    Otherwise {
+        request: String,
+        changes: Vec<Change>,
+    },
     /// A request that is missing.
-    Missing { request: String },
-    /// A request that the recording lacks.
-    Additional { request: String },
+    Missing {
+        request: String,
+    },
+    Additional {
+        request: String,
+    },
     /// A read of a shadow that neither the recording nor the cloud has answered: its grants do not list it.
-    Unread { request: String },
+    Unread {
+        request: String,
+    },
     /// The same requests in another order.
-    Order { before: Vec<String>, after: Vec<String> },
+    Order {
+        before: Vec<String>,
+        after: Vec<String>,
+    },
     /// Another answer, or another end.
-    Answer { changes: Vec<Change> },
+    Answer {
+        changes: Vec<Change>,
+    },
     /// Other lines in the log.
     Log {
         /// Lines that are not there any more.

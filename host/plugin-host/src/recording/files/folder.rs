@@ -36,7 +36,7 @@ pub enum ReadError {
         source: serde_json::Error,
     },
     /// Of a later or an earlier host.
-    #[error("{} has the format {found}, and this host reads {FORMAT}: record anew", path.display())]
+    #[error("{} has the format {found}, and this host reads {FORMAT}: record again", path.display())]
     Format { path: PathBuf, found: String },
     /// A folder without one.
     #[error("there is no recording (*.{EXTENSION}) in {}", .0.display())]

@@ -13,8 +13,8 @@
 //!   differing: 1%           # of the calls of a shadow; no default: differences are for people to judge
 //! ```
 //!
-//! A shadow answers nobody: the host sends it the calls of the version that serves, and compares its answers and
-//! requests. The host promotes it without a person only if `promote_after` is given.
+//! A shadow answers nobody: it is asked what the version that serves was asked, and what it would have done is
+//! compared. The host promotes it only if `promote_after` is set.
 
 use std::collections::BTreeSet;
 

@@ -60,7 +60,7 @@ pub struct PluginStatus {
     pub warnings: Vec<String>,
     /// How a version with a `rollout.yaml` comes to serve. The next host reads the decision.
     pub rollout: Option<RolloutStatus>,
-    /// The digest to which the reference to a registry was resolved. The next host reads it.
+    /// The digest to which the reference to a registry resolves. The next host reads it.
     pub resolved: Option<ResolvedStatus>,
     /// The key that signed the plugin, where the host checks signatures.
     pub signed_by: Option<String>,
@@ -92,7 +92,6 @@ pub struct HeldStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PolicyStatus {
-    /// Either `observe` or `enforce`.
     pub mode: String,
     /// The Machines that the policy judges.
     pub applies_to: PolicyScope,
@@ -104,7 +103,6 @@ pub struct PolicyStatus {
 pub struct PolicyScope {
     pub classes: BTreeSet<String>,
     pub deployments: BTreeSet<String>,
-    /// Labels that a Machine must have.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -124,7 +122,7 @@ pub struct RolloutStatus {
     pub shadow: Option<ShadowStatus>,
 }
 
-/// The digest to which a reference to a registry was resolved.
+/// The digest to which a reference to a registry resolves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedStatus {
     /// The reference, as the ConfigMap has it.

@@ -15,7 +15,6 @@ const MOST_CHARS: usize = 600;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ShadowStatus {
-    /// The counts of calls by function.
     pub functions: BTreeMap<String, CallCounts>,
     /// The latest example of each kind of difference.
     pub examples: Vec<DifferenceExample>,
@@ -31,7 +30,6 @@ pub struct CallCounts {
     pub differs: u64,
     /// Calls with a read that the recording lacks.
     pub unread: u64,
-    /// Calls that ended by a trap or at a limit.
     pub broken: u64,
     /// Calls that the shadow was not asked.
     pub left_out: u64,

@@ -7,7 +7,7 @@ use machinist_core::driver::error::CallError;
 use serde_json::json;
 
 use super::scene::{Cloud, Scene};
-use crate::harness::request;
+use crate::fixture::request;
 
 /// Longer than the accounts beside it may take, shorter than a call's deadline.
 const PAUSE: Duration = Duration::from_secs(4);
@@ -30,7 +30,7 @@ fn asks(class: &str, url: &str) -> MachineRequest {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_throttled_account_does_not_stop_another_account_of_the_same_driver() {
     let scene = Scene::narrow(Cloud::saying(throttled), 2).await;
-    let host = &scene.harness.host;
+    let host = &scene.world.host;
     host.create(asks("slow", &scene.url("cloud.test", "/too-fast"))).await.expect("answers");
     let throttled_at = Instant::now();
     let slow: Vec<_> = (0..20)
@@ -39,14 +39,14 @@ async fn one_throttled_account_does_not_stop_another_account_of_the_same_driver(
             tokio::spawn(async move { (host.create(ask).await, Instant::now()) })
         })
         .collect();
-    while scene.harness.metric("machinist_plugin_calls_waiting") == 0 {
+    while scene.world.metric("machinist_plugin_calls_waiting") == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     for _ in 0..5 {
         let answer = host.create(asks("free", &scene.url("other.test", "/"))).await;
         assert!(answer.is_ok(), "{answer:?}");
     }
-    assert_eq!(scene.harness.version("plain").await, "1.0.0");
+    assert_eq!(scene.world.version("plain").await, "1.0.0");
     assert!(
         throttled_at.elapsed() < PAUSE,
         "they waited for the other account: {:?}",

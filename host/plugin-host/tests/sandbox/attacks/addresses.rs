@@ -16,7 +16,7 @@ async fn contained(host: &str, reasons: &[&str]) {
         .map(|reason| {
             format!("machinist_plugin_http_refused_total{{plugin=\"hostile\",reason=\"{reason}\"}}")
         })
-        .map(|counter| scene.harness.metric(&counter))
+        .map(|counter| scene.world.metric(&counter))
         .sum();
     // A text that the types of HTTP refuse never was a request.
     let is_no_request = report["error"].as_str().is_some_and(|error| error.ends_with("refused"));

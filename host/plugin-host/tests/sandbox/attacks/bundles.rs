@@ -11,16 +11,16 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::harness::{Harness, Map, marked, plain, request, settings, signed};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings, signed};
 
 const CLIENT_SECRET: &str = "canary-client-secret-1";
 
-fn strict(key: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Harness {
+fn strict(key: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Fixture {
     let mut settings = settings();
     let keys = Keyring::parse("operator", &key.public_pem()).expect("keys");
     settings.trust = Trust { keys, required: Required::Everywhere };
     change(&mut settings);
-    Harness::with(settings)
+    Fixture::with(settings)
 }
 
 fn key() -> SigningKey {
@@ -51,7 +51,7 @@ fn hostile(grants: &str) -> Map {
 }
 
 /// A call that makes the host show the client's secret to the token service of the grants.
-async fn steal(harness: &Harness, port: u16) {
+async fn steal(world: &Fixture, port: u16) {
     let spec = json!({
         "do": "fetch", "url": format!("http://127.0.0.1:{port}/"),
         "headers": { "machinist-auth": "oauth2-client-credentials" },
@@ -62,7 +62,7 @@ async fn steal(harness: &Harness, port: u16) {
         values: secrets.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).into(),
         ..SecretValues::default()
     };
-    let _refused = harness.host.create(request).await;
+    let _refused = world.host.create(request).await;
 }
 
 fn token_grants(port: u16) -> String {
@@ -76,8 +76,8 @@ fn token_grants(port: u16) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_a_second_configmap_with_the_signed_component_and_other_grants_gets_no_client_secret() {
     let (key, (port, shown)) = (key(), thief().await);
-    let harness = strict(&key, |_| {});
-    harness.ready(signed(hostile("{}"), &key, &["hostile"], 1)).await;
+    let world = strict(&key, |_| {});
+    world.ready(signed(hostile("{}"), &key, &["hostile"], 1)).await;
     let bare = key.sign_blob(&guests::bytes("hostile-driver").expect("the driver builds")).expect("signed");
     let second = |map: Map| {
         let mut map =
@@ -87,7 +87,7 @@ async fn attack_a_second_configmap_with_the_signed_component_and_other_grants_ge
     };
     // With the signature over the component alone.
     let stolen = second(hostile(&token_grants(port))).data("signature", &bare);
-    let reason = harness.rejected(stolen).await;
+    let reason = world.rejected(stolen).await;
     assert!(
         reason.contains("here only the component is") && reason.contains("plugin sign --configmap"),
         "{reason}"
@@ -95,24 +95,24 @@ async fn attack_a_second_configmap_with_the_signed_component_and_other_grants_ge
     // With the bundle of the first one.
     let mut stolen = second(signed(hostile("{}"), &key, &["hostile"], 1));
     stolen.0.data.insert("grants.yaml".to_owned(), token_grants(port));
-    let reason = harness.rejected(stolen).await;
+    let reason = world.rejected(stolen).await;
     assert!(reason.contains("for another grants.yaml: put back what was signed"), "{reason}");
-    steal(&harness, port).await;
+    steal(&world, port).await;
     assert_eq!(*shown.lock().expect("no panic"), "");
     // The same grants, signed: so the attack would have worked.
-    let reason = harness.declare(second(signed(hostile(&token_grants(port)), &key, &["hostile"], 1))).await;
+    let reason = world.declare(second(signed(hostile(&token_grants(port)), &key, &["hostile"], 1))).await;
     assert_eq!(reason.state, machinist_plugin_host::PluginState::Ready, "{reason:?}");
-    steal(&harness, port).await;
+    steal(&world, port).await;
     assert!(shown.lock().expect("no panic").contains(CLIENT_SECRET));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_what_was_not_signed_beside_a_signed_component_is_rejected_and_named() {
     let key = key();
-    let harness = strict(&key, |_| {});
+    let world = strict(&key, |_| {});
     let map = || Map::plain("plain", "1.0.0", &["plain"]).data("grants.yaml", "{}");
     let good = || signed(map(), &key, &["plain"], 5);
-    let report = harness.ready(good()).await;
+    let report = world.ready(good()).await;
     assert_eq!(report.signer.as_deref(), Some("operator"));
     let bundle = report.bundle.expect("it is signed as one");
     assert_eq!(bundle.counter, 5);
@@ -125,34 +125,34 @@ async fn attack_what_was_not_signed_beside_a_signed_component_is_rejected_and_na
         (good().plugin("renamed"), "for another plugin name:"),
         (good().binary("plugin.wasm", marked(&plain(), "evil")), "for another component:"),
     ] {
-        let reason = harness.rejected(changed).await;
+        let reason = world.rejected(changed).await;
         assert!(reason.contains(expected) && reason.contains("put back what was signed"), "{reason}");
     }
     let mut without = good();
     without.0.data.remove("grants.yaml");
-    assert!(harness.rejected(without).await.contains("for another grants.yaml:"));
+    assert!(world.rejected(without).await.contains("for another grants.yaml:"));
     let mut half = good();
     half.0.data.remove("bundle.sig");
-    assert!(harness.rejected(half).await.contains("there is bundle.json without bundle.sig"));
-    assert_eq!(harness.version("plain").await, "1.0.0", "what was signed goes on");
+    assert!(world.rejected(half).await.contains("there is bundle.json without bundle.sig"));
+    assert_eq!(world.version("plain").await, "1.0.0", "what was signed goes on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_a_driver_that_serves_another_provider_than_was_signed_is_rejected() {
     let key = key();
-    let harness = strict(&key, |_| {});
+    let world = strict(&key, |_| {});
     // Its settings are signed; what it makes of them was not looked at.
     let reason =
-        harness.rejected(signed(Map::plain("plain", "1.0.0", &["plain", "aws"]), &key, &["plain"], 1)).await;
+        world.rejected(signed(Map::plain("plain", "1.0.0", &["plain", "aws"]), &key, &["plain"], 1)).await;
     assert!(reason.contains("it claims provider aws, and its bundle was signed for plain only"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_a_bundle_by_a_second_key_that_is_not_trusted_is_rejected() {
     let (ours, theirs) = (key(), key());
-    let harness = strict(&ours, |_| {});
+    let world = strict(&ours, |_| {});
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
-    let reason = harness.rejected(signed(map(), &theirs, &["plain"], 1)).await;
+    let reason = world.rejected(signed(map(), &theirs, &["plain"], 1)).await;
     assert!(
         reason.contains("signature of its bundle is not accepted: none of the 1 trusted keys"),
         "{reason}"
@@ -161,32 +161,32 @@ async fn attack_a_bundle_by_a_second_key_that_is_not_trusted_is_rejected() {
     let mut mixed = signed(map(), &ours, &["plain"], 1);
     let other = signed(map(), &theirs, &["plain"], 2);
     mixed.0.data.insert("bundle.json".to_owned(), other.0.data["bundle.json"].clone());
-    assert!(harness.rejected(mixed).await.contains("not accepted"));
-    harness.ready(signed(map(), &ours, &["plain"], 1)).await;
+    assert!(world.rejected(mixed).await.contains("not accepted"));
+    world.ready(signed(map(), &ours, &["plain"], 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_an_old_signed_version_does_not_come_back() {
     let key = key();
-    let harness = strict(&key, |_| {});
+    let world = strict(&key, |_| {});
     let version = |name: &str, version: &str, counter| {
         signed(Map::plain(name, version, &["plain"]).plugin("plain"), &key, &["plain"], counter)
     };
-    harness.ready(version("one", "1.0.0", 1)).await;
-    harness.ready(version("two", "2.0.0", 2).created(1_800_000_100)).await;
-    let displaced = harness.report(&version("one", "1.0.0", 1).id());
+    world.ready(version("one", "1.0.0", 1)).await;
+    world.ready(version("two", "2.0.0", 2).created(1_800_000_100)).await;
+    let displaced = world.report(&version("one", "1.0.0", 1).id());
     assert!(displaced.reason.is_some_and(|reason| reason.contains("counter 1")), "it has gone");
     // In another ConfigMap, as the newest, and after the later one is gone.
     let replayed = version("three", "1.0.0", 1).created(1_900_000_000);
-    let reason = harness.rejected(replayed).await;
+    let reason = world.rejected(replayed).await;
     for part in ["counter 1", "has served with 2", "at least 2", "next attempt"] {
         assert!(reason.contains(part), "{part}: {reason}");
     }
-    harness.host.withdraw(version("two", "2.0.0", 2).id()).await;
-    assert!(harness.create("plain", "{}").await.is_err(), "nothing that was replaced serves");
+    world.host.withdraw(version("two", "2.0.0", 2).id()).await;
+    assert!(world.create("plain", "{}").await.is_err(), "nothing that was replaced serves");
     // The operator signs it again.
-    harness.ready(version("four", "1.0.0", 3)).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    world.ready(version("four", "1.0.0", 3)).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 /// A store as it is after a host has ended: a restore of the plugins' namespace leaves it alone.
@@ -240,27 +240,27 @@ async fn attack_grants_beyond_the_ceiling_are_rejected_signed_or_not() {
     let map = |grants: &str| Map::plain("plain", "1.0.0", &["plain"]).data("grants.yaml", grants);
     let (narrow, wide) =
         ("egress: [{ host: api.example, methods: [GET] }]", "egress: [{ host: evil.example }]");
-    for (name, harness) in [
+    for (name, world) in [
         ("signed", strict(&key, |settings| settings.grants_ceiling = ceiling(text))),
         ("free", {
             let mut settings = settings();
             settings.grants_ceiling = ceiling(text);
-            Harness::with(settings)
+            Fixture::with(settings)
         }),
     ] {
-        let reason = harness.rejected(signed(map(wide), &key, &["plain"], 1)).await;
+        let reason = world.rejected(signed(map(wide), &key, &["plain"], 1)).await;
         let expected =
             "exceed the ceiling of the host (--grants-ceiling): egress[0]: it grants no host evil.example";
         assert!(reason.contains(expected), "{name}: {reason}");
-        harness.ready(signed(map(narrow), &key, &["plain"], 1)).await;
+        world.ready(signed(map(narrow), &key, &["plain"], 1)).await;
         // The component alone is signed, and what it may do is bounded: that is enough under a ceiling.
         let bare = key.sign_blob(&plain()).expect("signed");
         let other = |providers: &[&str]| {
             Map::plain("other", "1.0.0", providers).data("grants.yaml", narrow).data("signature", &bare)
         };
-        let reason = harness.rejected(other(&["evil"])).await;
+        let reason = world.rejected(other(&["evil"])).await;
         assert!(reason.contains("it claims provider evil, and the ceiling of the host"), "{name}: {reason}");
-        let report = harness.declare(other(&["plain"])).await;
+        let report = world.declare(other(&["plain"])).await;
         assert!(
             report.reason.is_some_and(|reason| reason.contains("provider plain is served by plugin plain"))
         );
@@ -278,7 +278,7 @@ async fn attack_grants_beyond_the_ceiling_are_rejected_signed_or_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attack_texts_that_are_no_bundle_are_rejected_with_a_reason() {
     let key = key();
-    let harness = strict(&key, |_| {});
+    let world = strict(&key, |_| {});
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let good = signed(map(), &key, &["plain"], 1).0.data["bundle.json"].clone();
     for (text, expected) in [
@@ -289,12 +289,12 @@ async fn attack_texts_that_are_no_bundle_are_rejected_with_a_reason() {
         ("\u{1b}[2J\u{202e}".to_owned(), "not the JSON of a bundle"),
     ] {
         let signature = key.sign_blob(text.as_bytes()).expect("signed");
-        let reason = harness.rejected(map().data("bundle.json", &text).data("bundle.sig", &signature)).await;
+        let reason = world.rejected(map().data("bundle.json", &text).data("bundle.sig", &signature)).await;
         assert!(reason.contains(expected), "{reason}");
         assert!(reason.len() < 1_000 && !reason.contains(['\u{1b}', '\u{202e}']), "{reason:?}");
     }
     let unsigned = map().data("bundle.json", &good).data("bundle.sig", &"A".repeat(100_000));
-    assert!(harness.rejected(unsigned).await.contains("not base64"));
+    assert!(world.rejected(unsigned).await.contains("not base64"));
     let bundle = Bundle::parse(&good).expect("a bundle");
     assert_eq!(bundle.parts.component.to_string(), Digest::of(&plain()).to_string());
 }

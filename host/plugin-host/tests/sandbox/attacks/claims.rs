@@ -6,7 +6,7 @@ use machinist_core::driver::error::{CallError, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState, SourceId};
 use serde_json::json;
 
-use crate::harness::{Harness, Map, request, version};
+use crate::fixture::{Fixture, Map, request, version};
 
 const STATUS: &str = "machinist.dev/status";
 
@@ -24,15 +24,15 @@ fn honest() -> Map {
 }
 
 /// The report of a source once it says this.
-async fn until(harness: &Harness, id: &SourceId, is_it: impl Fn(&PluginReport) -> bool) -> PluginReport {
+async fn until(world: &Fixture, id: &SourceId, is_it: impl Fn(&PluginReport) -> bool) -> PluginReport {
     for _ in 0..600 {
-        let report = harness.report(id);
+        let report = world.report(id);
         if is_it(&report) {
             return report;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{:?}", harness.report(id));
+    panic!("{:?}", world.report(id));
 }
 
 fn is_rejected(report: &PluginReport) -> bool {
@@ -41,47 +41,47 @@ fn is_rejected(report: &PluginReport) -> bool {
 
 #[tokio::test]
 async fn attack_a_driver_that_claims_more_than_its_grants_name_is_rejected() {
-    let harness = Harness::new();
-    let reason = harness.rejected(thief().data("grants.yaml", "providers: [evilcloud]")).await;
+    let world = Fixture::new();
+    let reason = world.rejected(thief().data("grants.yaml", "providers: [evilcloud]")).await;
     assert!(reason.contains("it claims provider plain, and its grants name only evilcloud"), "{reason}");
-    harness.ready(honest()).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    world.ready(honest()).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test]
 async fn attack_a_driver_that_claims_the_provider_of_another_after_a_restart_is_rejected() {
-    let harness = Harness::new();
-    harness.host.listing();
+    let world = Fixture::new();
+    world.host.listing();
     let (thief, honest) = (thief().annotation(STATUS, &status("evilcloud", &["evilcloud"])), honest());
     let honest = honest.annotation(STATUS, &status("plain", &["plain"]));
     let (thief_id, honest_id) = (thief.id(), honest.id());
-    harness.host.declare(thief.0).await;
+    world.host.declare(thief.0).await;
     // It is older and loaded before the other one is known, and gets nothing.
     let waits =
         |report: &PluginReport| report.reason.as_deref().is_some_and(|reason| reason.contains("waits until"));
-    until(&harness, &thief_id, waits).await;
-    harness.host.declare(honest.0).await;
-    harness.host.listed();
-    until(&harness, &honest_id, |report| report.state == PluginState::Ready && report.serving).await;
-    let rejected = until(&harness, &thief_id, is_rejected).await;
+    until(&world, &thief_id, waits).await;
+    world.host.declare(honest.0).await;
+    world.host.listed();
+    until(&world, &honest_id, |report| report.state == PluginState::Ready && report.serving).await;
+    let rejected = until(&world, &thief_id, is_rejected).await;
     assert!(rejected.reason.is_some_and(|reason| reason.contains("served by plugin plain")));
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    assert_eq!(harness.report(&honest_id).serves, ["plain".into()], "for the next start");
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert_eq!(world.report(&honest_id).serves, ["plain".into()], "for the next start");
 }
 
 #[tokio::test]
 async fn attack_a_rejected_claim_stays_rejected_over_restarts_until_somebody_promotes_it() {
-    let harness = Harness::new();
-    let before = harness.ready(honest()).await;
-    harness.rejected(thief()).await;
-    harness.host.withdraw(before.source).await;
+    let world = Fixture::new();
+    let before = world.ready(honest()).await;
+    world.rejected(thief()).await;
+    world.host.withdraw(before.source).await;
     let thief_id = thief().id();
-    let report = harness.report(&thief_id);
+    let report = world.report(&thief_id);
     assert!(is_rejected(&report) && !report.serving, "{report:?}");
     let content = report.content.expect("a content").to_string();
     // The next host reads what this one wrote.
     let denied = json!({ "plugin": "evilcloud", "content": content, "claimDenied": true }).to_string();
-    let next = Harness::new();
+    let next = Fixture::new();
     let reason = next.rejected(thief().annotation(STATUS, &denied)).await;
     assert!(reason.contains("another plugin's when it was loaded first"), "{reason}");
     let digest = next.report(&thief_id).digest.expect("a digest");
@@ -93,30 +93,30 @@ async fn attack_a_rejected_claim_stays_rejected_over_restarts_until_somebody_pro
 
 #[tokio::test]
 async fn attack_a_driver_whose_grants_are_silent_gives_way_to_one_whose_grants_are_not() {
-    let harness = Harness::new();
-    let thief = harness.ready(thief()).await;
-    harness.ready(honest().data("grants.yaml", "providers: [plain]")).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    let report = harness.report(&thief.source);
+    let world = Fixture::new();
+    let thief = world.ready(thief()).await;
+    world.ready(honest().data("grants.yaml", "providers: [plain]")).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    let report = world.report(&thief.source);
     assert!(is_rejected(&report), "{report:?}");
     assert!(report.reason.is_some_and(|reason| reason.contains("named by the grants of plugin plain")));
 }
 
 #[tokio::test]
 async fn attack_a_plugin_that_serves_the_class_gets_no_secret_that_is_for_another() {
-    let harness = Harness::new();
-    harness.ready(Map::plain("evilcloud", "6.6.6", &["evilcloud"])).await;
+    let world = Fixture::new();
+    world.ready(Map::plain("evilcloud", "6.6.6", &["evilcloud"])).await;
     let bound_to = |plugin: &str| {
         let mut request = request("evilcloud", "{}");
         request.secrets.plugins = Some([plugin.into()].into());
         request
     };
-    let create = harness.host.create(bound_to("aws")).await.map(drop);
-    let delete = harness.host.delete(bound_to("aws")).await.map(drop);
-    let status = harness.host.get_status(bound_to("aws")).await.map(drop);
+    let create = world.host.create(bound_to("aws")).await.map(drop);
+    let delete = world.host.delete(bound_to("aws")).await.map(drop);
+    let status = world.host.get_status(bound_to("aws")).await.map(drop);
     for answer in [create, delete, status] {
         let refusal = Refusal::SecretsOfOthers { plugin: "evilcloud".to_owned() };
         assert_eq!(answer, Err(CallError::Refused(refusal)));
     }
-    assert_eq!(version(&harness.host.create(bound_to("evilcloud")).await), "6.6.6");
+    assert_eq!(version(&world.host.create(bound_to("evilcloud")).await), "6.6.6");
 }

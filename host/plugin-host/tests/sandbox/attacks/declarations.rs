@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use machinist_plugin_host::LoopbackRegistries;
 
-use crate::harness::{Harness, Map};
+use crate::fixture::{Fixture, Map};
 
 /// A component with nothing but its imports, and one of them under the name of a driver's interface.
 fn importing(names: &[String]) -> Vec<u8> {
@@ -52,50 +52,50 @@ fn is_for_people(text: &str) -> bool {
 
 #[tokio::test]
 async fn attack_names_of_a_component_forge_a_status() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let forged = "x\u{1b}[2J\u{1b}[31m\nCONFIGMAP aws READY yes\u{202e}".to_owned();
-    let reason = harness.rejected(Map::new("aws", importing(&[forged]))).await;
+    let reason = world.rejected(Map::new("aws", importing(&[forged]))).await;
     assert!(reason.contains("it imports what this host does not offer: x\\u{1b}[2J"), "{reason}");
     assert!(is_for_people(&reason), "{reason:?}");
     let long = |n: usize| format!("{n}{}", "\u{9b}".repeat(45_000));
     let names: Vec<String> = (0..30).map(long).collect();
-    let reason = harness.rejected(Map::new("aws", importing(&names))).await;
+    let reason = world.rejected(Map::new("aws", importing(&names))).await;
     assert!(is_for_people(&reason), "{} bytes", reason.len());
     assert!(reason.contains("and 20 more"), "{reason}");
 }
 
 #[tokio::test]
 async fn attack_texts_beside_a_component_forge_a_status() {
-    let harness = Harness::new();
-    let hostile = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(100_000));
-    let json = serde_json::Value::String(hostile.clone()).to_string();
+    let world = Fixture::new();
+    let misbehaving = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(100_000));
+    let json = serde_json::Value::String(misbehaving.clone()).to_string();
     for (key, text) in [
         ("grants.yaml", format!("egress: [{{ host: {json} }}]")),
         ("grants.yaml", format!("{{ {json}: 1 }}")),
         ("rollout.yaml", format!("{{ mode: {json} }}")),
-        ("sha256", hostile.clone()),
-        ("signature", hostile.clone()),
-        ("oci", hostile.clone()),
+        ("sha256", misbehaving.clone()),
+        ("signature", misbehaving.clone()),
+        ("oci", misbehaving.clone()),
     ] {
         let map = Map::plain("plain", "1.0.0", &["plain"]).data(key, &text);
-        let report = harness.declare(if key == "oci" { map.without("plugin.wasm") } else { map }).await;
+        let report = world.declare(if key == "oci" { map.without("plugin.wasm") } else { map }).await;
         let texts: Vec<&String> = report.reason.iter().chain(&report.warnings).collect();
         // A signature that no rule requires is not checked.
         assert!(!texts.is_empty() || key == "signature", "{key}");
         assert!(texts.iter().all(|text| is_for_people(text)), "{key}: {texts:?}");
     }
     // The status of an earlier host may have been written by anyone.
-    let harness = Harness::new();
+    let world = Fixture::new();
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
-    let digest = harness.ready(map()).await.digest.expect("a digest");
-    let content = harness.report(&map().id()).content.expect("a content").to_string();
+    let digest = world.ready(map()).await.digest.expect("a digest");
+    let content = world.report(&map().id()).content.expect("a content").to_string();
     let status = serde_json::json!({
         "content": content,
-        "rollout": { "digest": digest.to_string(), "decision": "withdrawn", "reason": hostile },
+        "rollout": { "digest": digest.to_string(), "decision": "withdrawn", "reason": misbehaving },
     });
-    let report = harness.declare(map().annotation("machinist.dev/status", &status.to_string())).await;
+    let report = world.declare(map().annotation("machinist.dev/status", &status.to_string())).await;
     assert!(is_for_people(report.reason.as_deref().expect("it is withdrawn")), "{:?}", report.reason);
-    let refusal = harness.create("plain", "{}").await.expect_err("it was withdrawn").to_string();
+    let refusal = world.create("plain", "{}").await.expect_err("it was withdrawn").to_string();
     assert!(is_for_people(&refusal), "{refusal:?}");
 }
 
@@ -125,10 +125,10 @@ fn naming(reference: &str) -> Map {
 #[tokio::test]
 async fn attack_a_reference_asks_programs_beside_the_host() {
     let (address, asked) = neighbour();
-    let harness = Harness::cold(|settings| settings.loopback_registries = LoopbackRegistries::Refused);
+    let world = Fixture::cold(|settings| settings.loopback_registries = LoopbackRegistries::Refused);
     let port = address.rsplit(':').next().expect("a port");
     for host in ["127.0.0.1", "localhost", "127.0.0.2", "[::1]"] {
-        let reason = harness.rejected(naming(&format!("{host}:{port}/a/b:1"))).await;
+        let reason = world.rejected(naming(&format!("{host}:{port}/a/b:1"))).await;
         assert!(reason.contains("--allow-loopback-registries"), "{host}: {reason}");
         assert!(!reason.contains("next attempt"), "no other attempt ends otherwise: {reason}");
     }
@@ -138,17 +138,17 @@ async fn attack_a_reference_asks_programs_beside_the_host() {
 #[tokio::test]
 async fn attack_a_reference_shows_what_a_program_beside_the_host_says() {
     let (address, asked) = neighbour();
-    let harness = Harness::cold(|_| {});
-    let reason = harness.rejected(naming(&format!("{address}/a/b:1"))).await;
+    let world = Fixture::cold(|_| {});
+    let reason = world.rejected(naming(&format!("{address}/a/b:1"))).await;
     assert!(reason.contains("answers 500 to manifest a/b:1") && !reason.contains("hunter2"), "{reason}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
 async fn attack_a_reference_asks_a_metadata_service() {
-    let harness = Harness::cold(|settings| settings.registry.connect = Duration::from_secs(2));
+    let world = Fixture::cold(|settings| settings.registry.connect = Duration::from_secs(2));
     for host in ["169.254.169.254", "169.254.1.1:80", "[fd00:ec2::254]:443", "100.100.100.200"] {
-        let reason = harness.rejected(naming(&format!("{host}/latest/meta-data:1"))).await;
+        let reason = world.rejected(naming(&format!("{host}/latest/meta-data:1"))).await;
         assert!(reason.contains("is not asked: it is at a"), "{host}: {reason}");
     }
 }

@@ -62,13 +62,13 @@ async fn attack_log_flood() {
         json!({ "do": "log", "lines": 100, "pairs": 200 }),
         json!({ "do": "stderr", "lines": 3_000, "bytes": 100 }),
     ] {
-        let before = scene.harness.metric(DROPPED);
+        let before = scene.world.metric(DROPPED);
         // Lines beyond the budget are dropped; one that is slower than its processor time breaks by name.
         match scene.call(&plan).await {
             Ok(_) | Err(CallError::Broken(_)) => {}
             Err(other) => panic!("{plan}: {other:?}"),
         }
-        let dropped = scene.harness.metric(DROPPED) - before;
+        let dropped = scene.world.metric(DROPPED) - before;
         assert_eq!(
             dropped > 0,
             plan["do"] == "log",
@@ -77,16 +77,16 @@ async fn attack_log_flood() {
     }
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
-    assert_eq!(scene.harness.metric(ended), 4, "each ended");
+    assert_eq!(scene.world.metric(ended), 4, "each ended");
     // The lines for `plugin logs` are bounded, too; the result says how many were dropped, and in which call a line was
     // logged.
-    let kept = scene.harness.host.logs(&"hostile".into(), 0).expect("has logged");
+    let kept = scene.world.host.logs(&"hostile".into(), 0).expect("has logged");
     let bytes: usize = kept.lines.iter().map(|line| line.message.len() + line.fields.len()).sum();
     assert!((1..=500).contains(&kept.lines.len()) && bytes <= 256 << 10, "{} lines", kept.lines.len());
     assert!(kept.dropped >= 100, "{}", kept.dropped);
     let last = kept.lines.last().expect("a line");
     assert_eq!((last.level.as_str(), last.call.split(' ').next()), ("error", Some("CreateMachine")));
-    assert!(scene.harness.host.logs(&"hostile".into(), last.number).expect("has logged").lines.is_empty());
+    assert!(scene.world.host.logs(&"hostile".into(), last.number).expect("has logged").lines.is_empty());
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn attack_faults_in_a_row_are_slowed_down() {
     assert!(fastest < Duration::from_millis(5), "{fastest:?}");
 }
 
-const TEXT_KINDS: [&str; 14] = [
+const UNUSUAL: [&str; 14] = [
     "nul",
     "newlines",
     "ansi",
@@ -147,7 +147,7 @@ const TEXT_KINDS: [&str; 14] = [
 async fn attack_unusual_texts_in_every_field() {
     let scene = Scene::new().await;
     let fields = ["provider-id", "node-name", "address", "failure-domain", "condition", "last-known-state"];
-    for kind in TEXT_KINDS {
+    for kind in UNUSUAL {
         for field in fields {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
@@ -172,10 +172,10 @@ async fn attack_unusual_texts_in_every_field() {
     }
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
-    assert_eq!(scene.harness.metric(ended), (TEXT_KINDS.len() * (fields.len() + 3)) as u64, "each ended");
+    assert_eq!(scene.world.metric(ended), (UNUSUAL.len() * (fields.len() + 3)) as u64, "each ended");
     let contract = "machinist_plugin_breakages_total{plugin=\"hostile\",kind=\"contract\"}";
     // Six kinds hide characters or have too many, in four fields that are names, and in the id of an error.
-    assert!(scene.harness.metric(contract) >= 5 * 6, "{}", scene.harness.metric(contract));
+    assert!(scene.world.metric(contract) >= 5 * 6, "{}", scene.world.metric(contract));
 }
 
 /// Texts for people are cut and in one line; names are complete or refused.
@@ -227,10 +227,10 @@ async fn attack_endless_and_forged_texts() {
 #[tokio::test]
 async fn attack_unusual_texts_in_requests_and_settings() {
     let scene = Scene::new().await;
-    for kind in TEXT_KINDS {
+    for kind in UNUSUAL {
         let plan = json!({ "do": "fetch", "method": "POST", "url": scene.url("cloud.test", "/"), "body": { "odd": kind } });
         scene.report(&plan).await;
     }
     let sent = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
-    assert_eq!(scene.harness.metric(sent), TEXT_KINDS.len() as u64);
+    assert_eq!(scene.world.metric(sent), UNUSUAL.len() as u64);
 }

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::scene::Scene;
-use crate::harness::{Harness, Map};
+use crate::fixture::{Fixture, Map};
 
 const CALLS: usize = 400;
 
 /// The times of calls of the honest driver, sorted.
-async fn times(harness: &Harness) -> Vec<Duration> {
+async fn times(world: &Fixture) -> Vec<Duration> {
     let mut times = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {
         let started = Instant::now();
-        assert_eq!(harness.version("plain").await, "1.0.0");
+        assert_eq!(world.version("plain").await, "1.0.0");
         times.push(started.elapsed());
     }
     times.sort_unstable();
@@ -27,7 +27,7 @@ async fn times(harness: &Harness) -> Vec<Duration> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_drivers_are_answered_while_attacks_run() {
     let scene = Scene::new().await;
-    let alone = times(&scene.harness).await;
+    let alone = times(&scene.world).await;
     let is_over = AtomicBool::new(false);
     let plans = [
         json!({ "do": "allocate" }),
@@ -41,14 +41,14 @@ async fn other_drivers_are_answered_while_attacks_run() {
         let mut ended = 0_usize;
         while !is_over.load(Ordering::Relaxed) {
             for plan in &plans {
-                let _ended_somehow = scene.harness.create("hostile", &plan.to_string()).await;
+                let _ended_somehow = scene.world.create("hostile", &plan.to_string()).await;
                 ended += 1;
             }
         }
         ended
     };
     let measured = async {
-        let times = times(&scene.harness).await;
+        let times = times(&scene.world).await;
         is_over.store(true, Ordering::Relaxed);
         times
     };
@@ -68,18 +68,18 @@ async fn other_drivers_are_answered_while_attacks_run() {
 async fn attack_the_first_call_of_a_driver_keeps_its_callers_thread() {
     let threads: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
     let seen = Arc::clone(&threads);
-    let harness = Harness::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.log_listener = Some(Arc::new(move |_| {
             let name = std::thread::current().name().map(str::to_owned);
             seen.lock().expect("no panic").push(name);
         }));
     });
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
-    harness.ready(Map::new("hostile", hostile)).await;
+    world.ready(Map::new("hostile", hostile)).await;
     let own = std::thread::current().name().map(str::to_owned);
     let ran_on = async || {
         let plan = json!({ "do": "log", "lines": 1 }).to_string();
-        harness.create("hostile", &plan).await.expect("it logs");
+        world.create("hostile", &plan).await.expect("it logs");
         threads.lock().expect("no panic").pop().expect("a line")
     };
     let first = ran_on().await;

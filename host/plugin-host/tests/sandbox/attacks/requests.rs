@@ -79,7 +79,7 @@ async fn attack_request_smuggling() {
         assert_eq!(sent, body, "one body, whole");
     }
     let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
-    let sent = scene.harness.metric(counter);
+    let sent = scene.world.metric(counter);
     assert!(sent >= 1 && sent == scene.cloud.seen().len() as u64, "{sent}");
 }
 
@@ -87,7 +87,7 @@ async fn attack_request_smuggling() {
 async fn attack_smuggling_in_the_request_line() {
     let scene = Scene::new().await;
     let url = scene.url("cloud.test", "/");
-    for part in [
+    for misbehaving in [
         json!({ "path": "/ HTTP/1.1\r\nx-evil: 1\r\n\r\nGET /evil" }),
         json!({ "path": "/a b" }),
         json!({ "path": "/\0" }),
@@ -103,7 +103,7 @@ async fn attack_smuggling_in_the_request_line() {
         json!({ "method": "TRACE" }),
     ] {
         let mut plan = json!({ "do": "fetch", "url": url });
-        for (field, value) in part.as_object().expect("an object") {
+        for (field, value) in misbehaving.as_object().expect("an object") {
             plan[field] = value.clone();
         }
         let report = scene.report(&plan).await;
@@ -115,7 +115,7 @@ async fn attack_smuggling_in_the_request_line() {
         assert!(!seen.contains("evil") && seen.matches("HTTP/1.1").count() == 1, "{seen}");
     }
     let refused =
-        scene.harness.metric("machinist_plugin_http_refused_total{plugin=\"hostile\",reason=\"target\"}");
+        scene.world.metric("machinist_plugin_http_refused_total{plugin=\"hostile\",reason=\"target\"}");
     assert_eq!(refused, scene.refusals() as u64, "what reached the egress was refused as no target");
 }
 
@@ -127,7 +127,7 @@ async fn attack_trailers() {
     let seen = scene.cloud.seen();
     assert!(seen.iter().all(|seen| !seen.contains("forged")), "{seen:?}");
     let requests = "machinist_plugin_http_requests_total{plugin=\"hostile\"";
-    assert_eq!(scene.harness.metric(requests), 1);
+    assert_eq!(scene.world.metric(requests), 1);
     assert_eq!(scene.refusals(), 0);
 }
 

@@ -14,7 +14,7 @@ use machinist_plugin_host::testing::{InspectedCall, LogLine, MemoryInspector};
 use machinist_plugin_host::{HostSettings, RefusalNotice, Resolve};
 use serde_json::Value;
 
-use crate::harness::{Harness, Map, request, settings};
+use crate::fixture::{Fixture, Map, request, settings};
 
 pub(super) const TOKEN: &str = "canary-token-3f9b2d7c51";
 pub(super) const PASSWORD: &str = "canary/password+8d2f0a";
@@ -74,7 +74,7 @@ impl MemoryInspector for Watch {
 }
 
 pub(super) struct Scene {
-    pub(super) harness: Harness,
+    pub(super) world: Fixture,
     pub(super) cloud: Cloud,
     names: Names,
     notices: Arc<Mutex<Vec<RefusalNotice>>>,
@@ -129,7 +129,7 @@ impl Scene {
         settings.egress.resolver = Arc::new(names.clone());
         settings.egress.on_refusal =
             Some(Arc::new(move |notice| listener.lock().expect("no panic").push(notice.clone())));
-        let harness = Harness::with(settings);
+        let world = Fixture::with(settings);
         let port = cloud.port;
         let grants = format!(
             "egress:\n\
@@ -141,9 +141,9 @@ impl Scene {
              - {{ key: userData, places: [{{ json: /vm/userData }}], hosts: [cloud.test] }}\n\
              auth: [{{ scheme: basic, hosts: [cloud.test] }}]\n{LIMITS}\n"
         );
-        harness.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
-        harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-        let scene = Self { harness, cloud, names, notices, lines, watch: None };
+        world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
+        world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+        let scene = Self { world, cloud, names, notices, lines, watch: None };
         scene.name("cloud.test", &[&["127.0.0.1"]]);
         scene.name("other.test", &[&["127.0.0.1"]]);
         scene
@@ -177,7 +177,7 @@ impl Scene {
             ..SecretValues::default()
         };
         let before = self.inspected();
-        let answer = self.harness.host.create(ask).await;
+        let answer = self.world.host.create(ask).await;
         if let Some(watch) = &self.watch {
             assert!(self.inspected() > before, "{plan}: nobody looked");
             assert_eq!(*watch.found.lock().expect("no panic"), [] as [&str; 0], "{plan}: in its memory");
@@ -189,7 +189,7 @@ impl Scene {
         for notice in self.notices.lock().expect("no panic").iter() {
             shows_nothing(&notice.target);
         }
-        assert_eq!(self.harness.version("plain").await, "1.0.0", "others do not notice");
+        assert_eq!(self.world.version("plain").await, "1.0.0", "others do not notice");
         answer
     }
 
@@ -212,24 +212,24 @@ impl Scene {
     /// The attack ends in a guest failure of this kind, which is counted each time.
     pub(super) async fn breaks(&self, plan: &Value, kind: &str) {
         let counter = format!("machinist_plugin_breakages_total{{plugin=\"hostile\",kind=\"{kind}\"}}");
-        let before = self.harness.metric(&counter);
+        let before = self.world.metric(&counter);
         for _ in 0..2 {
             let error = self.call(plan).await.expect_err("breaks");
             assert!(matches!(error, CallError::Broken(_)), "{plan}: {error:?}");
         }
-        assert_eq!(self.harness.metric(&counter) - before, 2, "{plan}: {counter}");
+        assert_eq!(self.world.metric(&counter) - before, 2, "{plan}: {counter}");
     }
 
     /// The attack's request is refused for this reason, reported and counted.
     pub(super) async fn refused(&self, plan: &Value, reason: &str) -> Value {
         let counter =
             format!("machinist_plugin_http_refused_total{{plugin=\"hostile\",reason=\"{reason}\"}}");
-        let (before, earlier) = (self.harness.metric(&counter), self.notices.lock().expect("no panic").len());
+        let (before, earlier) = (self.world.metric(&counter), self.notices.lock().expect("no panic").len());
         let report = self.report(plan).await;
         let notices: Vec<RefusalNotice> = self.notices.lock().expect("no panic")[earlier..].to_vec();
         assert!(!notices.is_empty(), "{plan}: {report}");
         assert!(notices.iter().all(|notice| notice.reason.name() == reason), "{plan}: {notices:?}");
-        assert_eq!(self.harness.metric(&counter) - before, notices.len() as u64, "{counter}");
+        assert_eq!(self.world.metric(&counter) - before, notices.len() as u64, "{counter}");
         report
     }
 

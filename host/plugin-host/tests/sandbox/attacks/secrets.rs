@@ -22,8 +22,8 @@ async fn attack_reveal_every_secret() {
     for key in ["", "token", "username", "password"] {
         assert_eq!(report["secrets"][key]["refused"], "not-granted", "{key} {report}");
     }
-    assert_eq!(scene.harness.metric("machinist_plugin_secret_reveals_total{plugin=\"hostile\"}"), 0);
-    assert_eq!(scene.harness.metric(WITHHELD), 4);
+    assert_eq!(scene.world.metric("machinist_plugin_secret_reveals_total{plugin=\"hostile\"}"), 0);
+    assert_eq!(scene.world.metric(WITHHELD), 4);
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn attack_guess_a_secret_byte_by_byte() {
         let report = scene.report(&json!({ "do": "guess", "key": key })).await;
         assert_eq!(report["bytes"], 0, "{report}");
     }
-    assert_eq!(scene.harness.metric(WITHHELD), 2 * 256, "each guess");
+    assert_eq!(scene.world.metric(WITHHELD), 2 * 256, "each guess");
     let data = scene.report(&json!({ "do": "guess" })).await;
     let guessed = data["guessed"].as_str().expect("a guess").trim_end_matches('\0');
     assert_eq!(guessed, &USER_DATA[..64], "the beginning of user data, which a driver may compare");
@@ -151,7 +151,7 @@ async fn attack_echo_of_secrets_by_the_cloud() {
     let error = scene.call(&failing).await.expect_err("fails with the report as its message");
     assert!(error.to_string().contains("***"), "{error}");
     let refused = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"4xx\"}";
-    assert_eq!(scene.harness.metric(refused), 2);
+    assert_eq!(scene.world.metric(refused), 2);
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn attack_dump_of_the_whole_memory() {
         shows_nothing(&dump);
     }
     let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
-    assert_eq!(scene.harness.metric(counter), 4);
+    assert_eq!(scene.world.metric(counter), 4);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn attack_look_for_a_world_outside() {
             assert!(outcome["error"].is_string(), "{what} {name}: {outcome}");
         }
     }
-    assert_eq!(scene.harness.metric("machinist_plugin_http_requests_total{plugin=\"hostile\""), 0);
+    assert_eq!(scene.world.metric("machinist_plugin_http_requests_total{plugin=\"hostile\""), 0);
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn attack_memory_of_another_call() {
         assert_eq!(scene.report(&json!({ "do": "remember" })).await["calls"], 1);
     }
     let ended = "machinist_plugin_calls_total{plugin=\"hostile\",operation=\"CreateMachine\",outcome=\"ok\"";
-    assert_eq!(scene.harness.metric(ended), 3);
+    assert_eq!(scene.world.metric(ended), 3);
 }
 
 #[tokio::test]
@@ -270,5 +270,5 @@ async fn attack_cross_talk_of_calls_at_once() {
         assert_eq!(value("x-token: "), format!("{TOKEN}-of-call-{}", value("x-call: ")));
     }
     let ended = "machinist_plugin_calls_total{plugin=\"hostile\",operation=\"CreateMachine\",outcome=\"ok\"";
-    assert_eq!(scene.harness.metric(ended), CALLS as u64);
+    assert_eq!(scene.world.metric(ended), CALLS as u64);
 }

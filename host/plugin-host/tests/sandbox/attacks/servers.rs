@@ -24,7 +24,7 @@ async fn attack_decompression_bomb() {
     assert_eq!(report["error"], "ErrorCode::HttpResponseContentCoding(None)", "{report}");
     assert!(scene.cloud.seen()[0].contains("accept-encoding: identity"));
     let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"response-coding\"}";
-    assert_eq!(scene.harness.metric(counter), 1);
+    assert_eq!(scene.world.metric(counter), 1);
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn attack_answer_without_end() {
     let report = scene.report(&json!({ "do": "fetch", "url": scene.url("cloud.test", "/") })).await;
     assert!(report["broken"].is_string() && report["bytes"].as_u64() <= Some(64 * 1024), "{report}");
     let counter = "machinist_plugin_http_body_failures_total{plugin=\"hostile\",reason=\"response-size\"}";
-    assert_eq!(scene.harness.metric(counter), 1);
+    assert_eq!(scene.world.metric(counter), 1);
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn attack_headers_without_end() {
     let report = scene.report(&json!({ "do": "fetch", "url": scene.url("cloud.test", "/") })).await;
     assert!(report["error"].is_string(), "{report}");
     let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"response-headers\"}";
-    assert_eq!(scene.harness.metric(counter), 1);
+    assert_eq!(scene.world.metric(counter), 1);
 }
 
 /// Single bytes with pauses keep a careless client waiting for ever.
@@ -86,7 +86,7 @@ async fn attack_answer_that_pretends_to_be_the_hosts() {
     let report = scene.report(&json!({ "do": "fetch", "url": scene.url("cloud.test", "/") })).await;
     assert!(report["status"] == 429 && !report["headers"].to_string().contains("machinist-"), "{report}");
     let counter = "machinist_egress_throttles_total{plugin=\"hostile\",cause=\"status\"}";
-    assert_eq!(scene.harness.metric(counter), 1);
+    assert_eq!(scene.world.metric(counter), 1);
 }
 
 #[tokio::test]
@@ -103,6 +103,6 @@ async fn attack_answer_that_is_no_http() {
         let report = scene.report(&json!({ "do": "fetch", "url": scene.url("cloud.test", "/") })).await;
         assert!(report["error"].is_string(), "{nonsense:?}: {report}");
         let ended = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
-        assert_eq!(scene.harness.metric(ended), 0, "{nonsense:?}");
+        assert_eq!(scene.world.metric(ended), 0, "{nonsense:?}");
     }
 }

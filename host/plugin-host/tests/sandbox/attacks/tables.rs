@@ -4,7 +4,7 @@ use serde_json::json;
 use wasmparser::{Parser, Payload};
 
 use super::scene::Scene;
-use crate::harness::{Harness, Map, plain};
+use crate::fixture::{Fixture, Map, plain};
 
 #[tokio::test]
 async fn attack_table_flood() {
@@ -33,8 +33,8 @@ fn with_module(sections: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn attack_table_in_the_declaration() {
-    let harness = Harness::new();
-    harness.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
+    let world = Fixture::new();
+    world.ready(Map::plain("stable", "1.0.0", &["plain"])).await;
     for (sections, named) in [
         // A table of a million elements.
         (&[4, 6, 1, 0x70, 0, 0xc0, 0x84, 0x3d][..], "table"),
@@ -47,10 +47,10 @@ async fn attack_table_in_the_declaration() {
             "table",
         ),
     ] {
-        let reason = harness.rejected(Map::new("hoard", with_module(sections))).await;
+        let reason = world.rejected(Map::new("hoard", with_module(sections))).await;
         assert!(reason.contains(named), "{reason}");
-        assert_eq!(harness.version("plain").await, "1.0.0", "others do not notice");
+        assert_eq!(world.version("plain").await, "1.0.0", "others do not notice");
     }
     let rejected = "machinist_plugin_state{plugin=\"hoard\",source=\"machinist/hoard\",state=\"Rejected\"}";
-    assert_eq!(harness.metric(rejected), 1);
+    assert_eq!(world.metric(rejected), 1);
 }

@@ -14,7 +14,7 @@ use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 
-use crate::harness::{Harness, Map, marked, plain, settings, settings_in, signed};
+use crate::fixture::{Fixture, Map, marked, plain, settings, settings_in, signed};
 
 struct Shop {
     registry: registry::Registry,
@@ -72,26 +72,26 @@ fn asking(mut map: Map, asked: &str) -> Map {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
-    let (harness, shop) = (Harness::new(), shop(Door::Open).await);
+    let (world, shop) = (Fixture::new(), shop(Door::Open).await);
     let first = shop.push("1", "first").await;
-    let report = harness.ready(map(&shop.reference("1"))).await;
+    let report = world.ready(map(&shop.reference("1"))).await;
     assert_eq!(pin(&report), first);
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    assert_eq!(world.version("plain").await, "1.0.0");
     // The tag moves: neither this host, nor one that starts with what it has written, follows.
     let second = shop.push("1", "second").await;
-    let same = harness.ready(with_status(map(&shop.reference("1")), &report)).await;
+    let same = world.ready(with_status(map(&shop.reference("1")), &report)).await;
     assert_eq!(
         (pin(&same), same.held.as_ref().unwrap().generation),
         (first, report.held.unwrap().generation)
     );
-    let other = Harness::cold(|_| {});
+    let other = Fixture::cold(|_| {});
     assert_eq!(pin(&other.ready(with_status(map(&shop.reference("1")), &same)).await), first);
     // Other settings do not cause another resolution either.
     let settings = serde_json::json!({ "version": "1.0.1", "providers": ["plain"] }).to_string();
-    let changed = harness.ready(map(&shop.reference("1")).data("settings.json", &settings)).await;
+    let changed = world.ready(map(&shop.reference("1")).data("settings.json", &settings)).await;
     assert_eq!(pin(&changed), first);
-    assert_eq!(harness.version("plain").await, "1.0.1");
-    let again = harness.ready(asking(with_status(map(&shop.reference("1")), &same), "2")).await;
+    assert_eq!(world.version("plain").await, "1.0.1");
+    let again = world.ready(asking(with_status(map(&shop.reference("1")), &same), "2")).await;
     assert_eq!(pin(&again), second);
     // A host that waits takes over what the leader has resolved.
     assert_eq!(pin(&other.ready(with_status(asking(map(&shop.reference("1")), "2"), &again)).await), second);
@@ -99,26 +99,26 @@ async fn a_component_in_a_registry_serves_and_its_tag_is_resolved_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_is_pinned_by_its_digest() {
-    let (harness, shop) = (Harness::new(), shop(Door::Open).await);
+    let (world, shop) = (Fixture::new(), shop(Door::Open).await);
     let digest = shop.push("1", "pinned").await;
     shop.push("1", "moved").await;
-    assert_eq!(pin(&harness.ready(map(&shop.reference("1").at(digest))).await), digest);
+    assert_eq!(pin(&world.ready(map(&shop.reference("1").at(digest))).await), digest);
     let other = machinist_plugin_host::Digest::of(b"another component").to_string();
-    let reason = harness.rejected(map(&shop.reference("1")).data("sha256", &other)).await;
+    let reason = world.rejected(map(&shop.reference("1")).data("sha256", &other)).await;
     assert!(reason.contains("and sha256 says"), "{reason}");
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_answer_of_a_registry_does_not_replace_the_serving_version() {
     let shop = shop(Door::Open).await;
-    let harness = Harness::cold(|settings| {
+    let world = Fixture::cold(|settings| {
         settings.registry.silence = Duration::from_secs(2);
         settings.registry.question = Duration::from_secs(2);
         settings.registry.transfer = Duration::from_secs(5);
     });
     shop.push("1", "good").await;
-    let good = harness.ready(map(&format!("{}/acme/plain:1", shop.registry.address()))).await;
+    let good = world.ready(map(&format!("{}/acme/plain:1", shop.registry.address()))).await;
     for (tag, path, lie, expected) in [
         ("2", "/manifests/2", Lie::Bytes, "answers other bytes than were asked for"),
         ("3", "/blobs/", Lie::Bytes, "answers other bytes than were asked for"),
@@ -131,17 +131,17 @@ async fn a_wrong_answer_of_a_registry_does_not_replace_the_serving_version() {
         // Each lies for ever: the host asks again after a while.
         let liar = Liar::start(shop.registry.address()).await.unwrap();
         liar.lie(path, lie);
-        let reason = harness.rejected(map(&format!("{}/acme/plain:{tag}", liar.address()))).await;
+        let reason = world.rejected(map(&format!("{}/acme/plain:{tag}", liar.address()))).await;
         assert!(reason.contains(expected), "{reason}");
-        assert_eq!(harness.version("plain").await, "1.0.0", "what served before serves on");
+        assert_eq!(world.version("plain").await, "1.0.0", "what served before serves on");
     }
-    let reason = harness.rejected(map("127.0.0.1:1/acme/plain:1")).await;
+    let reason = world.rejected(map("127.0.0.1:1/acme/plain:1")).await;
     assert!(
         reason.contains("failed to reach registry 127.0.0.1:1") && reason.contains("next attempt"),
         "{reason}"
     );
     let id = map("x").id();
-    assert_eq!(harness.report(&id).held.unwrap().generation, good.held.unwrap().generation);
+    assert_eq!(world.report(&id).held.unwrap().generation, good.held.unwrap().generation);
 }
 
 /// A registry that answers every question about manifests with an index.
@@ -164,8 +164,8 @@ fn registry_of_indices(index: String) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let harness = Harness::new();
-    harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let world = Fixture::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let index = |entries: &[serde_json::Value]| {
         serde_json::json!({ "schemaVersion": 2, "manifests": entries }).to_string()
     };
@@ -185,9 +185,9 @@ async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
     ] {
         let reference = format!("{}/acme/plain:1", registry_of_indices(index));
         let map = Map::plain("plain", "6.6.6", &["plain"]).without("plugin.wasm").data("oci", &reference);
-        let reason = harness.rejected(map).await;
+        let reason = world.rejected(map).await;
         assert!(reason.contains(expected), "{expected}: {reason}");
-        assert_eq!(harness.version("plain").await, "1.0.0", "what served before serves on");
+        assert_eq!(world.version("plain").await, "1.0.0", "what served before serves on");
     }
 }
 
@@ -197,21 +197,21 @@ async fn a_host_that_starts_without_its_registry_serves_its_kept_versions() {
     let shop = shop(Door::Open).await;
     let digest = shop.push("1", "kept").await;
     let reference = shop.reference("1");
-    let before = Harness::with(settings_in(folder.path()));
+    let before = Fixture::with(settings_in(folder.path()));
     let report = before.ready(map(&reference)).await;
     drop(before);
     drop(shop);
-    let after = Harness::with(settings_in(folder.path()));
+    let after = Fixture::with(settings_in(folder.path()));
     assert_eq!(pin(&after.ready(with_status(map(&reference), &report)).await), digest);
     assert_eq!(after.version("plain").await, "1.0.0");
 }
 
-fn trusting(keys: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Harness {
+fn trusting(keys: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> Fixture {
     let mut settings = settings();
     let keys = Keyring::parse("ours", &keys.public_pem()).unwrap();
     settings.trust = Trust { keys, required: Required::In(vec!["machinist".to_owned()]) };
     change(&mut settings);
-    Harness::with(settings)
+    Fixture::with(settings)
 }
 
 /// A bundle of the ConfigMap and the component of this mark, kept beside the artifact.
@@ -233,29 +233,29 @@ async fn bundle_beside(
 #[tokio::test(flavor = "multi_thread")]
 async fn where_signatures_are_needed_an_artifact_needs_a_bundle_by_a_trusted_key() {
     let (ours, theirs) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
-    let (harness, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
+    let (world, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
     let digest = shop.push("1", "signed").await;
     let reference = shop.reference("1").at(digest);
-    let reason = harness.rejected(map(&reference)).await;
+    let reason = world.rejected(map(&reference)).await;
     assert!(reason.contains("must be signed") && reason.contains("it is not signed"), "{reason}");
     shop.sign(digest, &theirs).await;
     let changed =
         |version: &str| map(&reference).data("settings.json", &format!(r#"{{"version":"{version}"}}"#));
-    let reason = harness.rejected(changed("1.0.2")).await;
+    let reason = world.rejected(changed("1.0.2")).await;
     assert!(reason.contains("none of the 1 trusted keys has made its signature"), "{reason}");
     // Its maker is known, and not what it may do here.
     shop.sign(digest, &ours).await;
-    let reason = harness.rejected(changed("1.0.3")).await;
+    let reason = world.rejected(changed("1.0.3")).await;
     assert!(reason.contains("here only the component is") && reason.contains("next attempt"), "{reason}");
     bundle_beside(&shop, digest, &map(&reference), ("signed", &theirs, 9)).await;
     bundle_beside(&shop, digest, &map(&reference), ("signed", &ours, 1)).await;
-    let report = harness.ready(map(&reference)).await;
+    let report = world.ready(map(&reference)).await;
     assert_eq!(
         (report.signer.as_deref(), report.bundle.map(|bundle| bundle.counter)),
         (Some("ours"), Some(1))
     );
     // Of other settings nothing is signed.
-    assert!(harness.rejected(changed("1.0.4")).await.contains("for another settings.json:"));
+    assert!(world.rejected(changed("1.0.4")).await.contains("for another settings.json:"));
     // Kept documents are checked again by the current keys.
     let moved = trusting(&theirs, |_| {});
     assert_eq!(moved.ready(map(&reference)).await.bundle.map(|bundle| bundle.counter), Some(9));
@@ -269,34 +269,34 @@ async fn where_signatures_are_needed_an_artifact_needs_a_bundle_by_a_trusted_key
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_in_the_configmap_is_about_an_artifact_as_well() {
     let ours = SigningKey::generate().unwrap();
-    let (harness, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
+    let (world, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
     let component = Bytes::from(plain());
     let digest = shop.client.push(&shop.reference("1"), &component, &[], &[], None).await.unwrap();
-    let report = harness.ready(signed(map(&shop.reference("1").at(digest)), &ours, &["plain"], 3)).await;
+    let report = world.ready(signed(map(&shop.reference("1").at(digest)), &ours, &["plain"], 3)).await;
     assert_eq!(report.bundle.map(|bundle| bundle.counter), Some(3));
     // The tag moves, and the bundle does not go with it.
     shop.push("1", "other").await;
-    let reason = harness.rejected(asking(signed(map(&shop.reference("1")), &ours, &["plain"], 3), "2")).await;
+    let reason = world.rejected(asking(signed(map(&shop.reference("1")), &ours, &["plain"], 3), "2")).await;
     assert!(reason.contains("for another component:"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_signatures_are_needed_a_configmap_needs_a_bundle() {
     let (ours, theirs) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
-    let harness = trusting(&ours, |_| {});
+    let world = trusting(&ours, |_| {});
     let plain_map = || Map::plain("plain", "1.0.0", &["plain"]);
-    let reason = harness.rejected(plain_map()).await;
+    let reason = world.rejected(plain_map()).await;
     assert!(reason.contains("must be signed") && !reason.contains("next attempt"), "{reason}");
     let by = |key: &SigningKey| key.sign_blob(&plain()).unwrap();
-    let reason = harness.rejected(plain_map().data("signature", &by(&theirs))).await;
+    let reason = world.rejected(plain_map().data("signature", &by(&theirs))).await;
     assert!(reason.contains("the signature beside it is not accepted"), "{reason}");
-    let good = harness.ready(signed(plain_map(), &ours, &["plain"], 1)).await;
+    let good = world.ready(signed(plain_map(), &ours, &["plain"], 1)).await;
     assert_eq!(good.signer.as_deref(), Some("ours"));
     // A good bundle does not cover another component, and a bad version does not end a good one.
     let mut other = signed(plain_map(), &ours, &["plain"], 1);
     other.0.binary_data.insert("plugin.wasm".to_owned(), marked(&plain(), "other").into());
-    assert!(harness.rejected(other).await.contains("for another component:"));
-    assert!(harness.report(&good.source).serving);
+    assert!(world.rejected(other).await.contains("for another component:"));
+    assert!(world.report(&good.source).serving);
     // Where none is needed, one that is there must still be good.
     let free = trusting(&ours, |settings| settings.trust.required = Required::Nowhere);
     assert!(free.rejected(plain_map().data("signature", &by(&theirs))).await.contains("not accepted"));
@@ -331,15 +331,18 @@ async fn a_locked_registry_is_opened_by_a_secret_beside_the_plugin() {
     let reference = shop.reference("1");
     let component = Bytes::from(marked(&plain(), "locked"));
     shop.client.push(&reference, &component, &[], &[], logins.find(&reference)).await.unwrap();
-    let harness = Harness::cold(|settings| settings.pull_secrets = Some(Arc::new(Secrets)));
+    let world = Fixture::cold(|settings| settings.pull_secrets = Some(Arc::new(Secrets)));
     let with = |secret: &str| map(&reference).data(PULL_SECRET_KEY, secret);
-    assert!(harness.rejected(map(&reference)).await.contains("refuses acme/plain without a login"));
+    assert!(world.rejected(map(&reference)).await.contains("refuses acme/plain without a login"));
     assert!(
-        harness.rejected(with("missing")).await.contains("Secret missing for the registry: it is not there")
+        world.rejected(with("missing")).await.contains("Secret missing for the registry: it is not there")
     );
-    let rejected = harness.rejected(with("odd")).await;
-    assert!(rejected.contains("Secret odd has no logins") && !rejected.contains("hunter2"), "{rejected}");
-    assert!(harness.rejected(with("other.io")).await.contains("it has no login for 127.0.0.1"));
-    harness.ready(with(&address)).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    let misbehaving = world.rejected(with("odd")).await;
+    assert!(
+        misbehaving.contains("Secret odd has no logins") && !misbehaving.contains("hunter2"),
+        "{misbehaving}"
+    );
+    assert!(world.rejected(with("other.io")).await.contains("it has no login for 127.0.0.1"));
+    world.ready(with(&address)).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
 }

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use machinist_plugin_host::{CacheKey, Digest, Encoding, HostSettings, PluginReport};
 
-use crate::harness::{Harness, Map, marked, plain, settings_in};
+use crate::fixture::{Fixture, Map, marked, plain, settings_in};
 
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
 
 /// Loads the plain driver with this folder and answers a call.
-async fn load(settings: HostSettings) -> (Harness, PluginReport) {
-    let harness = Harness::with(settings);
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    (harness, report)
+async fn load(settings: HostSettings) -> (Fixture, PluginReport) {
+    let world = Fixture::with(settings);
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    (world, report)
 }
 
 fn code_file(folder: &Path) -> PathBuf {
@@ -41,14 +41,14 @@ fn without_compiler(folder: &Path) -> HostSettings {
 #[tokio::test]
 async fn code_is_compiled_once_and_then_loaded_without_a_compiler() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (harness, cold) = load(settings_in(folder.path())).await;
+    let (world, cold) = load(settings_in(folder.path())).await;
     assert!(!cold.from_cache && cold.compile_ms.is_some(), "{cold:?}");
-    assert_eq!(harness.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 0);
+    assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 0);
     code_file(folder.path());
 
-    let (harness, warm) = load(without_compiler(folder.path())).await;
+    let (world, warm) = load(without_compiler(folder.path())).await;
     assert!(warm.from_cache && warm.compile_ms.is_none(), "{warm:?}");
-    assert_eq!(harness.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
+    assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 }
 
 /// Damages the file, and expects another compilation.
@@ -61,9 +61,9 @@ async fn check(damage: impl FnOnce(&mut Vec<u8>)) {
     damage(&mut bytes);
     replace(&file, &bytes);
 
-    let (harness, report) = load(settings_in(folder.path())).await;
+    let (world, report) = load(settings_in(folder.path())).await;
     assert!(!report.from_cache, "{report:?}");
-    assert!(harness.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
     assert_eq!(fs::read(code_file(folder.path())).expect("readable").len(), good.len());
     let (_, report) = load(without_compiler(folder.path())).await;
     assert!(report.from_cache);
@@ -99,9 +99,9 @@ async fn code_of_another_installation_is_not_trusted() {
     load(settings_in(folder.path())).await;
     let mut settings = settings_in(folder.path());
     settings.cache_key = CacheKey::Bytes([8; 32]);
-    let (harness, report) = load(settings).await;
+    let (world, report) = load(settings).await;
     assert!(!report.from_cache, "{report:?}");
-    assert!(harness.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
 }
 
 #[tokio::test]
@@ -112,10 +112,10 @@ async fn code_of_one_component_does_not_pass_for_another() {
     fs::remove_file(code_file(folder.path())).expect("ours");
 
     let map = || Map::plain("plain", "2.0.0", &["plain"]).binary("plugin.wasm", marked(&plain(), "other"));
-    Harness::with(settings_in(folder.path())).ready(map()).await;
+    Fixture::with(settings_in(folder.path())).ready(map()).await;
     replace(&code_file(folder.path()), &stolen);
-    let harness = Harness::with(settings_in(folder.path()));
-    let report = harness.ready(map()).await;
+    let world = Fixture::with(settings_in(folder.path()));
+    let report = world.ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
 }
 
@@ -124,9 +124,9 @@ async fn code_that_another_user_could_write_to_is_not_trusted() {
     let folder = tempfile::tempdir().expect("a folder");
     load(settings_in(folder.path())).await;
     fs::set_permissions(code_file(folder.path()), fs::Permissions::from_mode(0o622)).expect("ours");
-    let (harness, report) = load(settings_in(folder.path())).await;
+    let (world, report) = load(settings_in(folder.path())).await;
     assert!(!report.from_cache, "{report:?}");
-    assert!(harness.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
     assert_eq!(fs::metadata(code_file(folder.path())).expect("is there").permissions().mode() & 0o777, 0o600);
 }
 
@@ -150,10 +150,10 @@ fn notes(folder: &Path) -> Vec<PathBuf> {
 async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let load = async |mark: &str| {
-        let harness = Harness::with(settings_in(folder.path()));
+        let world = Fixture::with(settings_in(folder.path()));
         let (map, digest) = packed(mark);
-        let report = harness.ready(map).await;
-        assert_eq!(harness.version("plain").await, "1.0.0");
+        let report = world.ready(map).await;
+        assert_eq!(world.version("plain").await, "1.0.0");
         assert_eq!((report.digest, report.size_bytes), (Some(digest), Some(marked(&plain(), mark).len())));
         report
     };
@@ -178,17 +178,17 @@ async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
 async fn a_component_that_is_known_by_a_note_is_compiled_when_its_code_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
     let map = || packed("one").0;
-    Harness::with(settings_in(folder.path())).ready(map()).await;
+    Fixture::with(settings_in(folder.path())).ready(map()).await;
     for entry in fs::read_dir(folder.path()).expect("is there") {
         let path = entry.expect("readable").path();
         if path.extension().is_some_and(|kind| kind == "code") {
             fs::remove_file(path).expect("ours");
         }
     }
-    let report = Harness::with(settings_in(folder.path())).ready(map()).await;
+    let report = Fixture::with(settings_in(folder.path())).ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
 
-    let wrong = Harness::with(settings_in(folder.path()));
+    let wrong = Fixture::with(settings_in(folder.path()));
     let reason = wrong.rejected(map().data("sha256", &Digest::of(b"another").to_string())).await;
     assert!(reason.contains("and sha256 says"), "{reason}");
 }

@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use machinist_artifacts::{Keyring, SigningKey};
 use machinist_plugin_host::{Digest, HostSettings, PluginReport, PluginState, Required, SourceId, Trust};
 
-use crate::harness::{Harness, Map, marked, plain, settings, signed, version};
+use crate::fixture::{Fixture, Map, marked, plain, settings, signed, version};
 
 /// Only a defect waits this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-struct Scene {
-    harness: Harness,
+struct PluginFolder {
+    world: Fixture,
     root: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl PluginFolder {
     async fn new() -> Self {
         Self::with(settings(), |_| {}).await
     }
@@ -31,14 +31,14 @@ impl Scene {
         let root = folder.path().join("plugins");
         fs::create_dir(&root).expect("a folder");
         prepare(&root);
-        let harness = Harness::with(settings);
-        harness.host.watch_directory(&root).await;
-        Self { harness, root, _folder: folder }
+        let world = Fixture::with(settings);
+        world.host.watch_directory(&root).await;
+        Self { world, root, _folder: folder }
     }
 
     fn report(&self, name: &str) -> Option<PluginReport> {
         let source = SourceId::in_directory(name);
-        self.harness.host.plugins().into_iter().find(|report| report.source == source)
+        self.world.host.plugins().into_iter().find(|report| report.source == source)
     }
 
     async fn until(&self, name: &str, holds: impl Fn(Option<&PluginReport>) -> bool) -> Option<PluginReport> {
@@ -59,7 +59,7 @@ impl Scene {
         };
         self.until(name, serves).await;
         let begun = Instant::now();
-        while self.harness.version("plain").await != version {
+        while self.world.version("plain").await != version {
             assert!(begun.elapsed() < TIMEOUT, "{:?}", self.report(name));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -102,17 +102,17 @@ fn rename(folder: &Path, name: &str, bytes: &[u8]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plugins_that_are_there_at_the_start_are_declared_when_the_watch_begins() {
-    let scene = Scene::with(settings(), |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(settings(), |root| put(root, "plain", "1.0.0")).await;
     assert!(scene.report("plain").is_some());
     scene.serving("plain", "1.0.0").await;
     let report = scene.report("plain").expect("is there");
     assert_eq!((report.plugin.as_str(), report.source.to_string().as_str()), ("plain", "directory:plain"));
-    assert_eq!(scene.harness.metric("machinist_plugin_directory_failures_total"), 0);
+    assert_eq!(scene.world.metric("machinist_plugin_directory_failures_total"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_are_gone_serve_no_more() {
-    let scene = Arc::new(Scene::new().await);
+    let scene = Arc::new(PluginFolder::new().await);
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -121,7 +121,7 @@ async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_a
         async move {
             let mut versions = Vec::new();
             while !stop.load(Ordering::Relaxed) {
-                versions.push(version(&scene.harness.create("plain", "{}").await));
+                versions.push(version(&scene.world.create("plain", "{}").await));
             }
             versions
         }
@@ -140,12 +140,12 @@ async fn files_that_are_renamed_are_swapped_without_a_lost_call_and_files_that_a
     assert!(versions.is_sorted() && versions.last().is_some_and(|last| last == "2.0.0"), "{versions:?}");
     fs::remove_dir_all(scene.root.join("plain")).expect("removes");
     scene.until("plain", |report| report.is_none()).await;
-    assert!(scene.harness.create("plain", "{}").await.is_err());
+    assert!(scene.world.create("plain", "{}").await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_serving_version_stays_whatever_follows() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
     let folder = scene.root.join("plain");
@@ -157,7 +157,7 @@ async fn the_serving_version_stays_whatever_follows() {
         };
         let report = scene.until("plain", says).await.expect("is there");
         let reason = report.reason.expect("is rejected");
-        assert_eq!(scene.harness.version("plain").await, "1.0.0");
+        assert_eq!(scene.world.version("plain").await, "1.0.0");
         reasons.push(reason);
     };
     // root may read all files: a folder in the place of a file is unreadable for all.
@@ -188,15 +188,15 @@ async fn the_serving_version_stays_whatever_follows() {
     let away = scene.root.with_extension("away");
     fs::rename(&scene.root, &away).expect("renames");
     let begun = Instant::now();
-    while scene.harness.host.directory().is_none_or(|directory| directory.trouble.is_none()) {
+    while scene.world.host.directory().is_none_or(|directory| directory.trouble.is_none()) {
         assert!(begun.elapsed() < TIMEOUT);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(scene.harness.metric("machinist_plugin_directory_failures_total") >= 1);
+    assert!(scene.world.metric("machinist_plugin_directory_failures_total") >= 1);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(scene.harness.version("plain").await, "1.0.0");
+    assert_eq!(scene.world.version("plain").await, "1.0.0");
     fs::rename(&away, &scene.root).expect("renames");
-    while scene.harness.host.directory().is_none_or(|directory| directory.trouble.is_some()) {
+    while scene.world.host.directory().is_none_or(|directory| directory.trouble.is_some()) {
         assert!(begun.elapsed() < TIMEOUT);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -205,7 +205,7 @@ async fn the_serving_version_stays_whatever_follows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_still_being_written_is_not_taken() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     let component = plain();
     let (half, rest) = component.split_at(component.len() / 2);
     let path = scene.root.join("half.wasm");
@@ -226,18 +226,18 @@ async fn a_file_that_is_still_being_written_is_not_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configmap_of_the_same_name_comes_first_and_another_name_for_the_provider_is_rejected() {
-    let scene = Scene::new().await;
+    let scene = PluginFolder::new().await;
     put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
-    let other = scene.harness.rejected(Map::plain("other", "3.0.0", &["plain"])).await;
+    let other = scene.world.rejected(Map::plain("other", "3.0.0", &["plain"])).await;
     assert!(other.contains("plain"), "{other}");
     let map = Map::plain("plain", "2.0.0", &["plain"]);
     let id = map.id();
-    scene.harness.ready(map).await;
-    assert_eq!(scene.harness.version("plain").await, "2.0.0");
+    scene.world.ready(map).await;
+    assert_eq!(scene.world.version("plain").await, "2.0.0");
     assert!(!scene.report("plain").expect("is there").serving);
-    scene.harness.host.withdraw(id).await;
-    assert_eq!(scene.harness.version("plain").await, "1.0.0");
+    scene.world.host.withdraw(id).await;
+    assert_eq!(scene.world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +248,7 @@ async fn where_plugins_must_be_signed_the_directory_is_no_way_around() {
         keys: Keyring::parse("ours", &key.public_pem()).expect("a key"),
         required: Required::In(vec!["machinist".to_owned()]).with_directory_as("machinist"),
     };
-    let scene = Scene::with(strict, |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(strict, |root| put(root, "plain", "1.0.0")).await;
     let reason = scene.rejected("plain").await;
     assert!(reason.contains("must be signed"), "{reason}");
     let signature = key.sign_blob(&plain()).expect("signs");
@@ -268,14 +268,14 @@ async fn where_plugins_must_be_signed_the_directory_is_no_way_around() {
 async fn a_directory_that_is_not_there_yet_is_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().join("later");
-    let harness = Harness::new();
-    harness.host.watch_directory(&root).await;
-    let trouble = harness.host.directory().and_then(|directory| directory.trouble).expect("it is not there");
+    let world = Fixture::new();
+    world.host.watch_directory(&root).await;
+    let trouble = world.host.directory().and_then(|directory| directory.trouble).expect("it is not there");
     assert!(trouble.starts_with("failed to read the folder"), "{trouble}");
     fs::create_dir(&root).expect("a folder");
     put(&root, "plain", "1.0.0");
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("permits");
-    let scene = Scene { harness, root, _folder: folder };
+    let scene = PluginFolder { world, root, _folder: folder };
     scene.serving("plain", "1.0.0").await;
 }
 
@@ -284,18 +284,18 @@ async fn a_later_requirement_of_signatures_reloads_all_sources_while_versions_se
     let key = SigningKey::generate().expect("a key");
     let mut loose = settings();
     loose.trust.keys = Keyring::parse("ours", &key.public_pem()).expect("a key");
-    let scene = Scene::with(loose, |root| put(root, "plain", "1.0.0")).await;
+    let scene = PluginFolder::with(loose, |root| put(root, "plain", "1.0.0")).await;
     scene.serving("plain", "1.0.0").await;
     let map = || Map::plain("mapped", "2.0.0", &["mapped"]);
-    scene.harness.ready(map()).await;
-    assert!(scene.harness.host.require_signatures(true) && !scene.harness.host.require_signatures(true));
+    scene.world.ready(map()).await;
+    assert!(scene.world.host.require_signatures(true) && !scene.world.host.require_signatures(true));
     assert!(scene.rejected("plain").await.contains("must be signed"));
-    assert!(scene.harness.rejected(map()).await.contains("must be signed"));
-    assert_eq!(scene.harness.version("plain").await, "1.0.0");
-    assert_eq!(scene.harness.version("mapped").await, "2.0.0");
+    assert!(scene.world.rejected(map()).await.contains("must be signed"));
+    assert_eq!(scene.world.version("plain").await, "1.0.0");
+    assert_eq!(scene.world.version("mapped").await, "2.0.0");
     // A signature, or another rule, fixes it.
-    scene.harness.ready(signed(map(), &key, &["mapped"], 1)).await;
-    assert!(scene.harness.host.require_signatures(false));
+    scene.world.ready(signed(map(), &key, &["mapped"], 1)).await;
+    assert!(scene.world.host.require_signatures(false));
     scene.serving("plain", "1.0.0").await;
-    scene.harness.ready(map()).await;
+    scene.world.ready(map()).await;
 }

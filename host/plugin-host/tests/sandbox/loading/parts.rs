@@ -9,7 +9,7 @@ use machinist_plugin_host::keys::{BYTES_KEY, INDEX_KEY, KIND_LABEL, PART_KIND, P
 use machinist_plugin_host::parts::{Part, split};
 use machinist_plugin_host::{Digest, Encoding, PluginReport, PluginState};
 
-use crate::harness::{Harness, Map, marked, plain};
+use crate::fixture::{Fixture, Map, marked, plain};
 
 /// The plain driver as one version, cut into three: the index and its parts.
 struct Cut {
@@ -54,20 +54,20 @@ impl Cut {
         map
     }
 
-    async fn arrives(&self, harness: &Harness) {
+    async fn arrives(&self, world: &Fixture) {
         for number in 1..=3 {
-            harness.host.declare(self.part(number).0).await;
+            world.host.declare(self.part(number).0).await;
         }
     }
 }
 
 /// Waits until the plugin's report is as it should be.
-async fn until(harness: &Harness, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
-    let mut changes = pin!(harness.host.changes());
+async fn until(world: &Fixture, what: &str, is_so: impl Fn(&PluginReport) -> bool) -> PluginReport {
+    let mut changes = pin!(world.host.changes());
     let id = Map::new("plain", Vec::new()).id();
     let waited = async {
         loop {
-            let report = harness.report(&id);
+            let report = world.report(&id);
             if is_so(&report) {
                 return report;
             }
@@ -75,54 +75,54 @@ async fn until(harness: &Harness, what: &str, is_so: impl Fn(&PluginReport) -> b
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(60), waited).await;
-    waited.unwrap_or_else(|_| panic!("not {what}: {:?}", harness.report(&id)))
+    waited.unwrap_or_else(|_| panic!("not {what}: {:?}", world.report(&id)))
 }
 
-async fn rejected(harness: &Harness, part: &str) {
+async fn rejected(world: &Fixture, part: &str) {
     let what = format!("rejected with {part:?}");
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Rejected
             && report.reason.as_deref().is_some_and(|reason| reason.contains(part))
     };
-    until(harness, &what, is_so).await;
+    until(world, &what, is_so).await;
 }
 
-async fn waits(harness: &Harness, part: &str) {
+async fn waits(world: &Fixture, part: &str) {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Declared
             && report.reason.as_deref() == Some(&format!("waits for {part}"))
     };
-    until(harness, &format!("waiting for {part}"), is_so).await;
+    until(world, &format!("waiting for {part}"), is_so).await;
 }
 
-async fn ready(harness: &Harness, cut: &Cut) -> PluginReport {
+async fn ready(world: &Fixture, cut: &Cut) -> PluginReport {
     let is_so = |report: &PluginReport| {
         report.state == PluginState::Ready
             && report.held.as_ref().is_some_and(|held| held.digest == cut.digest)
     };
-    let report = until(harness, &format!("ready as {}", cut.version), is_so).await;
-    assert_eq!(harness.version("plain").await, cut.version);
+    let report = until(world, &format!("ready as {}", cut.version), is_so).await;
+    assert_eq!(world.version("plain").await, cut.version);
     report
 }
 
-/// A host that serves version 1.0.0 from parts.
-async fn serving() -> (Harness, Cut) {
-    let (harness, one) = (Harness::new(), cut("1.0.0"));
-    one.arrives(&harness).await;
-    harness.host.declare(one.index().0).await;
-    ready(&harness, &one).await;
-    (harness, one)
+/// A world in which version 1.0.0 serves from parts.
+async fn serving() -> (Fixture, Cut) {
+    let (world, one) = (Fixture::new(), cut("1.0.0"));
+    one.arrives(&world).await;
+    world.host.declare(one.index().0).await;
+    ready(&world, &one).await;
+    (world, one)
 }
 
 #[tokio::test]
 async fn parts_in_every_encoding_are_a_plugin() {
     for encoding in Encoding::ALL {
-        let (harness, cut) = (Harness::new(), cut_as("1.0.0", encoding));
-        cut.arrives(&harness).await;
-        let report = harness.ready(cut.index()).await;
+        let (world, cut) = (Fixture::new(), cut_as("1.0.0", encoding));
+        cut.arrives(&world).await;
+        let report = world.ready(cut.index()).await;
         assert_eq!(report.digest, Some(cut.digest));
-        assert_eq!(harness.version("plain").await, "1.0.0");
-        assert_eq!(harness.host.plugins().len(), 1, "a part is no plugin");
+        assert_eq!(world.version("plain").await, "1.0.0");
+        assert_eq!(world.host.plugins().len(), 1, "a part is no plugin");
     }
 }
 
@@ -130,42 +130,42 @@ async fn parts_in_every_encoding_are_a_plugin() {
 async fn the_last_part_completes_the_plugin_in_any_order() {
     let orders = [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]];
     for order in orders {
-        let (harness, cut) = (Harness::new(), cut("1.0.0"));
+        let (world, cut) = (Fixture::new(), cut("1.0.0"));
         for turn in order {
             let map = if turn == 0 { cut.index() } else { cut.part(turn) };
-            harness.host.declare(map.0).await;
+            world.host.declare(map.0).await;
         }
-        ready(&harness, &cut).await;
+        ready(&world, &cut).await;
     }
 }
 
 #[tokio::test]
 async fn a_missing_part_is_named_and_the_version_before_serves_until_it_comes() {
-    let (harness, _) = serving().await;
+    let (world, _) = serving().await;
     let two = cut("2.0.0");
-    harness.host.declare(two.part(1).0).await;
-    harness.host.declare(two.index().0).await;
-    waits(&harness, "part 2 of 3, ConfigMap plain-2.0.0-2; part 3 of 3, ConfigMap plain-2.0.0-3").await;
-    harness.host.declare(two.part(3).0).await;
-    waits(&harness, "part 2 of 3, ConfigMap plain-2.0.0-2").await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    harness.host.declare(two.part(2).0).await;
-    ready(&harness, &two).await;
+    world.host.declare(two.part(1).0).await;
+    world.host.declare(two.index().0).await;
+    waits(&world, "part 2 of 3, ConfigMap plain-2.0.0-2; part 3 of 3, ConfigMap plain-2.0.0-3").await;
+    world.host.declare(two.part(3).0).await;
+    waits(&world, "part 2 of 3, ConfigMap plain-2.0.0-2").await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    world.host.declare(two.part(2).0).await;
+    ready(&world, &two).await;
 }
 
-/// Version 2 with something wrong: the reason is given, and version 1 serves on until version 2 is fixed.
+/// Version 2 with something wrong: the reason is given, and version 1 serves until version 2 is fixed.
 async fn check(break_it: impl Fn(&Cut) -> Vec<Map>, expected: &str) {
-    let (harness, _) = serving().await;
+    let (world, _) = serving().await;
     let two = cut("2.0.0");
-    two.arrives(&harness).await;
+    two.arrives(&world).await;
     for map in break_it(&two) {
-        harness.host.declare(map.0).await;
+        world.host.declare(map.0).await;
     }
-    rejected(&harness, expected).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    two.arrives(&harness).await;
-    harness.host.declare(two.index().0).await;
-    ready(&harness, &two).await;
+    rejected(&world, expected).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    two.arrives(&world).await;
+    world.host.declare(two.index().0).await;
+    ready(&world, &two).await;
 }
 
 #[tokio::test]
@@ -202,8 +202,8 @@ async fn parts_that_fit_and_are_another_version_together() {
 
 #[tokio::test]
 async fn an_index_that_says_too_little_or_too_much() {
-    let unknown = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
-    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], unknown).await;
+    let misbehaving = "encoding \"lzma\" is unknown; this host reads none, gzip and zstd";
+    check(|two| vec![two.index_with(&two.index.replace("\"none\"", "\"lzma\""))], misbehaving).await;
     let both = "there is both plugin.wasm and parts.json";
     check(|two| vec![two.index().binary("plugin.wasm", plain())], both).await;
     let without = |two: &Cut| {
@@ -223,55 +223,55 @@ async fn a_part_without_bytes() {
 
 #[tokio::test]
 async fn parts_that_vanish_after_loading_harm_nothing_and_are_missed_aloud() {
-    let (harness, one) = serving().await;
-    harness.host.withdraw(one.part(2).id()).await;
-    let report = until(&harness, "warned", |report| !report.warnings.is_empty()).await;
+    let (world, one) = serving().await;
+    world.host.withdraw(one.part(2).id()).await;
+    let report = until(&world, "warned", |report| !report.warnings.is_empty()).await;
     assert_eq!((report.state, report.serving), (PluginState::Ready, true));
     let warning = report.warnings.concat();
     assert!(warning.contains("part 2 of 3, ConfigMap plain-1.0.0-2"), "{warning}");
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    harness.host.declare(one.part(2).0).await;
-    let back = until(&harness, "whole again", |report| report.warnings.is_empty()).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    world.host.declare(one.part(2).0).await;
+    let back = until(&world, "whole again", |report| report.warnings.is_empty()).await;
     let generation = |report: &PluginReport| report.held.as_ref().map(|held| held.generation);
     assert_eq!(generation(&back), generation(&report), "nothing was loaded again");
 }
 
 #[tokio::test]
 async fn a_part_that_is_edited_after_loading_is_rejected_and_what_was_loaded_serves() {
-    let (harness, one) = serving().await;
+    let (world, one) = serving().await;
     let edited = one.part(2).binary(BYTES_KEY, b"something else".to_vec());
-    harness.host.declare(edited.0).await;
-    rejected(&harness, "part 2 of 3, ConfigMap plain-1.0.0-2, has digest").await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    harness.host.declare(one.part(2).0).await;
-    ready(&harness, &one).await;
+    world.host.declare(edited.0).await;
+    rejected(&world, "part 2 of 3, ConfigMap plain-1.0.0-2, has digest").await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    world.host.declare(one.part(2).0).await;
+    ready(&world, &one).await;
 }
 
 #[tokio::test]
 async fn settings_of_an_index_change_without_its_parts_arriving_again() {
-    let (harness, one) = serving().await;
+    let (world, one) = serving().await;
     let settings = r#"{"version":"1.5.0","providers":["plain"]}"#;
-    harness.host.declare(one.index().data("settings.json", settings).0).await;
-    until(&harness, "1.5.0", |report| report.held.as_ref().is_some_and(|held| held.version == "1.5.0")).await;
-    assert_eq!(harness.version("plain").await, "1.5.0");
+    world.host.declare(one.index().data("settings.json", settings).0).await;
+    until(&world, "1.5.0", |report| report.held.as_ref().is_some_and(|held| held.version == "1.5.0")).await;
+    assert_eq!(world.version("plain").await, "1.5.0");
 }
 
 #[tokio::test]
 async fn one_configmap_and_several_take_turns() {
-    let (harness, _) = serving().await;
-    harness.ready(Map::plain("plain", "3.0.0", &["plain"])).await;
-    assert_eq!(harness.version("plain").await, "3.0.0");
+    let (world, _) = serving().await;
+    world.ready(Map::plain("plain", "3.0.0", &["plain"])).await;
+    assert_eq!(world.version("plain").await, "3.0.0");
     let two = cut("2.0.0");
-    two.arrives(&harness).await;
-    harness.host.declare(two.index().0).await;
-    ready(&harness, &two).await;
+    two.arrives(&world).await;
+    world.host.declare(two.index().0).await;
+    ready(&world, &two).await;
 }
 
 #[tokio::test]
 async fn a_withdrawn_index_serves_no_more_and_its_parts_wait_for_another() {
-    let (harness, one) = serving().await;
-    harness.host.withdraw(one.index().id()).await;
-    assert!(harness.create("plain", "{}").await.is_err());
-    harness.host.declare(one.index().0).await;
-    ready(&harness, &one).await;
+    let (world, one) = serving().await;
+    world.host.withdraw(one.index().id()).await;
+    assert!(world.create("plain", "{}").await.is_err());
+    world.host.declare(one.index().0).await;
+    ready(&world, &one).await;
 }

@@ -2,26 +2,26 @@
 
 use machinist_plugin_host::{Digest, Encoding, PluginState};
 
-use crate::harness::{Harness, Map, compiler, plain, renamed};
+use crate::fixture::{Fixture, Map, compiler, plain, renamed};
 
 /// Declares `bad` as the new content of a ConfigMap that serves, and as a newer ConfigMap of the same plugin.
 async fn check(change: impl Fn(Map) -> Map, expected: &str) {
-    let harness = Harness::new();
-    let good = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let world = Fixture::new();
+    let good = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
 
-    let reason = harness.rejected(change(Map::plain("plain", "6.6.6", &["plain"]))).await;
+    let reason = world.rejected(change(Map::plain("plain", "6.6.6", &["plain"]))).await;
     assert!(reason.contains(expected), "{reason:?} does not contain {expected:?}");
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    let report = harness.report(&good.source);
+    assert_eq!(world.version("plain").await, "1.0.0");
+    let report = world.report(&good.source);
     assert!(report.serving && report.state == PluginState::Rejected, "{report:?}");
 
     let newer = Map::plain("newer", "6.6.6", &["plain"]).plugin("plain").created(2_000_000_000);
-    harness.rejected(change(newer)).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    world.rejected(change(newer)).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
 
-    // And it can be fixed in place.
-    harness.ready(Map::plain("plain", "1.0.1", &["plain"])).await;
-    assert_eq!(harness.version("plain").await, "1.0.1");
+    // A user can fix it in place.
+    world.ready(Map::plain("plain", "1.0.1", &["plain"])).await;
+    assert_eq!(world.version("plain").await, "1.0.1");
 }
 
 fn component(bytes: Vec<u8>) -> impl Fn(Map) -> Map {
@@ -74,21 +74,21 @@ async fn a_component_of_another_world() {
 #[tokio::test]
 async fn a_component_of_a_newer_contract() {
     let newer = renamed(&plain(), "machinist:provider/driver@0.1.0", "machinist:provider/driver@0.2.0");
-    check(component(newer), "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0").await;
+    check(component(newer), "it is built for machinist:provider/driver@0.2.0; this host serves 0.1.0").await;
 }
 
 #[tokio::test]
 async fn an_unknown_import() {
-    let unknown = renamed(&plain(), "machinist:host/settings@0.1.0", "machinist:host/sittings@0.1.0");
-    check(component(unknown), "it imports what this host does not offer: machinist:host/sittings@0.1.0")
+    let misbehaving = renamed(&plain(), "machinist:host/settings@0.1.0", "machinist:host/sittings@0.1.0");
+    check(component(misbehaving), "it imports what this host does not offer: machinist:host/sittings@0.1.0")
         .await;
 }
 
 #[tokio::test]
 async fn a_function_that_a_known_interface_does_not_have() {
     // As a component for a later patch version of an interface.
-    let unknown = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
-    check(component(unknown), "environmint").await;
+    let misbehaving = renamed(&plain(), "wasi:cli/environment@0.2", "wasi:cli/environmint@0.2");
+    check(component(misbehaving), "environmint").await;
 }
 
 #[tokio::test]
@@ -155,15 +155,15 @@ async fn a_description_that_breaks_the_contract() {
 #[tokio::test]
 async fn a_compressed_component_is_as_good_as_a_raw_one() {
     for encoding in [Encoding::Gzip, Encoding::Zstd] {
-        let harness = Harness::new();
+        let world = Fixture::new();
         let digest = Digest::of(&plain());
         let map = Map::plain("plain", "1.0.0", &["plain"])
             .without("plugin.wasm")
             .binary(encoding.key(), encoding.pack(&plain()).expect("packs"))
             .data("sha256", &digest.to_string());
-        let report = harness.ready(map).await;
+        let report = world.ready(map).await;
         assert_eq!((report.digest, report.size_bytes), (Some(digest), Some(plain().len())));
-        assert_eq!(harness.version("plain").await, "1.0.0");
+        assert_eq!(world.version("plain").await, "1.0.0");
     }
 }
 
@@ -172,11 +172,11 @@ async fn a_compiler_that_fails_is_named_and_tried_again() {
     for (exe, expected) in
         [("/bin/false", "the compiler ended with"), ("/nowhere", "failed to run the compiler")]
     {
-        let harness = Harness::cold(|settings| {
+        let world = Fixture::cold(|settings| {
             assert_eq!(settings.compiler, compiler());
             settings.compiler = exe.into();
         });
-        let reason = harness.rejected(Map::plain("plain", "1.0.0", &["plain"])).await;
+        let reason = world.rejected(Map::plain("plain", "1.0.0", &["plain"])).await;
         assert!(reason.contains(expected) && reason.ends_with("next attempt in 5 s"), "{reason}");
     }
 }

@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use futures::future::join_all;
 use machinist_plugin_host::{CodeTier, HostSettings, PluginReport};
 
-use crate::harness::{Harness, Map, compiler, marked, plain, request, settings_in, version};
+use crate::fixture::{Fixture, Map, compiler, marked, plain, request, settings_in, version};
 use crate::policies::{component, policy};
 
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
@@ -42,7 +42,7 @@ fn code(report: &PluginReport) -> Option<CodeTier> {
     report.held.as_ref().map(|held| held.code)
 }
 
-impl Harness {
+impl Fixture {
     /// Waits until its code is of this tier.
     async fn reaches(&self, report: &PluginReport, tier: CodeTier) {
         let mut changes = pin!(self.host.changes());
@@ -66,9 +66,9 @@ fn kept(folder: &Path) -> Vec<String> {
     tiers
 }
 
-fn shows(harness: &Harness, tier: CodeTier) -> bool {
+fn shows(world: &Fixture, tier: CodeTier) -> bool {
     let labels = format!("{{plugin=\"plain\",source=\"machinist/plain\",tier=\"{}\"}}", tier.name());
-    harness.metric(&format!("machinist_plugin_code{labels}")) == 1
+    world.metric(&format!("machinist_plugin_code{labels}")) == 1
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,42 +79,42 @@ async fn optimised_code_takes_the_place_of_baseline_code_and_no_call_is_lost() {
     let mut settings = first_code(&cache);
     let gate = "if [ $TIER = o ]; then until [ -e $HERE/gate ]; do :; done; fi; next";
     settings.compiler = scripted(folder.path(), gate);
-    let harness = Harness::with(settings);
-    let first = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let world = Fixture::with(settings);
+    let first = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
     let first_tier = code(&first).expect("is Ready");
     assert_ne!(first_tier, CodeTier::Optimised, "{first:?}");
     assert!(cfg!(not(target_arch = "x86_64")) || first_tier == CodeTier::Baseline);
-    assert!(shows(&harness, first_tier) && !shows(&harness, CodeTier::Optimised));
+    assert!(shows(&world, first_tier) && !shows(&world, CodeTier::Optimised));
     assert_eq!(kept(&cache), [first_tier.name()]);
 
     let slow: Vec<_> = (0..20)
         .map(|_| {
-            let host = harness.host.clone();
+            let host = world.host.clone();
             tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":1500}"#)).await })
         })
         .collect();
-    while harness.report(&first.source).held.expect("is Ready").calls_in_flight < slow.len() {
+    while world.report(&first.source).held.expect("is Ready").calls_in_flight < slow.len() {
         tokio::task::yield_now().await;
     }
     fs::write(folder.path().join("gate"), "").expect("writable");
     let mut answers = 0;
-    while code(&harness.report(&first.source)) != Some(CodeTier::Optimised) {
-        assert_eq!(harness.version("plain").await, "1.0.0");
+    while code(&world.report(&first.source)) != Some(CodeTier::Optimised) {
+        assert_eq!(world.version("plain").await, "1.0.0");
         answers += 1;
     }
-    harness.reaches(&first, CodeTier::Optimised).await;
+    world.reaches(&first, CodeTier::Optimised).await;
     for call in join_all(slow).await {
         assert_eq!(version(&call.expect("ends")), "1.0.0");
         answers += 1;
     }
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    let now = harness.report(&first.source).held.expect("is Ready");
+    assert_eq!(world.version("plain").await, "1.0.0");
+    let now = world.report(&first.source).held.expect("is Ready");
     assert_eq!(now.generation, first.held.expect("is Ready").generation, "the same version, in better code");
     assert_eq!((now.calls_total, now.calls_broken), (answers + 1, 0));
-    assert_eq!(harness.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 0);
+    assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 0);
     // The metric follows a moment after the code.
     let since = Instant::now();
-    while !shows(&harness, CodeTier::Optimised) || shows(&harness, first_tier) {
+    while !shows(&world, CodeTier::Optimised) || shows(&world, first_tier) {
         assert!(since.elapsed() < Duration::from_secs(60), "the metric shows other code");
         tokio::task::yield_now().await;
     }
@@ -127,26 +127,26 @@ async fn the_cache_has_both_tiers_and_the_better_one_replaces_the_other() {
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then exit 3; fi; next");
-    let first_tier = code(&Harness::with(settings).ready(map()).await).expect("is Ready");
+    let first_tier = code(&Fixture::with(settings).ready(map()).await).expect("is Ready");
     assert_eq!(kept(&cache), [first_tier.name()]);
 
     // A host that cannot compile has the first code only.
     let without = || HostSettings { compiler: "/bin/false".into(), ..first_code(&cache) };
-    let harness = Harness::with(without());
-    let report = harness.ready(map()).await;
+    let world = Fixture::with(without());
+    let report = world.ready(map()).await;
     assert!(report.from_cache && code(&report) == Some(first_tier), "{report:?}");
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    assert_eq!(harness.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
 
     // A host that can compile continues from there.
-    let harness = Harness::with(first_code(&cache));
-    let report = harness.ready(map()).await;
+    let world = Fixture::with(first_code(&cache));
+    let report = world.ready(map()).await;
     assert!(report.from_cache, "{report:?}");
-    harness.reaches(&report, CodeTier::Optimised).await;
-    harness.host.shutdown().await;
-    drop(harness);
+    world.reaches(&report, CodeTier::Optimised).await;
+    world.host.shutdown().await;
+    drop(world);
 
-    let report = Harness::with(without()).ready(map()).await;
+    let report = Fixture::with(without()).ready(map()).await;
     assert!(report.from_cache && code(&report) == Some(CodeTier::Optimised), "{report:?}");
     assert!(kept(&cache).contains(&"optimised".to_owned()));
 }
@@ -163,7 +163,7 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
         } else {
             settings.optimised_at_once_bytes = usize::MAX;
         }
-        Harness::with(settings.clone()).ready(map()).await;
+        Fixture::with(settings.clone()).ready(map()).await;
         for path in code_files(&cache) {
             let mut bytes = fs::read(&path).expect("readable");
             let middle = bytes.len() / 2;
@@ -171,10 +171,10 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
             fs::remove_file(&path).expect("ours");
             fs::write(&path, bytes).expect("writable");
         }
-        let harness = Harness::with(settings);
-        let report = harness.ready(map()).await;
+        let world = Fixture::with(settings);
+        let report = world.ready(map()).await;
         assert!(!report.from_cache, "{report:?}");
-        assert!(harness.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+        assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
     }
 }
 
@@ -185,16 +185,16 @@ async fn code_of_one_tier_does_not_pass_for_another() {
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let mut settings = first_code(&cache);
     settings.compiler = scripted(folder.path(), "case $TIER in b) exit 2;; o) exit 3;; esac; next");
-    Harness::with(settings).ready(map()).await;
+    Fixture::with(settings).ready(map()).await;
     assert_eq!(kept(&cache), ["quick"]);
     for path in code_files(&cache) {
         let name = path.to_str().expect("plain").replace(".quick.", ".optimised.");
         fs::rename(&path, name).expect("ours");
     }
-    let harness = Harness::with(HostSettings { optimised_at_once_bytes: usize::MAX, ..settings_in(&cache) });
-    let report = harness.ready(map()).await;
+    let world = Fixture::with(HostSettings { optimised_at_once_bytes: usize::MAX, ..settings_in(&cache) });
+    let report = world.ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
-    assert!(harness.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
 }
 
 /// A core module with a tail call, which the baseline compiler does not know.
@@ -213,15 +213,15 @@ fn with_tail_call(component: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn code_that_the_baseline_compiler_lacks_is_compiled_without_optimisation() {
-    let harness = Harness::cold(|settings| settings.optimised_at_once_bytes = 0);
+    let world = Fixture::cold(|settings| settings.optimised_at_once_bytes = 0);
     let map = Map::plain("plain", "1.0.0", &["plain"]).binary("plugin.wasm", with_tail_call(&plain()));
-    let report = harness.ready(map).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    let report = world.ready(map).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
     let compiled =
-        |tier| harness.metric(&format!("machinist_plugin_compile_duration_seconds_count{{tier=\"{tier}\"}}"));
+        |tier| world.metric(&format!("machinist_plugin_compile_duration_seconds_count{{tier=\"{tier}\"}}"));
     assert_eq!((compiled("baseline"), compiled("quick")), (0, 1));
-    harness.reaches(&report, CodeTier::Optimised).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
+    world.reaches(&report, CodeTier::Optimised).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
 }
 
 #[tokio::test]
@@ -229,10 +229,10 @@ async fn a_compiler_that_dies_of_a_component_leaves_it_to_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = first_code(&folder.path().join("code"));
     settings.compiler = scripted(folder.path(), "if [ $TIER = b ]; then kill -9 $$; fi; next");
-    let harness = Harness::with(settings);
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    harness.reaches(&report, CodeTier::Optimised).await;
+    let world = Fixture::with(settings);
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    world.reaches(&report, CodeTier::Optimised).await;
 }
 
 #[tokio::test]
@@ -241,21 +241,21 @@ async fn urgent_code_does_not_wait_for_an_optimising_compiler() {
     let mut settings = first_code(&folder.path().join("code"));
     // It never ends.
     settings.compiler = scripted(folder.path(), "if [ $TIER = o ]; then while :; do :; done; fi; next");
-    let harness = Harness::with(settings);
+    let world = Fixture::with(settings);
     for version in ["1.0.0", "2.0.0", "3.0.0"] {
         let map = Map::plain("plain", version, &["plain"]).binary("plugin.wasm", marked(&plain(), version));
-        harness.ready(map).await;
-        assert_eq!(harness.version("plain").await, version);
+        world.ready(map).await;
+        assert_eq!(world.version("plain").await, version);
     }
-    harness.host.shutdown().await;
+    world.host.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_large_policy_begins_with_quick_code_until_it_is_optimised() {
-    let harness = Harness::cold(|settings| settings.optimised_at_once_bytes = 0);
-    let report = harness.ready(policy("zone", component("policy-zone"))).await;
+    let world = Fixture::cold(|settings| settings.optimised_at_once_bytes = 0);
+    let report = world.ready(policy("zone", component("policy-zone"))).await;
     assert_eq!(code(&report), Some(CodeTier::Quick));
-    harness.reaches(&report, CodeTier::Optimised).await;
+    world.reaches(&report, CodeTier::Optimised).await;
 }
 
 #[tokio::test]
@@ -266,14 +266,14 @@ async fn one_compiler_runs_at_a_time_however_many_components_come() {
                   next; status=$?; rmdir $HERE/running; exit $status";
     settings.compiler = scripted(folder.path(), script);
     settings.optimised_at_once_bytes = usize::MAX;
-    let harness = Harness::with(settings);
+    let world = Fixture::with(settings);
     let loads = ["a", "b", "c", "d"].map(|name| {
         let map = Map::plain(name, "1.0.0", &[name]).binary("plugin.wasm", marked(&plain(), name));
-        harness.ready(map)
+        world.ready(map)
     });
     join_all(loads).await;
     assert!(!folder.path().join("overlaps").exists());
-    assert_eq!(harness.metric("machinist_plugin_compile_duration_seconds_count{tier=\"optimised\"}"), 4);
+    assert_eq!(world.metric("machinist_plugin_compile_duration_seconds_count{tier=\"optimised\"}"), 4);
 }
 
 /// Memory, processor time and files are bounded, and it comes last when others want the processor.

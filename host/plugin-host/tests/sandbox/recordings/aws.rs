@@ -11,7 +11,7 @@ use machinist_core::value::id::Uid;
 use machinist_plugin_host::{EgressSettings, Recording, Resolve};
 
 use super::{recorded, recording_into};
-use crate::harness::{Harness, Map, class, request};
+use crate::fixture::{Fixture, Map, class, request};
 
 const GRANTS: &str = include_str!("../../../../../plugins/aws/grants.yaml");
 const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
@@ -74,10 +74,10 @@ pub(super) async fn life() -> Vec<Recording> {
     let address: SocketAddr = ec2.url().trim_start_matches("http://").parse().expect("an address");
     settings.egress =
         EgressSettings { detour: Some(address), resolver: Arc::new(Anywhere), ..EgressSettings::default() };
-    let harness = Harness::with(settings);
+    let world = Fixture::with(settings);
     let map = Map::new("aws", guests::bytes("aws-driver").expect("the driver builds"))
         .data("grants.yaml", &format!("regions: [{}]\n{GRANTS}", ec2.region()));
-    harness.ready(map).await;
+    world.ready(map).await;
     let spec = spec(&ec2);
     let ask = |uid: &str| {
         let mut ask = MachineRequest { secrets: secrets(&ec2), ..request(PROVIDER, &spec) };
@@ -85,7 +85,7 @@ pub(super) async fn life() -> Vec<Recording> {
         ask.idempotency_key = format!("key-of-{uid}");
         ask
     };
-    let host = &harness.host;
+    let host = &world.host;
 
     let created = host.create(ask("uid-1")).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
@@ -107,9 +107,9 @@ pub(super) async fn life() -> Vec<Recording> {
     host.delete(known).await.expect("has gone");
 
     host.get_status(ask("uid-2")).await.expect_err("was never made");
-    let mut unknown_image = ask("uid-2");
-    unknown_image.class.spec = spec.replace(&ec2.fixture().image_id, "ami-0000000000000000f");
-    host.create(unknown_image).await.expect_err("there is no such image");
+    let mut misbehaving = ask("uid-2");
+    misbehaving.class.spec = spec.replace(&ec2.fixture().image_id, "ami-0000000000000000f");
+    host.create(misbehaving).await.expect_err("there is no such image");
     let mut stranger = ask("uid-2");
     stranger.secrets.values.insert("providerAccessKeyId".to_owned(), b"AKIASTRANGER".to_vec());
     host.create(stranger).await.expect_err("nobody knows the key");
@@ -127,5 +127,5 @@ pub(super) async fn life() -> Vec<Recording> {
     ec2.faults().add(Rule::new(Effect::throttle(None)));
     host.create(ask("uid-2")).await.expect_err("too many requests");
     host.get_status(ask("uid-2")).await.expect_err("too many requests");
-    recorded(&harness, folder.path()).await
+    recorded(&world, folder.path()).await
 }

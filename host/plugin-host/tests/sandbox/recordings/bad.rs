@@ -4,15 +4,15 @@ use machinist_plugin_host::testing::{FORMAT, KeyFact};
 use machinist_plugin_host::{Recording, read_recordings};
 use serde_json::json;
 
-use super::{Harness, play, recorded, recording_into, request};
-use crate::harness::Map;
+use super::{Fixture, play, recorded, recording_into, request};
+use crate::fixture::Map;
 
 async fn one() -> Recording {
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
-    harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    harness.host.create(request("plain", "{}")).await.expect("creates");
-    recorded(&harness, folder.path()).await.remove(0)
+    let world = Fixture::with(recording_into(folder.path()));
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    world.host.create(request("plain", "{}")).await.expect("creates");
+    recorded(&world, folder.path()).await.remove(0)
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn a_file_that_is_no_recording_says_what_it_is_instead() {
     later["format"] = json!(FORMAT + 1);
     later["unknown"] = json!(1);
     let message = error_of(later.to_string().as_bytes());
-    assert!(message.contains("has the format 2, and this host reads 1: record anew"), "{message}");
+    assert!(message.contains("has the format 2, and this host reads 1: record again"), "{message}");
     later["format"] = json!(FORMAT);
     assert!(error_of(later.to_string().as_bytes()).contains("unknown field `unknown`"));
     std::fs::write(&file, &good).expect("writes");

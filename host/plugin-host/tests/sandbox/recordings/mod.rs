@@ -4,8 +4,8 @@ mod aws;
 mod bad;
 mod playing;
 mod regression;
-mod retention;
 mod secrecy;
+mod storing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use machinist_plugin_host::{
     read_recordings,
 };
 
-use crate::harness::{Harness, Map, class, request, settings};
+use crate::fixture::{Fixture, Map, class, request, settings};
 
 const TOKEN: &str = "canary/token+3f9b2d7c51\"é";
 const BOOTSTRAP: &str = "canary.0123456789abcdef";
@@ -40,8 +40,8 @@ fn secrets() -> SecretValues {
 }
 
 /// All that was recorded, without what was asked when the plugin was loaded.
-async fn recorded(harness: &Harness, folder: &Path) -> Vec<Recording> {
-    harness.host.shutdown().await;
+async fn recorded(world: &Fixture, folder: &Path) -> Vec<Recording> {
+    world.host.shutdown().await;
     let all = read_recordings(folder).expect("recordings");
     all.into_iter()
         .map(|(_, recording)| recording)
@@ -51,7 +51,7 @@ async fn recorded(harness: &Harness, folder: &Path) -> Vec<Recording> {
 
 /// A host that records nothing, and reaches nothing.
 fn player() -> PluginHost {
-    Harness::new().host
+    Fixture::new().host
 }
 
 fn declared(name: &str) -> Declared {
@@ -82,29 +82,29 @@ async fn life() -> (Vec<Recording>, String) {
     config.accounts[0].tokens[0].token = TOKEN.replace(['"', 'é'], "");
     let cloud = simcloud::Server::start(config).expect("starts");
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let grants = include_str!("../../../../../plugins/sim/grants.yaml")
         .replace("PORT", &cloud.addr().port().to_string());
     let map = Map::new("sim", guests::bytes("sim-driver").expect("the driver builds"))
         .data("grants.yaml", &grants)
         .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
-    harness.ready(map).await;
+    world.ready(map).await;
     let values = BTreeMap::from([("token".to_owned(), TOKEN.replace(['"', 'é'], "").into_bytes())]);
     let secrets =
         SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     let ask = || MachineRequest { secrets: secrets.clone(), ..request("sim", SPEC) };
-    let created = harness.host.create(ask()).await;
+    let created = world.host.create(ask()).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
     let mut known = ask();
     known.machine.provider_id = Some(vm.provider_id);
-    harness.host.get_status(known.clone()).await.expect("is there");
+    world.host.get_status(known.clone()).await.expect("is there");
     let list =
         ListRequest { class: class("sim", SPEC), cluster: "cluster-1".to_owned(), token: None, secrets };
-    assert_eq!(harness.host.list(list).await.expect("lists").machines.len(), 1);
-    harness.host.reboot(known.clone()).await.expect("starts anew");
-    harness.host.validate_class(class("sim", "{}")).await.expect_err("is no class");
-    harness.host.get_volume_ids("sim".into(), None, vec!["{}".to_owned()]).await.expect("none");
-    harness.host.delete(known).await.expect("goes");
-    let recordings = recorded(&harness, folder.path()).await;
+    assert_eq!(world.host.list(list).await.expect("lists").machines.len(), 1);
+    world.host.reboot(known.clone()).await.expect("starts anew");
+    world.host.validate_class(class("sim", "{}")).await.expect_err("is no class");
+    world.host.get_volume_ids("sim".into(), None, vec!["{}".to_owned()]).await.expect("none");
+    world.host.delete(known).await.expect("goes");
+    let recordings = recorded(&world, folder.path()).await;
     (recordings, cloud.url())
 }

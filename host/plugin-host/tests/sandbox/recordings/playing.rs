@@ -5,7 +5,7 @@ use machinist_plugin_host::{Difference, Recording};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};
-use crate::harness::{Harness, Map, request};
+use crate::fixture::{Fixture, Map, request};
 
 fn text_of(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -99,11 +99,11 @@ async fn an_answer_that_differs_reaches_the_driver() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn however_a_call_ends_it_ends_so_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = "egress: [{ host: a.invalid }]\nlimits: { memory_mib: 24, cpu_ms: 300 }\nreveal: [token]\n\
                   secrets: [{ key: token, places: [{ header: authorization }] }]";
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", grants)).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", grants)).await;
     for plan in [
         json!({ "do": "trap", "message": "oh" }),
         json!({ "do": "loop" }),
@@ -116,9 +116,9 @@ async fn however_a_call_ends_it_ends_so_again() {
         json!({ "do": "fail", "code": "resource-exhausted", "message": "none left" }),
         json!({ "do": "sleep", "ms": 20 }),
     ] {
-        let _either_way = harness.host.create(with_secrets(request("hostile", &plan.to_string()))).await;
+        let _either_way = world.host.create(with_secrets(request("hostile", &plan.to_string()))).await;
     }
-    let recordings = recorded(&harness, folder.path()).await;
+    let recordings = recorded(&world, folder.path()).await;
     assert_eq!(recordings.len(), 10);
     let ends: Vec<&End> = recordings.iter().map(|recording| &recording.end).collect();
     assert!(matches!(ends[0], End::Trapped { .. }), "{ends:?}");
@@ -135,12 +135,12 @@ async fn however_a_call_ends_it_ends_so_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_the_host_refused_is_refused_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", "egress: [{ host: a.invalid }]")).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "egress: [{ host: a.invalid }]")).await;
     let plan = json!({ "do": "fetch", "url": "https://b.invalid/x", "method": "POST", "body": "b" });
-    harness.host.create(request("hostile", &plan.to_string())).await.expect("reports");
-    let recordings = recorded(&harness, folder.path()).await;
+    world.host.create(request("hostile", &plan.to_string())).await.expect("reports");
+    let recordings = recorded(&world, folder.path()).await;
     assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Failed(WireError::HttpRequestDenied));
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     // Whether it learns of that while it writes the body or afterwards is a matter of moments, then and now.
@@ -153,16 +153,16 @@ async fn a_call_that_waited_for_its_cloud_until_the_end_is_cut_off_again_at_once
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("an address").port();
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
          limits: {{ deadline_ms: 700 }}"
     );
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
     let plan = json!({ "do": "fetch", "url": format!("http://127.0.0.1:{port}/") });
-    let _cut_off = harness.host.create(request("hostile", &plan.to_string())).await;
-    let mut recordings = recorded(&harness, folder.path()).await;
+    let _cut_off = world.host.create(request("hostile", &plan.to_string())).await;
+    let mut recordings = recorded(&world, folder.path()).await;
     assert!(matches!(&recordings[0].end, End::Limit { limit, .. } if limit == "deadline"), "{recordings:?}");
     assert_eq!(recordings[0].http[0].outcome, ExchangeOutcome::Unanswered);
     // The deadline of a create: no caller waits for that.

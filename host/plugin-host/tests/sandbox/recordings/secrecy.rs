@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use super::{BOOTSTRAP, Harness, TOKEN, USER_DATA, life, play, recording_into, request, with_secrets};
-use crate::harness::Map;
+use super::{BOOTSTRAP, Fixture, TOKEN, USER_DATA, life, play, recording_into, request, with_secrets};
+use crate::fixture::Map;
 
 /// Each value in the spellings in which it travels.
 fn spellings() -> Vec<String> {
@@ -74,14 +74,14 @@ async fn a_life_is_recorded_without_its_secrets() {
 async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
     let echo = echo_server();
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{echo}], addresses: loopback }}]\n\
          secrets: [{{ key: token, places: [{{ header: authorization }}] }}, {{ key: userData, places: [{{ json: /u }}] }}]\n\
          reveal: [token, userData]"
     );
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
     let url = format!("http://127.0.0.1:{echo}/");
     let plans = [
         json!({ "do": "reveal" }),
@@ -95,9 +95,9 @@ async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
         json!({ "do": "fetch", "url": format!("{url}?q={}", url_escaped(TOKEN)) }),
     ];
     for plan in &plans {
-        let _either_way = harness.host.create(with_secrets(request("hostile", &plan.to_string()))).await;
+        let _either_way = world.host.create(with_secrets(request("hostile", &plan.to_string()))).await;
     }
-    harness.host.shutdown().await;
+    world.host.shutdown().await;
     let texts = texts(folder.path());
     assert!(texts.len() > plans.len(), "{}", texts.len());
     for text in &texts {
@@ -115,12 +115,12 @@ async fn a_revealed_value_is_masked_wherever_the_component_writes_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_that_was_shown_a_value_is_replayed_with_another_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let harness = Harness::with(recording_into(folder.path()));
+    let world = Fixture::with(recording_into(folder.path()));
     let hostile = guests::bytes("hostile-driver").expect("the driver builds");
-    harness.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
     let ask = with_secrets(request("hostile", r#"{"do":"reveal"}"#));
-    harness.host.create(ask).await.expect("reports");
-    let recordings = super::recorded(&harness, folder.path()).await;
+    world.host.create(ask).await.expect("reports");
+    let recordings = super::recorded(&world, folder.path()).await;
     let played = play("hostile", &recordings).await.remove(0).expect("plays");
     assert!(played.recording.secrets.reveals.iter().any(|reveal| reveal.key == "token" && reveal.granted));
     holds_no_secret(&format!("{played:?}"));

@@ -7,15 +7,15 @@ use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::value::digest::DriverDigest;
 use machinist_plugin_host::PluginState;
 
-use crate::harness::{Harness, Map, marked, plain, request, settings, version};
+use crate::fixture::{Fixture, Map, marked, plain, request, settings, version};
 
 const CALLS: usize = 200;
 
-fn roomy() -> Harness {
+fn roomy() -> Fixture {
     let mut settings = settings();
     settings.max_calls_in_flight = CALLS + 8;
     settings.default_limits.calls_in_flight = CALLS + 8;
-    Harness::with(settings)
+    Fixture::with(settings)
 }
 
 fn swappable(version: &str) -> Map {
@@ -24,37 +24,37 @@ fn swappable(version: &str) -> Map {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_in_flight_end_on_the_version_that_took_them() {
-    let harness = roomy();
-    let first = harness.ready(swappable("1.0.0")).await;
+    let world = roomy();
+    let first = world.ready(swappable("1.0.0")).await;
     let calls: Vec<_> = (0..CALLS)
         .map(|_| {
-            let host = harness.host.clone();
+            let host = world.host.clone();
             tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":1500}"#)).await })
         })
         .collect();
-    let in_flight = || harness.report(&first.source).held.expect("is Ready").calls_in_flight;
+    let in_flight = || world.report(&first.source).held.expect("is Ready").calls_in_flight;
     while in_flight() < CALLS {
         tokio::task::yield_now().await;
     }
 
-    let second = harness.ready(swappable("2.0.0")).await;
+    let second = world.ready(swappable("2.0.0")).await;
     assert_ne!(first.digest, second.digest);
-    assert_eq!(harness.version("plain").await, "2.0.0");
+    assert_eq!(world.version("plain").await, "2.0.0");
     assert!(calls.iter().any(|call| !call.is_finished()), "the swap happened while calls were running");
 
     for call in join_all(calls).await {
         assert_eq!(version(&call.expect("ends")), "1.0.0");
     }
-    assert_eq!(harness.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 1);
+    assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_callers_see_one_version_or_the_other_and_no_failure() {
-    let harness = roomy();
-    harness.ready(swappable("1.0.0")).await;
+    let world = roomy();
+    world.ready(swappable("1.0.0")).await;
     let callers: Vec<_> = (0..CALLS)
         .map(|_| {
-            let host = harness.host.clone();
+            let host = world.host.clone();
             tokio::spawn(async move {
                 // Until the last version answers: every caller lives through all the swaps.
                 let mut seen = BTreeMap::<String, usize>::new();
@@ -67,7 +67,7 @@ async fn two_hundred_callers_see_one_version_or_the_other_and_no_failure() {
         })
         .collect();
     for version in ["2.0.0", "3.0.0", "4.0.0"] {
-        harness.ready(swappable(version)).await;
+        world.ready(swappable(version)).await;
     }
     let mut total = BTreeMap::<String, usize>::new();
     for caller in join_all(callers).await {
@@ -76,64 +76,64 @@ async fn two_hundred_callers_see_one_version_or_the_other_and_no_failure() {
         }
     }
     assert!(total.values().sum::<usize>() >= CALLS && total.contains_key("4.0.0"), "{total:?}");
-    assert_eq!(harness.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 3);
+    assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 3);
     let ok =
         "machinist_plugin_calls_total{plugin=\"plain\",operation=\"CreateMachine\",outcome=\"ok\",source=";
-    assert_eq!(harness.metric(ok), total.values().sum::<usize>() as u64);
+    assert_eq!(world.metric(ok), total.values().sum::<usize>() as u64);
 }
 
 #[tokio::test]
 async fn the_newest_configmap_of_a_plugin_serves_and_the_older_one_when_it_goes() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let old = Map::plain("plain-old", "1.0.0", &["plain"]).plugin("plain").created(1_000);
     let new = Map::plain("plain-new", "2.0.0", &["plain"]).plugin("plain").created(2_000);
     let new_id = new.id();
-    harness.ready(new).await;
-    let old = harness.ready(old).await;
+    world.ready(new).await;
+    let old = world.ready(old).await;
     assert!(!old.serving);
-    assert_eq!(harness.version("plain").await, "2.0.0");
-    harness.host.withdraw(new_id).await;
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    assert!(harness.report(&old.source).serving);
+    assert_eq!(world.version("plain").await, "2.0.0");
+    world.host.withdraw(new_id).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert!(world.report(&old.source).serving);
 }
 
 #[tokio::test]
 async fn two_plugins_for_one_provider_are_a_conflict_and_the_first_stays() {
-    let harness = Harness::new();
-    let first = harness.ready(Map::plain("first", "1.0.0", &["plain"])).await;
+    let world = Fixture::new();
+    let first = world.ready(Map::plain("first", "1.0.0", &["plain"])).await;
     let second = Map::plain("second", "2.0.0", &["plain", "other"]);
     let second_id = second.id();
-    let reason = harness.rejected(second).await;
+    let reason = world.rejected(second).await;
     let expected = "provider plain is served by plugin first, and the first stays; it stays rejected until";
     assert!(reason.starts_with(expected), "{reason}");
-    assert_eq!(harness.version("plain").await, "1.0.0");
-    let refused = harness.create("other", "{}").await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    let refused = world.create("other", "{}").await;
     assert!(matches!(refused, Err(CallError::Refused(Refusal::UnknownProvider { .. }))), "{refused:?}");
 
     // Waiting does not help it; an edit does.
-    harness.host.withdraw(first.source).await;
-    let refused = harness.create("plain", "{}").await;
+    world.host.withdraw(first.source).await;
+    let refused = world.create("plain", "{}").await;
     assert!(matches!(refused, Err(CallError::Refused(Refusal::UnknownProvider { .. }))), "{refused:?}");
-    assert_eq!(harness.report(&second_id).state, PluginState::Rejected);
+    assert_eq!(world.report(&second_id).state, PluginState::Rejected);
     let edited =
         Map::plain("second", "2.0.0", &["plain", "other"]).data("grants.yaml", "providers: [plain, other]");
-    harness.ready(edited).await;
-    assert_eq!(harness.version("plain").await, "2.0.0");
+    world.ready(edited).await;
+    assert_eq!(world.version("plain").await, "2.0.0");
 }
 
 #[tokio::test]
 async fn a_withdrawn_plugin_serves_no_more() {
-    let harness = Harness::new();
-    let report = harness.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-    harness.host.withdraw(report.source).await;
-    let refused = harness.create("plain", "{}").await;
+    let world = Fixture::new();
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    world.host.withdraw(report.source).await;
+    let refused = world.create("plain", "{}").await;
     assert!(matches!(refused, Err(CallError::Refused(Refusal::UnknownProvider { .. }))), "{refused:?}");
-    assert_eq!(harness.host.plugins(), Vec::new());
+    assert_eq!(world.host.plugins(), Vec::new());
 }
 
 #[tokio::test]
 async fn a_class_may_pin_a_version_by_its_digest() {
-    let harness = Harness::new();
+    let world = Fixture::new();
     let map = |name: &str, version: &str, created| {
         let component = marked(&plain(), version);
         Map::plain(name, version, &["plain"])
@@ -141,12 +141,12 @@ async fn a_class_may_pin_a_version_by_its_digest() {
             .binary("plugin.wasm", component)
             .created(created)
     };
-    let old = harness.ready(map("old", "1.0.0", 1_000)).await;
-    harness.ready(map("new", "2.0.0", 2_000)).await;
+    let old = world.ready(map("old", "1.0.0", 1_000)).await;
+    world.ready(map("new", "2.0.0", 2_000)).await;
     let pinned = |digest: DriverDigest| {
         let mut request = request("plain", "{}");
         request.class.driver_digest = Some(digest);
-        harness.host.create(request)
+        world.host.create(request)
     };
     let old = old.digest.expect("is unpacked");
     assert_eq!(version(&pinned(old.into()).await), "1.0.0");

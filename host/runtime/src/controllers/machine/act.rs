@@ -20,11 +20,11 @@ use crate::context::key::Kind;
 use crate::controllers::state::TenantState;
 use crate::drain::{self, DrainSlot, Drainer, VolumeDriver};
 
-use super::facts::observe::ObservedMachine;
 use super::node;
 use super::reconcile::Learned;
 use super::request::{UserData, request};
 use super::token::{self, BootstrapToken};
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
@@ -151,7 +151,7 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> Effect
         MachineEffect::RebootVm => {
             let answer = ask(request(UserData::Hidden), |request| tenant.drivers.reboot(request)).await;
             if answer.is_ok() {
-                info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
+                info!(provider_id = ?observed.view.machine.provider_id, "VM rebooted");
             }
             EffectResult::call(MachineOutcome::RebootVm(answer))
         }

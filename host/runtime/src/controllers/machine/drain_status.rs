@@ -6,8 +6,8 @@ use machinist_api::value;
 use machinist_core::drain::{AwaitedVolume, DrainMemory, VolumeName};
 use machinist_core::value::id::ObjectKey;
 
-/// Reads the record of an earlier reconcile. A volume without a name or a time is left out.
-pub(super) fn memory(own: &OwnMachineStatus) -> DrainMemory {
+/// Reads the memory that an earlier reconcile has stored. A volume without a name or a time is none.
+pub(crate) fn memory(own: &OwnMachineStatus) -> DrainMemory {
     let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
     DrainMemory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
 }

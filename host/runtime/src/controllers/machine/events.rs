@@ -11,9 +11,9 @@ use machinist_core::value::phase::Phase;
 
 use crate::events::{About, Event};
 
-use super::facts::observe::ObservedMachine;
 use super::status_patch::repeats;
 use super::vm_status;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::conditions::{READY, is_same_text};
 
 /// An effect that users see and that no condition shows.
@@ -98,8 +98,8 @@ fn is_reported_elsewhere(conclusion: &MachineConclusion) -> bool {
     ) && !matches!(conclusion.wake, Requeue::Retry { .. })
 }
 
-/// True if the Event of the state implies the condition: that pods are leaving, or that they have left, since the VM is
-/// removed only then.
+/// True for conditions whose change the Event of the state shows as well: the start of a drain, and its end, after
+/// which the VM is removed.
 fn is_implied(condition: &MachineCondition) -> bool {
     condition.kind == MachineConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
 }

@@ -9,7 +9,7 @@ use machinist_core::value::phase::Phase;
 
 use crate::metrics::{Milestone, Pool, deployment_of};
 
-use super::facts::observe::ObservedMachine;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 
 /// By the outcome of an effect that took so long.
 pub(super) fn of_outcome(

@@ -1,9 +1,8 @@
-//! Machines: facts from caches, effects on clusters and clouds, one status write for each reconcile.
+//! Machines: effects on clusters and clouds, one status write for each reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `reconcile` | one reconcile, in the frame of all kinds |
-//! | `facts` | API objects to facts |
 //! | `act` | does the effects |
 //! | `request` | the request to a driver |
 //! | `token` | the bootstrap token, as a Secret |
@@ -15,9 +14,8 @@
 //! | `milestones` | points in a Machine's life, for metrics |
 
 mod act;
-mod drain_status;
+pub(crate) mod drain_status;
 mod events;
-pub(crate) mod facts;
 mod milestones;
 mod node;
 mod reconcile;
@@ -28,8 +26,4 @@ mod template;
 mod token;
 mod vm_status;
 
-pub(crate) use facts::member::member;
-pub(crate) use facts::node_ownership::{SharedNodes, own_node};
-pub(crate) use facts::observe::{class_fact, node_matters, timeouts};
-pub(crate) use facts::summary::{UPDATED, summary};
 pub(crate) use reconcile::{RetryFacts, run};

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::context::key::Kind;
 
 use super::act::gone_is_done;
-use super::facts::observe::ObservedMachine;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 

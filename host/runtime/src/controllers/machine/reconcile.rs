@@ -28,9 +28,9 @@ use crate::metrics::Milestone;
 
 use super::act::{self, EffectResult, Scene};
 use super::events;
-use super::facts::observe::{ObservedMachine, observe};
 use super::milestones;
 use super::status_patch;
+use crate::controllers::facts::machine::observe::{ObservedMachine, observe};
 
 /// Facts about earlier reconciles that no object has.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ struct MachineReconcile<'a> {
     jitter: f64,
 }
 
-/// The facts that effects have added in a reconcile, beside their outcomes.
+/// The facts that effects have added to a reconcile, beside their outcomes.
 #[derive(Default)]
 pub(super) struct Learned {
     pub(super) token: Option<String>,
@@ -270,8 +270,8 @@ fn may_call(
     slots.enter(CloudAccount::of(class), purpose)
 }
 
-/// Returns whether an outcome shows that the cloud account answers. A permanent error is an answer to this Machine
-/// alone.
+/// Returns whether an outcome shows that the cloud account answers. A permanent error is an answer
+/// to this Machine alone.
 fn account_signal(outcome: &MachineOutcome) -> Option<AccountSignal> {
     fn of<T>(answer: &DriverResult<T>) -> Option<AccountSignal> {
         match answer {

@@ -7,7 +7,7 @@ use machinist_core::driver::{HiddenUserData, MachineIdentity, MachineRequest, Se
 use machinist_core::machine::SecretFact;
 use machinist_core::value::id::{Name, Namespace, Uid};
 
-use super::facts::observe::ObservedMachine;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 use crate::driver_calls::driver_choice::class_spec;
 
 /// Returns a request about the Machine. The driver may send user data only if it boots a VM with this call. In each

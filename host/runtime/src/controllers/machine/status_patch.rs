@@ -18,9 +18,9 @@ use crate::controllers::objects::conditions::{
 use crate::machine_query::ReadyCondition;
 
 use super::drain_status;
-use super::facts::observe::ObservedMachine;
 use super::status_message::status_message;
 use super::vm_status;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 
 /// `None` without differences. Times alone are no difference.
 pub(super) fn of(

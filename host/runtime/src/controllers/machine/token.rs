@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::context::settings::Settings;
 
 use super::act::gone_is_done;
-use super::facts::observe::ObservedMachine;
+use crate::controllers::facts::machine::observe::ObservedMachine;
 
 /// The namespace of bootstrap tokens in Kubernetes.
 const NAMESPACE: &str = "kube-system";

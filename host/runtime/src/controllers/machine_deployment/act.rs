@@ -13,16 +13,17 @@ use crate::client::errors::within_deadline;
 use crate::client::field_manager::FIELD_MANAGER;
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::controllers::machine::UPDATED;
+use crate::controllers::facts::UPDATED;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 use crate::controllers::state::TenantState;
 
 use super::names::NAMES;
-use super::observe::{ObservedDeployment, controller};
-use super::{node, selector, sets, template};
+use super::{node, sets};
+use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, controller};
+use crate::controllers::facts::machine_deployment::{selector, template};
 
-/// The outcome of an effect, and the resource version that it wrote.
+/// The result of an effect, and the version that it wrote.
 pub(super) type DeploymentEffectResult = Result<(EffectResult, Option<(Kind, String)>), ActError>;
 
 pub(super) async fn perform(

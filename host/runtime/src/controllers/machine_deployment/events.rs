@@ -6,9 +6,8 @@ use machinist_core::machine_deployment::{DeploymentConclusion, DeploymentEvent, 
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
 
-use super::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
 
-/// All Events of a reconcile.
 pub(super) fn of_conclusion(observed: &ObservedDeployment, conclusion: &DeploymentConclusion) -> Vec<Event> {
     let about = || About::of("MachineDeployment", &observed.deployment.metadata);
     let action_event = |note: &DeploymentEvent| Event {

@@ -1,40 +1,29 @@
-//! MachineDeployments: facts about sets, Machines and Nodes from caches, writes to them, one status write for each
-//! reconcile.
+//! MachineDeployments: writes to sets, Machines and Nodes, one status write for each reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `reconcile` | one reconcile, in the frame of all kinds |
-//! | `observe` | all facts of a reconcile, from the caches, without waiting |
-//! | `members` | facts about Machines and their Nodes |
-//! | `selector`, `template` | fields of the spec, as the core reads them |
 //! | `names` | names of labels and annotations |
 //! | `act` | does the effects |
 //! | `sets`, `node` | effects on sets and Nodes |
 //! | `status_patch` | the status that a conclusion asks for, as a merge patch of the differences |
-//! | `status` | the status, as the core reads it |
 //! | `events` | which Events a reconcile writes |
 
 mod act;
 mod events;
-mod members;
-mod names;
+pub(crate) mod names;
 mod node;
-mod observe;
 mod reconcile;
-mod selector;
 mod sets;
-mod status;
 mod status_patch;
-mod template;
 
 use std::collections::BTreeMap;
 
 use machinist_core::value::id::{ObjectKey, Uid};
 
-use crate::controllers::machine::SharedNodes;
+use crate::controllers::facts::SharedNodes;
 
 pub(crate) use reconcile::run;
-pub use template::fact as template_fact;
 
 /// Objects that concern a deployment, by the indexes.
 #[derive(Clone, Debug, Default)]

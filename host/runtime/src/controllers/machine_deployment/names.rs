@@ -8,7 +8,7 @@ use crate::client::field_manager::DISRUPTION;
 /// The annotation of `kubectl apply`: it is about the deployment and no other object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) static NAMES: DeploymentNames = DeploymentNames {
+pub(crate) static NAMES: DeploymentNames = DeploymentNames {
     template_hash: labels::TEMPLATE_HASH,
     revision: annotations::REVISION,
     revision_history: annotations::REVISION_HISTORY,
@@ -33,10 +33,10 @@ pub(super) static NAMES: DeploymentNames = DeploymentNames {
 };
 
 /// Value of labels and annotations of Nodes that are there or not.
-pub(super) const YES: &str = "true";
+pub(crate) const YES: &str = "true";
 
 /// The finalizer by which somebody asks the garbage collector to leave dependents alone.
-pub(super) const ORPHAN: &str = "orphan";
+pub(crate) const ORPHAN: &str = "orphan";
 
 #[cfg(test)]
 mod tests {

@@ -18,9 +18,9 @@ use crate::context::key::Kind;
 use crate::controllers::objects::WriteOutcome;
 use crate::controllers::objects::metadata::Metadata;
 
-use super::members;
 use super::names::YES;
-use super::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::members;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
 
 /// How often a kubelet may be faster than one write; the next reconcile tries again.
 const ATTEMPTS: usize = 3;

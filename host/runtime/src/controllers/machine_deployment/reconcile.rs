@@ -19,8 +19,8 @@ use crate::events::Event;
 use crate::message::Report;
 
 use super::act::{self, DeploymentEffectResult};
-use super::observe::{ObservedDeployment, observe};
 use super::{OwnerTree, events, status_patch};
+use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, observe};
 
 pub(crate) async fn run(
     tenant: &TenantState,

@@ -23,8 +23,8 @@ use crate::controllers::state::TenantState;
 
 use super::act::{DeploymentEffectResult, deployments};
 use super::names::NAMES;
-use super::observe::{ObservedDeployment, controller};
-use super::{selector, template};
+use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, controller};
+use crate::controllers::facts::machine_deployment::{selector, template};
 
 /// The server gives up a creation after this, so that none arrives after its deployment is gone.
 const CREATION_SECONDS: u32 = 10;

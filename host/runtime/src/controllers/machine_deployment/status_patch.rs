@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::controllers::objects::conditions;
 use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 
-use super::observe::ObservedDeployment;
-use super::status::kind;
+use crate::controllers::facts::machine_deployment::observe::ObservedDeployment;
+use crate::controllers::facts::machine_deployment::status::kind;
 
 /// Our condition on the last wish for an earlier template.
 const ROLLED_BACK: &str = "RolledBack";
@@ -128,7 +128,7 @@ fn own(observed: &ObservedDeployment, conclusion: &DeploymentConclusion, now: Ti
     Some(json!({ "conditions": conditions, "observedGeneration": generation }))
 }
 
-/// Returns how `spec.rollbackTo` ended, which is removed by then. The condition stays until the next rollback.
+/// The result of the last `spec.rollbackTo`, which is removed by then. The condition shows it until the next one.
 fn rolled_back(conclusion: &DeploymentConclusion) -> Option<(&'static str, &DeploymentEvent)> {
     conclusion.notes.iter().find_map(|note| match note.kind {
         DeploymentEventKind::Rollback => Some(("True", note)),

@@ -26,7 +26,7 @@ use crate::controllers::state::TenantState;
 
 use super::body;
 use super::listing::list;
-use super::observe::{self, ObservedSet};
+use crate::controllers::facts::machine_set::observe::{self, ObservedSet};
 
 /// How long the server may take to create a Machine: it does not begin after this. Shorter than the time after which
 /// the next reconcile, or the next leader, assumes that nothing arrives any more
@@ -252,8 +252,9 @@ impl EffectContext<'_> {
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }
 
-    /// Deletes a Machine: one that was chosen only at its observed version, one that is deleted with its set at any. A
-    /// Machine that the server lacks, or deletes at once, is not deleted again while the cache still shows it.
+    /// Deletes a chosen Machine only in the observed version; one that is deleted with its set, in any version. A
+    /// Machine that the server has no more, or that has gone at once, is not asked about again while the cache shows
+    /// it.
     async fn delete(&self, machine: &MachineRef, why: DeleteReason) -> WriteOutcome {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());

@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use crate::controllers::objects::{inherited, merge};
 
-use super::machine_fact::{configuration, node_template};
+use crate::controllers::facts::machine_set::child::{configuration, node_template};
 
 /// Returns the template for Machines: a creation time-out that was measured for the deployment wins, and no Machine
 /// gets an existing VM.
 ///
 /// Leaves out values that cannot be parsed, and reports them.
-pub(super) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
+pub(crate) fn machine_template(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
     let Some(template) = &set.spec.template else { return (None, Vec::new()) };
     let (mut spec, mut problems) = inherited::valid_settings(&template.spec, "spec.template.spec.");
     spec.provider_id = None;

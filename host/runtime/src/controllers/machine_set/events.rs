@@ -11,7 +11,7 @@ use crate::controllers::objects::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, Event};
 use crate::metrics::{Milestone, Pool};
 
-use super::observe::ObservedSet;
+use crate::controllers::facts::machine_set::observe::ObservedSet;
 
 /// So many Machines are named; the others are counted.
 const NAMED: usize = 3;
@@ -46,7 +46,7 @@ impl Actions {
         }
     }
 
-    /// Returns the milestones that metrics count: stale Machines deleted, and a change of the freeze.
+    /// Returns the counted actions.
     pub(super) fn counted(&self, conclusion: &SetConclusion) -> Vec<(Option<Pool>, Milestone)> {
         let frozen =
             conclusion.status.conditions.iter().find(|condition| condition.kind == SetConditionKind::Frozen);

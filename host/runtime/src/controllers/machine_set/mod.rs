@@ -1,10 +1,8 @@
-//! MachineSets: facts from caches, effects on Machines and the set, one status write for each reconcile.
+//! MachineSets: effects on Machines and the set, one status write for each reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `reconcile` | one reconcile, in the frame of all kinds |
-//! | `observe` | all facts of a reconcile, from the caches, without waiting |
-//! | `machine_fact` | a Machine as its set sees it |
 //! | `listing` | lists Machines from the API server where the caches are in doubt |
 //! | `act` | does the effects |
 //! | `body` | the Machines that a set creates |
@@ -12,19 +10,16 @@
 //! | `events` | which Events a reconcile writes |
 
 mod act;
-mod body;
+pub(crate) mod body;
 mod events;
 mod listing;
-mod machine_fact;
-mod observe;
 mod reconcile;
 mod status_patch;
 
 use machinist_core::value::id::ObjectKey;
 
-use crate::controllers::machine::SharedNodes;
+use crate::controllers::facts::SharedNodes;
 
-pub(crate) use machine_fact::unreadable;
 pub(crate) use reconcile::run;
 
 /// Machines that concern a set, as the indexes know them.

@@ -24,8 +24,8 @@ use crate::message::Report;
 
 use super::act::{self, EffectContext, SetEffectResult};
 use super::events::{self, Actions};
-use super::observe::{ObservedSet, observe};
 use super::{Members, status_patch};
+use crate::controllers::facts::machine_set::observe::{ObservedSet, observe};
 
 /// Reconciles a set. `members` are the Machines that it may control.
 pub(crate) async fn run(

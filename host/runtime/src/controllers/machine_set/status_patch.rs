@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::controllers::objects::conditions::{READY, are_unchanged, condition, merged};
 
-use super::observe::ObservedSet;
+use crate::controllers::facts::machine_set::observe::ObservedSet;
 
 /// `None` without differences. Times alone are no difference.
 pub(super) fn of(

@@ -49,7 +49,7 @@ pub(crate) struct PublishResult {
 }
 
 impl Published {
-    /// Returns the end of a reconcile that was to be requeued by `wake`: a failed or frozen write is retried instead.
+    /// Returns the end of a reconcile that concluded with `wake`.
     pub(crate) fn finish(self, wake: Requeue, own_status: &OwnStatus) -> PublishResult {
         let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Requeue::Gone;
         let is_unsupported = own_status.is_dropped() && is_silent;

@@ -4,12 +4,12 @@ use memory_api::wire::{Record, table};
 
 use super::*;
 
-/// Returns the Events and requests of a deletion of a Machine that has run for a while. Its pods end after `takes`.
+/// The messages and requests of the deletion of a running Machine whose pods take so long to end.
 async fn deletion(pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     deletion_behind(Duration::ZERO, pods, takes).await
 }
 
-/// The same by a host whose watches lag by this much.
+/// The same by a host whose watches tell everything so much later.
 async fn deletion_behind(lag: Duration, pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     let stage = running().await;
     stage.api.delay_watches(lag);

@@ -5,8 +5,8 @@ use machinist_api::names::annotations;
 use super::*;
 use memory_api::wire::Handling;
 
-/// The description that machine-controller-manager leaves at each of its steps, and whether pods are still evicted from
-/// there on.
+/// The state that machine-controller-manager leaves at each of its steps, and whether pods are still evicted from there
+/// on.
 const LEFT: [(&str, bool); 13] = [
     ("Deleting machine from cloud provider", true),
     ("Set machine status to termination. Now, getting VM Status", true),

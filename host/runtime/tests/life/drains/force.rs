@@ -1,4 +1,4 @@
-//! Drains that delete pods and attachments without waiting.
+//! Forced drains.
 
 use super::workload::{ending_after, pod, with_volume};
 use super::*;

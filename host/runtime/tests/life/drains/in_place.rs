@@ -11,7 +11,7 @@ fn label(stage: &Stage, name: &str, value: Option<&str>) {
     stage.api.edit("nodes", "a", &json!({ "metadata": { "labels": labels } })).unwrap();
 }
 
-/// Returns the reason of the Node's condition `InPlaceUpdate`.
+/// The Node's condition about its update.
 fn reported_on_node(stage: &Stage) -> String {
     stage.node_says("a", "InPlaceUpdate").1
 }

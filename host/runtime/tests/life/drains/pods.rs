@@ -1,4 +1,4 @@
-//! Drains of pods without volumes: evictions, budgets, refusals.
+//! Pods without volumes.
 
 use super::workload::{budget, ending_after, pod};
 use super::*;

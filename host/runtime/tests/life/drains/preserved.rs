@@ -8,7 +8,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const PRESERVE: &str = "node.machine.sapcloud.io/preserve";
 const TAINT: &str = "node.machine.sapcloud.io/preserved";
 
-/// The Node has, or has not, a full disk: it is unhealthy, and its pods can end without force.
+/// The Node has, or has not, a full disk: it is unhealthy, and its pods can end.
 fn fill_disk(stage: &Stage, is_full: bool) {
     let now = stage.clock.now().to_string();
     let mut conditions = stage.api.find("nodes", "a").unwrap()["status"]["conditions"].clone();

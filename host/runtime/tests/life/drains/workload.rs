@@ -14,7 +14,7 @@ use crate::fixture::stage::Stage;
 /// Where all pods live.
 pub(super) const PODS: &str = "apps";
 
-/// The seconds that a pod takes to end once it is evicted; `never`: it hangs.
+/// The seconds after which a deleted pod ends; `never`: it hangs.
 const ENDS_AFTER: &str = "test/ends-after";
 
 /// A pod on a Node.

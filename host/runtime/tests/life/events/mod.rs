@@ -1,3 +1,3 @@
-//! Events of hosts on an API server.
+//! Events.
 
 pub(crate) mod writing;

@@ -13,7 +13,7 @@ fn is_event(call: &Call) -> bool {
     matches!(call.what.as_str(), "events" | "v1/events")
 }
 
-/// The times of Events by object, and how much later each was written, in the order of writing.
+/// The Events, and their delay: by object, in the order of writing.
 fn ages(stage: &Stage, answers_after: Duration) -> BTreeMap<String, Vec<(Timestamp, SignedDuration)>> {
     let begin = stage.clock.now() - stage.wire.elapsed();
     let mut ages: BTreeMap<String, Vec<_>> = BTreeMap::new();

@@ -32,7 +32,7 @@ fn add_set(stage: &Stage, name: &str, replicas: i32) {
     stage.api.create("machinesets", &json!({ "metadata": metadata, "spec": spec })).unwrap();
 }
 
-/// All requests of a host: lists, watches and everything else, as verb and resource.
+/// The lists and watches of a host, and its other requests.
 fn touched(stage: &Stage, actor: &'static str) -> BTreeSet<String> {
     let records = stage.wire.records(move |call: &Call| call.actor == actor);
     records.into_iter().map(|record| format!("{} {}", record.call.verb, record.call.what)).collect()

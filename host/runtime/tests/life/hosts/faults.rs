@@ -66,7 +66,7 @@ async fn a_request_that_nobody_answers_holds_up_only_its_own_object_and_only_unt
 
 #[tokio::test(start_paused = true)]
 async fn a_call_of_a_driver_that_fails_or_times_out_after_it_was_done_is_overcome() {
-    // Unavailable, Internal, and a timeout before and after the action.
+    // Unavailable, Internal, and a timeout before and after the effect.
     let fates = [Handling::Refuse(14), Handling::Refuse(13), Handling::Lose, Handling::LoseAnswer];
     for habits in [Habits::default(), LATE, FORGETFUL] {
         check(habits, &fates, |call| call.verb == "CALL").await;

@@ -43,7 +43,7 @@ fn dice(number: usize) -> usize {
     usize::try_from((bits ^ (bits >> 31)) >> 8).unwrap_or_default()
 }
 
-/// One in five calls of drivers fails: throttled, or in a 500 before or after the action.
+/// Of the calls of drivers one in five fails: throttled, or in a 500 before or after the effect.
 fn faulty(call: &Call) -> Handling {
     if call.verb != "CALL" || !dice(call.number).is_multiple_of(5) {
         return Handling::Pass;

@@ -13,7 +13,7 @@ use memory_api::encode;
 const SOON: Duration = Duration::from_secs(3);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The cloud refuses all calls until somebody fixes the values that a class gives to it.
+/// The cloud refuses all until somebody fixes the class.
 fn refuse(stage: &Stage, code: Code) {
     stage.wire.plan(
         move |call: &Call| {
@@ -22,10 +22,9 @@ fn refuse(stage: &Stage, code: Code) {
     );
 }
 
-/// The name of an object, and the change that fixes it.
+/// The fix, by its kind.
 type Fix = (&'static str, fn(&Stage));
 
-/// The prerequisites that a test breaks.
 const FIXES: [Fix; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });
@@ -61,7 +60,7 @@ async fn a_creation_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
         stage.wire.heal();
         fix(&stage);
         let is_made = || stage.machine("a").unwrap()["spec"]["providerID"] != Value::Null;
-        stage.until(&format!("made after the {what} was fixed"), SOON, is_made).await;
+        stage.until(&format!("made after the {what} was mended"), SOON, is_made).await;
         stage.until_running("a").await;
         stage.assert_one_vm_each(1);
     }

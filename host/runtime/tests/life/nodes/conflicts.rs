@@ -70,7 +70,7 @@ async fn two_machines_with_one_vm_both_say_so_and_neither_is_failed_or_loses_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once_the_conflict_is_over() {
+async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once_its_owner_is_known() {
     for (deleted, kept) in [("twin", "a"), ("a", "twin")] {
         let (stage, _host) = running().await;
         let vm = vm_of(&stage, "a").as_str().unwrap().to_owned();

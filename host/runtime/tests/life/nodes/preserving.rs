@@ -63,7 +63,7 @@ fn is_off(stage: &Stage) -> bool {
     annotations[OFF] == "true" && annotations[OFF_BY_US] == "true"
 }
 
-/// The visible state: kept, hidden from the autoscaler, tainted.
+/// The visible state: preserved, hidden from the autoscaler, tainted.
 fn seen(stage: &Stage) -> (bool, bool, bool) {
     (kept_until(stage).is_some(), is_off(stage), is_tainted(stage))
 }

@@ -161,7 +161,7 @@ async fn after_an_outage_of_the_api_server_no_machine_is_failed_although_every_n
         .until("all are given new time", 2 * MINUTE, || {
             (0..4).all(|number| {
                 let notes = stage.event_notes(&name(number));
-                notes.iter().any(|note| note.contains("counts anew"))
+                notes.iter().any(|note| note.contains("starts again"))
             })
         })
         .await;

@@ -66,7 +66,7 @@ fn run(stage: &Stage) -> BTreeSet<String> {
     stage.api.all("machines").iter().filter(|machine| runs(machine)).map(name_of).collect()
 }
 
-/// The state that the deployment reports: reason and message.
+/// The deployment's condition: reason and message.
 fn reported(stage: &Stage) -> (String, String) {
     let deployment = stage.api.find("machinedeployments", &in_namespace("pool")).unwrap_or_default();
     said(&deployment)
@@ -256,7 +256,7 @@ async fn wishes_that_cannot_be_understood_are_reported() {
     let (stage, _host) = running(&pool(1, 0, &[("disruption-budget", "many"), ("max-node-age", "7d")])).await;
     let (reason, message) = reported(&stage);
     assert_eq!(reason, "InvalidOption");
-    for part in ["\"many\" is not a number of Machines", "unknown unit \"d\"", "mend it or remove it"] {
+    for part in ["\"many\" is not a number of Machines", "unknown unit \"d\"", "fix or remove it"] {
         assert!(message.contains(part), "{message}");
     }
     assert!(stage.events("pool").contains(&"InvalidOption".to_owned()), "{:?}", stage.events("pool"));

@@ -1,4 +1,4 @@
-//! The lives of MachineSets and MachineDeployments.
+//! MachineSets and MachineDeployments.
 
 pub(crate) mod deployments;
 pub(crate) mod disruptions;

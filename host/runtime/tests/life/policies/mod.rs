@@ -175,7 +175,7 @@ async fn a_sick_machine_is_rebooted_once_and_then_replaced() {
     stage.policies.seat("ladder", Mode::Enforce, Some(ladder));
     let _host = running(&stage).await;
     report_ready(&stage, "Unknown");
-    stage.until("the VM is started anew", SOON, || stage.cloud.rebooted().len() == 1).await;
+    stage.until("the VM is rebooted", SOON, || stage.cloud.rebooted().len() == 1).await;
     tokio::time::sleep(SOON).await;
     assert_eq!(stage.phase("a"), "Unknown");
     assert!(stage.events("a").contains(&"VmRebooted".to_owned()), "{:?}", stage.events("a"));
@@ -191,7 +191,7 @@ async fn a_reboot_that_helps_brings_the_machine_back() {
     stage.policies.seat("ladder", Mode::Enforce, Some(ladder));
     let _host = running(&stage).await;
     report_ready(&stage, "Unknown");
-    stage.until("the VM is started anew", SOON, || stage.cloud.rebooted().len() == 1).await;
+    stage.until("the VM is rebooted", SOON, || stage.cloud.rebooted().len() == 1).await;
     tokio::time::sleep(MINUTE).await;
     report_ready(&stage, "True");
     until_phase(&stage, "Running", SOON).await;
@@ -199,7 +199,7 @@ async fn a_reboot_that_helps_brings_the_machine_back() {
     assert_eq!((stage.phase("a").as_str(), stage.cloud.rebooted().len()), ("Running", 1));
 }
 
-/// Whichever call kills the host, the VM is rebooted once.
+/// Whichever call kills the host, the VM is not rebooted twice.
 #[tokio::test(start_paused = true)]
 async fn a_host_that_starts_again_does_not_reboot_again() {
     for number in 1..=6 {

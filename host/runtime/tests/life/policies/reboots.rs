@@ -60,8 +60,7 @@ async fn of_many_unhealthy_machines_of_a_deployment_one_at_a_time_is_rebooted() 
     for name in held {
         assert_eq!(stage.reason(&name), "RebootHeld", "{name}");
         let (status, _, message) = stage.reported(&name, "Healthy");
-        let says =
-            message.contains("others of its deployment are being replaced or started anew, and 1 may be");
+        let says = message.contains("others of its deployment are being replaced or rebooted, and 1 may be");
         assert!(status == "False" && says, "{message}");
         assert_eq!(stage.events(&name).iter().filter(|reason| *reason == "RebootHeld").count(), 1);
     }
@@ -78,7 +77,7 @@ async fn a_machine_comes_to_the_end_of_its_ladder_before_the_next_one_is_touched
     report(&stage, 4, "False");
     let failed = || in_phase(&stage, 4, "Failed");
     stage.until("one has failed", 15 * MINUTE, || failed().len() == 1).await;
-    assert_eq!(rebooted(&stage, 4), failed(), "who was started anew in vain is the one that is replaced");
+    assert_eq!(rebooted(&stage, 4), failed(), "who was rebooted in vain is the one that is replaced");
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((rebooted(&stage, 4).len(), failed().len()), (1, 1), "all wait for its replacement");
     let gone = failed().remove(0);
@@ -118,10 +117,7 @@ async fn no_vm_of_a_silent_zone_is_rebooted_while_the_cloud_says_that_it_is_aliv
     let held = (0..4).map(name).filter(|name| stage.reason(name) == "ZoneHeld").count();
     assert!(held >= 3, "{:?}", stage.reported("m-3", "Ready"));
     let (_, _, message) = stage.reported("m-3", "Healthy");
-    assert!(
-        message.contains("started anew") && message.contains("zone zone-a are silent together"),
-        "{message}"
-    );
+    assert!(message.contains("rebooted") && message.contains("zone zone-a are silent together"), "{message}");
     assert!(stage.events("m-3").contains(&"ZoneHeld".to_owned()), "{:?}", stage.events("m-3"));
     assert_eq!(in_phase(&stage, 4, "Failed"), Vec::<String>::new());
     report(&stage, 4, "True");
@@ -144,7 +140,7 @@ async fn a_host_that_starts_again_knows_whose_vm_is_being_rebooted() {
 }
 
 /// Wants a reboot of whatever it is asked about, and never commits itself.
-fn always_reboots(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
+fn eager(_: &PolicyQuestion, now: Timestamp) -> (PolicyVerdict, Action, SignedDuration) {
     (PolicyVerdict::Unhealthy { since: now }, Action::Reboot, SignedDuration::ZERO)
 }
 
@@ -156,12 +152,12 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     stage.until_running("a").await;
     stage.report_ready("a", "False");
     stage.until("it has failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
-    stage.policies.seat("hasty", Mode::Enforce, Some(always_reboots));
+    stage.policies.seat("eager", Mode::Enforce, Some(eager));
     stage.report_policies();
     tokio::time::sleep(MINUTE).await;
-    let (asked, begun) = (stage.policies.asked("hasty").len(), stage.wire.len());
+    let (asked, begun) = (stage.policies.asked("eager").len(), stage.wire.len());
     tokio::time::sleep(60 * MINUTE).await;
-    let passes = stage.policies.asked("hasty").len() - asked;
+    let passes = stage.policies.asked("eager").len() - asked;
     assert!((1..=61).contains(&passes), "{passes} passes in an hour");
     let calls = stage.wire.records_since(begun, |call| call.is_request() && call.verb != "WATCH");
     assert!(calls.is_empty(), "{}", memory_api::wire::table(&calls));
@@ -171,7 +167,7 @@ async fn a_machine_that_has_failed_keeps_nobody_busy_whatever_a_policy_wants() {
     assert!(message.contains("until it is replaced or recovers"), "{message}");
     // It recovers when its Node does and the policy says so too.
     stage.report_ready("a", "True");
-    stage.policies.dismiss("hasty");
+    stage.policies.dismiss("eager");
     stage.report_policies();
     stage.until_running("a").await;
 }

@@ -13,11 +13,11 @@ use machinist_core::health_policy::{
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
 
-/// The answer of a policy: its verdict, its action, and how long both are valid.
+/// A policy's answer: its verdict, its action, and how long it counts.
 pub(crate) type Says = fn(&PolicyQuestion, Timestamp) -> (PolicyVerdict, Action, SignedDuration);
 
 #[derive(Default)]
-struct State {
+struct StubState {
     facts: Vec<PolicyFact>,
     says: BTreeMap<PluginName, Option<Says>>,
     asked: Vec<(PluginName, PolicyQuestion)>,
@@ -25,7 +25,7 @@ struct State {
 
 /// All policies of a stage.
 #[derive(Clone, Default)]
-pub(crate) struct Panel(Arc<Mutex<State>>);
+pub(crate) struct Panel(Arc<Mutex<StubState>>);
 
 impl Panel {
     /// There is such a policy from here on; `None`: it breaks whenever it is asked.
@@ -50,7 +50,7 @@ impl Panel {
         self.0.lock().unwrap().facts.retain(|fact| fact.policy.as_str() != name);
     }
 
-    /// The questions that this policy was asked.
+    /// The questions to this policy.
     pub(crate) fn asked(&self, name: &str) -> Vec<PolicyQuestion> {
         let state = self.0.lock().unwrap();
         state

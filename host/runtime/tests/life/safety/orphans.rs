@@ -219,7 +219,8 @@ async fn a_second_vm_that_stays_is_reported_every_day() {
     assert!(reported(&stage) > first, "{}", table(&stage.wire.records(|call| call.what == "events")));
 }
 
-/// No driver can remove one of two VMs of a Machine, so the second one is deleted with its Machine and not before.
+/// No driver can remove one of two VMs of a Machine, so the second one goes when its Machine does and not
+/// before.
 #[tokio::test(start_paused = true)]
 async fn a_second_vm_of_a_machine_is_reported_stays_as_long_as_its_machine_and_goes_after_it() {
     let (stage, _host) = running(&["a", "b"]).await;

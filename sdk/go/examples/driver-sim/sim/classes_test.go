@@ -12,29 +12,29 @@ import (
 )
 
 func TestAClassIsReadLeniently(test *testing.T) {
-	world := newWorld(test)
+	fixture := newFixture(test)
 	lenient := object{
 		"tags": object{"team": "a"}, "initialize": true, "volumes": []object{{"sizeGib": 20, "name": nil, "keep": true}},
 		"region": nil, "colour": "blue",
 	}
 	read, warnings, err := readSpec(request(1, lenient).Class)
-	world.ok(err)
+	fixture.ok(err)
 	expected := spec{[]string{"sim-1a"}, "sim.small", "linux-1", map[string]string{"team": "a"}, []volumeSpec{{20, ""}}, true}
-	world.check(reflect.DeepEqual(read, expected), read)
-	world.check(reflect.DeepEqual(warnings, []string{
+	fixture.check(reflect.DeepEqual(read, expected), read)
+	fixture.check(reflect.DeepEqual(warnings, []string{
 		"providerSpec.colour is not a field and is ignored",
 		"providerSpec.region is not a field and is ignored",
 		"providerSpec.volumes[0].keep is not a field and is ignored",
 	}), warnings)
-	asked, err := world.driver.ValidateClass(request(1, lenient).Class)
-	world.ok(err)
-	world.check(reflect.DeepEqual(asked, warnings), asked)
-	world.created(request(1, lenient))
-	world.check(world.cloud.live()[0].tags()["team"] == "a")
+	asked, err := fixture.driver.ValidateClass(request(1, lenient).Class)
+	fixture.ok(err)
+	fixture.check(reflect.DeepEqual(asked, warnings), asked)
+	fixture.created(request(1, lenient))
+	fixture.check(fixture.cloud.live()[0].tags()["team"] == "a")
 }
 
 func TestAFaultNamesItsFieldBeforeAnythingIsAsked(test *testing.T) {
-	world := newWorld(test)
+	fixture := newFixture(test)
 	many := object{}
 	for number := range 48 {
 		many[fmt.Sprint(number)] = ""
@@ -64,12 +64,12 @@ func TestAFaultNamesItsFieldBeforeAnythingIsAsked(test *testing.T) {
 	}
 	for _, row := range table {
 		asked := request(1, row.changes)
-		for _, err := range []error{second(world.driver.ValidateClass(asked.Class)), second(world.driver.Create(asked))} {
-			said := world.fails(driver.InvalidArgument, err)
-			world.check(said.Message == "providerSpec."+row.message && said.Terminal, said.Message)
+		for _, err := range []error{second(fixture.driver.ValidateClass(asked.Class)), second(fixture.driver.Create(asked))} {
+			said := fixture.fails(driver.InvalidArgument, err)
+			fixture.check(said.Message == "providerSpec."+row.message && said.Terminal, said.Message)
 		}
 	}
-	world.check(len(world.requests()) == 0)
+	fixture.check(len(fixture.requests()) == 0)
 }
 
 func TestNullIsAsGoodAsNothing(test *testing.T) {
@@ -122,27 +122,27 @@ func TestTheSchemaKnowsTheFieldsThatAreRead(test *testing.T) {
 }
 
 func TestTheDriverSaysWhoItIs(test *testing.T) {
-	world := newWorld(test)
-	about := world.driver.Describe()
-	world.check(about.Name == "sim" && reflect.DeepEqual(about.Providers, []string{"sim"}), about)
-	world.check(reflect.DeepEqual(about.Hosts, []string{"cloud.test"}), about.Hosts)
+	fixture := newFixture(test)
+	about := fixture.driver.Describe()
+	fixture.check(about.Name == "sim" && reflect.DeepEqual(about.Providers, []string{"sim"}), about)
+	fixture.check(reflect.DeepEqual(about.Hosts, []string{"cloud.test"}), about.Hosts)
 	offers := about.Offers
-	world.check(offers.Status && offers.Initialize && offers.Listing && offers.VolumeIDs && offers.Reboot, offers)
-	world.host.Settings = ""
-	world.check(len(world.driver.Describe().Hosts) == 0)
+	fixture.check(offers.Status && offers.Initialize && offers.Listing && offers.VolumeIDs && offers.Reboot, offers)
+	fixture.host.Settings = ""
+	fixture.check(len(fixture.driver.Describe().Hosts) == 0)
 }
 
 func TestVolumesOfOtherKindsHaveNoIDHere(test *testing.T) {
-	world := newWorld(test)
+	fixture := newFixture(test)
 	specs := []string{
 		`{"csi": {"driver": "sim.csi.machinist.dev", "volumeHandle": "vol-1"}, "capacity": {}}`,
 		`{"csi": {"driver": "other", "volumeHandle": "vol-1"}}`,
 		`{"csi": {"driver": "sim.csi.machinist.dev"}}`,
 		`{"csi": 7}`, `{"hostPath": {"path": "/"}}`, `[]`,
 	}
-	ids, err := world.driver.GetVolumeIDs(specs)
-	world.ok(err)
-	world.check(reflect.DeepEqual(ids, []string{"vol-1", "", "", "", "", ""}), ids)
-	said := world.fails(driver.InvalidArgument, second(world.driver.GetVolumeIDs([]string{specs[0], "{"})))
-	world.check(strings.Contains(said.Message, "volume spec 1"), said)
+	ids, err := fixture.driver.GetVolumeIDs(specs)
+	fixture.ok(err)
+	fixture.check(reflect.DeepEqual(ids, []string{"vol-1", "", "", "", "", ""}), ids)
+	said := fixture.fails(driver.InvalidArgument, second(fixture.driver.GetVolumeIDs([]string{specs[0], "{"})))
+	fixture.check(strings.Contains(said.Message, "volume spec 1"), said)
 }

@@ -67,7 +67,7 @@ func (of *cloud) initialize(id string) (*simVM, error) {
 
 // Restarts the VM. False: there is no such VM.
 func (of *cloud) reboot(id string) (bool, error) {
-	return unlessAbsent(of.call(of.change("start the VM anew"), "POST", vmPath(id)+"/reboot", nil, nil, nil))
+	return unlessAbsent(of.call(of.change("reboot the VM"), "POST", vmPath(id)+"/reboot", nil, nil, nil))
 }
 
 // Deletes the VM. If it does not exist, that is success.
@@ -92,10 +92,10 @@ func (of *cloud) page(cluster, cursor string) ([]simVM, string, error) {
 		return nil, "", err
 	}
 	if page.VMs == nil {
-		return nil, "", attempt.Odd("is not a listing")
+		return nil, "", attempt.Unexpected("is not a listing")
 	}
 	if page.Next != "" && page.Next == cursor {
-		return nil, "", attempt.Odd("repeats a cursor of its listing")
+		return nil, "", attempt.Unexpected("repeats a cursor of its listing")
 	}
 	return *page.VMs, page.Next, nil
 }
@@ -198,7 +198,7 @@ func complete(attempt driver.Attempt, into any) error {
 	for _, object := range objects {
 		// One invalid entry makes the listing invalid: an incomplete listing is worse than an error.
 		if err := object.check(); err != nil {
-			return attempt.Odd(err.Error())
+			return attempt.Unexpected(err.Error())
 		}
 	}
 	return nil
@@ -230,17 +230,17 @@ func (of *cloud) allPages(attempt driver.Attempt, target string, take func(simPa
 			return err
 		}
 		if !take(page) {
-			return attempt.Odd("is not a listing")
+			return attempt.Unexpected("is not a listing")
 		}
 		if page.Next == "" {
 			return nil
 		}
 		if seen[page.Next] {
-			return attempt.Odd("repeats a cursor of its listing")
+			return attempt.Unexpected("repeats a cursor of its listing")
 		}
 		seen[page.Next], cursor = true, page.Next
 	}
-	return attempt.Odd("is a listing without end")
+	return attempt.Unexpected("is a listing without end")
 }
 
 // Only the cloud's own `not_found` is an answer.

@@ -86,7 +86,7 @@ func (of *fakeCloud) hideAll() {
 }
 
 // Lets all VMs boot or shut down, and reads show everything.
-func (of *fakeCloud) settle() {
+func (of *fakeCloud) complete() {
 	clear(of.hidden)
 	for _, vm := range of.vms {
 		switch vm["state"] {

@@ -47,7 +47,7 @@ func outgoingOf(request driver.HTTPRequest, url driver.URL) (*wasi.OutgoingReque
 	headers := wasi.FieldsFromList(fields)
 	if headers.IsErr() {
 		// The error must not name the header: its value could be anything.
-		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: url.Host(), Detail: "a header is not usable"}
+		return nil, &driver.NoAnswer{Reason: driver.Other, Host: url.Host(), Detail: "a header is not usable"}
 	}
 	outgoing := wasi.MakeOutgoingRequest(headers.Ok())
 	scheme := wasi.MakeSchemeHttp()
@@ -60,7 +60,7 @@ func outgoingOf(request driver.HTTPRequest, url driver.URL) (*wasi.OutgoingReque
 		outgoing.SetPathWithQuery(types.Some(url.PathWithQuery)).IsErr()
 	if isRefused {
 		outgoing.Drop()
-		return nil, &driver.NoAnswer{Trouble: driver.BadURL, Host: url.Host()}
+		return nil, &driver.NoAnswer{Reason: driver.BadURL, Host: url.Host()}
 	}
 	return outgoing, nil
 }
@@ -134,7 +134,7 @@ func answerOf(future *wasi.FutureIncomingResponse, host string) (*wasi.IncomingR
 	ready.Drop()
 	given, isGiven := future.Get().Get()
 	if !isGiven || given.IsErr() {
-		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: host, Detail: "the host gave no answer"}
+		return nil, &driver.NoAnswer{Reason: driver.Other, Host: host, Detail: "the host gave no answer"}
 	}
 	incoming := given.Ok()
 	if incoming.IsErr() {
@@ -156,13 +156,13 @@ func read(incoming *wasi.IncomingResponse, mostBytes int, host string) (*driver.
 	fields.Drop()
 	consumed := incoming.Consume()
 	if consumed.IsErr() {
-		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: host, Detail: "the body was taken before"}
+		return nil, &driver.NoAnswer{Reason: driver.Other, Host: host, Detail: "the body was taken before"}
 	}
 	body := consumed.Ok()
 	defer body.Drop()
 	opened := body.Stream()
 	if opened.IsErr() {
-		return nil, &driver.NoAnswer{Trouble: driver.Other, Host: host, Detail: "the body was taken before"}
+		return nil, &driver.NoAnswer{Reason: driver.Other, Host: host, Detail: "the body was taken before"}
 	}
 	stream := opened.Ok()
 	defer stream.Drop()
@@ -188,7 +188,7 @@ func readAll(stream *wasi_io_streams.InputStream, mostBytes int, host string) ([
 		if code, isKnown := wasi.HttpErrorCode(cause).Get(); isKnown {
 			return nil, noAnswer(code, host)
 		}
-		return nil, &driver.NoAnswer{Trouble: driver.CutOff, Host: host}
+		return nil, &driver.NoAnswer{Reason: driver.CutOff, Host: host}
 	}
-	return nil, &driver.NoAnswer{Trouble: driver.AnswerTooLarge, Host: host}
+	return nil, &driver.NoAnswer{Reason: driver.AnswerTooLarge, Host: host}
 }

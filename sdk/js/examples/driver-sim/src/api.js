@@ -61,7 +61,7 @@ export class Api {
 
   /** Restarts the VM. False: there is no such VM. @param {string} id */
   async reboot(id) {
-    const answer = await unlessAbsent(this.#ask(this.#change('start the VM anew'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
+    const answer = await unlessAbsent(this.#ask(this.#change('reboot the VM'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
     return answer !== undefined;
   }
 
@@ -82,7 +82,7 @@ export class Api {
   async page(cluster, cursor) {
     const attempt = this.#read('list VMs');
     const page = await this.#page(attempt, vmList(`tag=${CLUSTER_TAG}:${escaped(cluster)}`, cursor), 'vms', readVm);
-    if (page.next !== undefined && page.next === cursor) throw attempt.odd('repeats a cursor of its listing');
+    if (page.next !== undefined && page.next === cursor) throw attempt.unexpected('repeats a cursor of its listing');
     return page;
   }
 
@@ -148,7 +148,7 @@ export class Api {
    */
   async #page(attempt, target, field, read) {
     const page = readPage(await this.#ask(attempt, 'GET', target), field, read);
-    if (!page) throw attempt.odd('is not a listing');
+    if (!page) throw attempt.unexpected('is not a listing');
     return page;
   }
 
@@ -169,8 +169,8 @@ export class Api {
       const page = await this.#page(attempt, target(cursors.at(-1)), field, read);
       entries.push(...page.entries);
       if (page.next === undefined) return entries;
-      if (cursors.includes(page.next)) throw attempt.odd('repeats a cursor of its listing');
-      if (cursors.length >= PAGES) throw attempt.odd('is a listing without end');
+      if (cursors.includes(page.next)) throw attempt.unexpected('repeats a cursor of its listing');
+      if (cursors.length >= PAGES) throw attempt.unexpected('is a listing without end');
       cursors.push(page.next);
     }
   }
@@ -178,7 +178,7 @@ export class Api {
 
 /** @template T @param {Attempt} attempt @param {T | undefined} object @returns {T} */
 function whole(attempt, object) {
-  if (object === undefined) throw attempt.odd('lacks a field that its kind of object always has');
+  if (object === undefined) throw attempt.unexpected('lacks a field that its kind of object always has');
   return object;
 }
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import schema from '../src/class-schema.json';
-import { failure, request, SPEC, world } from './world.js';
+import { failure, fixture, request, SPEC } from './fixture.js';
 
 /** @type {[object, string][]} */
 const FAULTS = [
@@ -29,7 +29,7 @@ const FAULTS = [
 
 for (const [change, message] of FAULTS) {
   test(`a fault names its field: ${message}`, async () => {
-    const { driver, sent } = world();
+    const { driver, sent } = fixture();
     const asked = request(1, change);
     for (const call of [driver.validateClass(asked.class), driver.create(asked)]) {
       const error = await failure(call);
@@ -40,7 +40,7 @@ for (const [change, message] of FAULTS) {
 }
 
 test('what is no object is no class', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   for (const spec of ['[]', '7', '{ nonsense', '']) {
     const { code, message } = await failure(driver.validateClass({ ...request(1).class, spec }));
     assert.equal(code, 'invalid-argument');
@@ -49,7 +49,7 @@ test('what is no object is no class', async () => {
 });
 
 test('a class is read leniently', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const spec = { tags: { team: 'a' }, initialize: true, volumes: [{ sizeGib: 20, name: null, keep: true }], colour: 'blue', region: null };
   assert.deepEqual(await driver.validateClass(request(1, spec).class), [
     'providerSpec.colour is not a field and is ignored',
@@ -61,14 +61,14 @@ test('a class is read leniently', async () => {
 });
 
 test('a class without a zone takes the alternatives', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   const asked = request(1, { zone: null });
   asked.class.zones = ['', 'sim-1b', 'sim-1c'];
   assert.equal((await driver.create(asked)).failureDomain, 'sim-1b');
 });
 
-test('tags with odd names are tags', async () => {
-  const { cloud, driver } = world();
+test('tags with unusual names are tags', async () => {
+  const { cloud, driver } = fixture();
   await driver.create({
     ...request(1),
     class: { ...request(1).class, spec: JSON.stringify(SPEC).replace('}', ',"tags":{"__proto__":"a","constructor":"b"}}') },
@@ -80,7 +80,7 @@ test('tags with odd names are tags', async () => {
 });
 
 test('the schema knows the fields that are read', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   const all = Object.fromEntries(
     Object.keys(schema.properties).map((name) => [name, /** @type {Record<string, unknown>} */ (SPEC)[name] ?? null]),
   );

@@ -32,7 +32,7 @@ export class FakeCloud {
   }
 
   /** Lets all VMs boot or shut down, and reads show everything. */
-  settle() {
+  complete() {
     this.hidden.clear();
     for (const vm of this.vms.values()) {
       if (vm.state === 'pending') vm.state = 'running';

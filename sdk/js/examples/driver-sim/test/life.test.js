@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { failure, request, USER_DATA, withId, world } from './world.js';
+import { failure, fixture, request, USER_DATA, withId } from './fixture.js';
 
 test('an ordinary create takes one request and its initialization none', async () => {
-  const { cloud, driver, sent } = world();
+  const { cloud, driver, sent } = fixture();
   const vm = await driver.create(request(1));
   assert.deepEqual(sent(), ['POST /v1/vms']);
   const [made] = cloud.live;
@@ -22,7 +22,7 @@ test('an ordinary create takes one request and its initialization none', async (
 });
 
 test('the cloud gets token and user data, and the driver sees neither', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   await driver.create(request(1));
   assert.equal(atob(cloud.live[0].userData), USER_DATA);
   const seen = JSON.stringify(driver.sent) + new TextDecoder().decode(driver.sent[0].body);
@@ -30,15 +30,15 @@ test('the cloud gets token and user data, and the driver sees neither', async ()
 });
 
 test('a create repeated is the same VM', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const first = await driver.create(request(1));
-  cloud.settle();
+  cloud.complete();
   const second = await driver.create(request(1));
   assert.deepEqual([second.providerId, second.state, cloud.live.length], [first.providerId, 'running', 1]);
 });
 
 test('a VM is found by id and without it by uid', async () => {
-  const { driver, sent } = world();
+  const { driver, sent } = fixture();
   assert.equal((await failure(driver.getStatus(request(1)))).code, 'not-found');
   const vm = await driver.create(request(1));
   sent();
@@ -49,10 +49,10 @@ test('a VM is found by id and without it by uid', async () => {
 });
 
 test('a class that asks is initialized once', async () => {
-  const { cloud, driver, sent } = world();
+  const { cloud, driver, sent } = fixture();
   const asked = request(1, { initialize: true });
   const vm = await driver.create(asked);
-  cloud.settle();
+  cloud.complete();
   const due = await failure(driver.getStatus(asked));
   assert.deepEqual([due.code, due.facts.providerId, due.facts.nodeName], ['uninitialized', vm.providerId, 'machine-1']);
   sent();
@@ -65,17 +65,17 @@ test('a class that asks is initialized once', async () => {
 });
 
 test('a deletion takes the VM and its volumes and may be repeated', async () => {
-  const { cloud, driver, sent } = world();
+  const { cloud, driver, sent } = fixture();
   const made = request(1, { volumes: [{ sizeGib: 20, name: 'data' }] });
   const asked = withId(made, await driver.create(made));
   const other = await driver.create(request(2));
   cloud.addVolume({ cluster: 'c1', 'machine-uid': 'uid-1' });
   const foreign = cloud.addVolume({ cluster: 'c2', 'machine-uid': 'uid-1' });
-  cloud.settle();
+  cloud.complete();
   sent();
   await driver.delete(asked);
   assert.equal(sent().length, 4);
-  cloud.settle();
+  cloud.complete();
   assert.deepEqual([...cloud.volumes.keys()], [foreign.id]);
   assert.equal((await failure(driver.getStatus(asked))).code, 'not-found');
   sent();
@@ -88,28 +88,28 @@ test('a deletion takes the VM and its volumes and may be repeated', async () => 
 });
 
 test('a deletion works without an id and with any class', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   await driver.create(request(1));
   const asked = request(1);
   await driver.delete({ ...asked, class: { ...asked.class, spec: '{ nonsense' } });
-  cloud.settle();
+  cloud.complete();
   assert.equal(cloud.live.length, 0);
 });
 
 test('all VMs of one uid are seen and deleted', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   await driver.create(request(1));
   await driver.create({ ...request(1), idempotencyKey: 'another' });
   const error = await failure(driver.getStatus(request(1)));
   assert.equal(error.code, 'out-of-range');
   assert.match(error.message, /2 VMs/);
   await driver.delete(request(1));
-  cloud.settle();
+  cloud.complete();
   assert.equal(cloud.live.length, 0);
 });
 
 test('what belongs to another cluster is left alone', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const theirs = await driver.create({ ...request(1), cluster: 'c2' });
   assert.equal((await failure(driver.getStatus(request(1)))).code, 'not-found');
   await driver.delete(request(1));
@@ -123,18 +123,18 @@ test('what belongs to another cluster is left alone', async () => {
 });
 
 test('a machine restored under another uid keeps its VM', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const vm = await driver.create(request(1));
   const restored = withId(request(1), vm);
   restored.machine.uid = 'uid-of-later';
   assert.equal((await driver.getStatus(restored)).providerId, vm.providerId);
   await driver.delete(restored);
-  cloud.settle();
+  cloud.complete();
   assert.equal(cloud.live.length, 0);
 });
 
 test('a listing shows each VM once over all pages', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   for (let number = 0; number < 450; number += 1) await driver.create(request(number));
   const uids = [];
   let token;
@@ -147,11 +147,11 @@ test('a listing shows each VM once over all pages', async () => {
   assert.deepEqual([uids.length, new Set(uids).size], [450, 450]);
 });
 
-test('a VM is started anew and stays the same', async () => {
-  const { cloud, driver, sent } = world();
+test('a rebooted VM stays the same', async () => {
+  const { cloud, driver, sent } = fixture();
   assert.equal((await failure(driver.reboot(request(1)))).code, 'not-found');
   const vm = await driver.create(request(1));
-  cloud.settle();
+  cloud.complete();
   sent();
   await driver.reboot(withId(request(1), vm));
   const [{ id, bootId }] = cloud.live;
@@ -162,7 +162,7 @@ test('a VM is started anew and stays the same', async () => {
 });
 
 test('volumes of other kinds have no id here', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   const csi = (/** @type {object} */ fields) => JSON.stringify({ csi: fields });
   const specs = [
     csi({ driver: 'sim.csi.machinist.dev', volumeHandle: 'vol-1' }),

@@ -7,11 +7,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { MockDriver, Trouble } from 'machinist-sdk/mock';
+import { MockDriver, NoAnswer } from 'machinist-sdk/mock';
 
 import { SimDriver } from '../src/driver.js';
 import { refusal } from './fake-cloud.js';
-import { failure, request, withId, world } from './world.js';
+import { failure, fixture, request, withId } from './fixture.js';
 
 const CODES = /** @type {const} */ ([
   [400, 'invalid_parameter', 'invalid-argument', true, false],
@@ -32,7 +32,7 @@ const CODES = /** @type {const} */ ([
 
 for (const [status, name, code, isTerminal, mayHaveHappened] of CODES) {
   test(`${name} is ${code}`, async () => {
-    const { cloud, driver } = world();
+    const { cloud, driver } = fixture();
     cloud.fault = () => refusal(status, name, { 'retry-after': '2' });
     const error = await failure(driver.create(request(1)));
     assert.deepEqual([error.code, error.isTerminal, error.mayHaveHappened], [code, isTerminal, mayHaveHappened]);
@@ -50,14 +50,14 @@ const LOST = [
     'an answer that never comes',
     'deadline-exceeded',
     () => {
-      throw new Trouble('timed-out', 'cloud.test');
+      throw new NoAnswer('timed-out', 'cloud.test');
     },
   ],
   [
     'a connection that ends',
     'unavailable',
     () => {
-      throw new Trouble('cut-off', 'cloud.test');
+      throw new NoAnswer('cut-off', 'cloud.test');
     },
   ],
   ['half of an answer', 'unavailable', ({ body }) => ({ body: JSON.stringify(body).slice(0, 40) })],
@@ -70,7 +70,7 @@ const LOST = [
 
 for (const [name, code, spoil] of LOST) {
   test(`${name} says that it may have happened, and the key brings the VM back`, async () => {
-    const { cloud, driver } = world();
+    const { cloud, driver } = fixture();
     cloud.fault = (_, answer) => spoil(answer());
     const error = await failure(driver.create(request(1)));
     assert.deepEqual([error.code, error.mayHaveHappened, error.isTerminal], [code, true, false]);
@@ -82,7 +82,7 @@ for (const [name, code, spoil] of LOST) {
 }
 
 test('a full zone leads to the next and full zones to exhaustion', async () => {
-  const { cloud, driver, sent } = world();
+  const { cloud, driver, sent } = fixture();
   const asked = request(1);
   asked.class.zones = ['sim-1a', 'sim-1b'];
   cloud.full = new Set(['sim-1a', 'sim-1b']);
@@ -98,7 +98,7 @@ test('a full zone leads to the next and full zones to exhaustion', async () => {
 });
 
 test('a key used with another class means the VM that it made', async () => {
-  const { cloud, driver, sent } = world();
+  const { cloud, driver, sent } = fixture();
   const vm = await driver.create(request(1));
   sent();
   const adopted = await driver.create(request(1, { type: 'sim.large' }));
@@ -106,18 +106,18 @@ test('a key used with another class means the VM that it made', async () => {
 });
 
 test('a VM that reads do not show yet is waited for, and deleted by its id', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const vm = await driver.create(request(1));
   cloud.hidden.add(cloud.live[0].id);
   const error = await failure(driver.create(request(1, { image: 'linux-2' })));
   assert.deepEqual([error.code, error.mayHaveHappened, error.retryAfterMs], ['aborted', true, 1_000]);
   await driver.delete(withId(request(1), vm));
-  cloud.settle();
+  cloud.complete();
   assert.equal(cloud.live.length, 0);
 });
 
 test('while a VM is adopted no error hides that there is one', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   await driver.create(request(1));
   cloud.fault = ({ method }) => (method === 'GET' ? refusal(503, 'unavailable') : undefined);
   const error = await failure(driver.create(request(1, { image: 'linux-2' })));
@@ -125,10 +125,10 @@ test('while a VM is adopted no error hides that there is one', async () => {
 });
 
 test('a deletion that fails half-way says so and ends well when repeated', async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const asked = withId(request(1), await driver.create(request(1)));
   cloud.fault = ({ method }) => {
-    if (method === 'DELETE') throw new Trouble('timed-out', 'cloud.test');
+    if (method === 'DELETE') throw new NoAnswer('timed-out', 'cloud.test');
     return undefined;
   };
   let error = await failure(driver.delete(asked));
@@ -138,12 +138,12 @@ test('a deletion that fails half-way says so and ends well when repeated', async
   assert.deepEqual([error.code, error.mayHaveHappened, error.retryAfterMs], ['unavailable', false, 3_000]);
   cloud.fault = () => undefined;
   await driver.delete(asked);
-  cloud.settle();
+  cloud.complete();
   assert.equal(cloud.live.length, 0);
 });
 
 test("a proxy's page of nothing is no proof that there is no VM", async () => {
-  const { cloud, driver } = world();
+  const { cloud, driver } = fixture();
   const asked = withId(request(1), await driver.create(request(1)));
   cloud.fault = () => ({ status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' });
   for (const call of [driver.getStatus(asked), driver.delete(asked)]) assert.equal((await failure(call)).code, 'unavailable');
@@ -183,27 +183,27 @@ test('what a cloud lists beside the question is not ours', async () => {
 });
 
 test('a secret, a setting or a grant that is missing says what to do', async () => {
-  const { driver } = world();
+  const { driver } = fixture();
   const rest = { ...driver.surroundings };
-  const told = async (/** @type {object} */ change) => {
+  const reported = async (/** @type {object} */ change) => {
     Object.assign(driver.surroundings, rest, change);
     const { code, isTerminal, message, mayHaveHappened } = await failure(driver.create(request(1)));
     assert.equal(mayHaveHappened, false);
     return `${code}${isTerminal ? ' terminal' : ''}: ${message}`;
   };
-  assert.match(await told({ secrets: {} }), /^unauthenticated terminal: .*no key token: add the cloud's API token/);
-  assert.match(await told({ settings: {} }), /^failed-precondition: endpoint is missing/);
-  assert.match(await told({ settings: '{' }), /^failed-precondition: settings.json is not JSON: correct it/);
-  assert.match(await told({ settings: { endpoint: 'ftp://a' } }), /^failed-precondition: endpoint in the plugin's settings must be/);
+  assert.match(await reported({ secrets: {} }), /^unauthenticated terminal: .*no key token: add the cloud's API token/);
+  assert.match(await reported({ settings: {} }), /^failed-precondition: endpoint is missing/);
+  assert.match(await reported({ settings: '{' }), /^failed-precondition: settings.json is not JSON: correct it/);
+  assert.match(await reported({ settings: { endpoint: 'ftp://a' } }), /^failed-precondition: endpoint in the plugin's settings must be/);
   assert.match(
-    await told({ grants: { egress: [], secrets: rest.grants?.secrets } }),
+    await reported({ grants: { egress: [], secrets: rest.grants?.secrets } }),
     /^failed-precondition: .*cloud\.test is not granted.*egress/,
   );
   assert.match(
-    await told({ grants: { egress: rest.grants?.egress } }),
+    await reported({ grants: { egress: rest.grants?.egress } }),
     /^failed-precondition: the secret token is not granted: add token .* to secrets/,
   );
-  assert.match(await told({ remainingMs: 100 }), /^deadline-exceeded: .*time was over/);
+  assert.match(await reported({ remainingMs: 100 }), /^deadline-exceeded: .*time was over/);
 });
 
 test('endpoints may have a path, a port and brackets', async () => {

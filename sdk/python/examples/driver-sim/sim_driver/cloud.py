@@ -57,7 +57,7 @@ class Cloud:
 
     def reboot(self, id: str) -> bool:
         """Restarts the VM. False: there is no such VM."""
-        attempt = self._change("start the VM anew")
+        attempt = self._change("reboot the VM")
         return self._unless_absent(attempt, "POST", f"/v1/vms/{escaped(id)}/reboot") is not None
 
     def delete(self, id: str) -> None:
@@ -77,7 +77,7 @@ class Cloud:
         target = f"/v1/vms?tag={CLUSTER_TAG}:{escaped(cluster)}&{_STATES}"
         page = self._page(attempt, target, cursor, "vms", SimVm.parse)
         if page.next is not None and page.next == cursor:
-            raise attempt.odd("repeats a cursor of its listing")
+            raise attempt.unexpected("repeats a cursor of its listing")
         return page
 
     def find(self, cluster: str, uid: str) -> list[SimVm]:
@@ -126,7 +126,7 @@ class Cloud:
         try:
             return SimPage.parse(answer, field, parse)
         except NotOne:
-            raise attempt.odd("is not a listing") from None
+            raise attempt.unexpected("is not a listing") from None
 
     def _all(self, attempt: Attempt, target: str, field: str, parse: Callable[[Any], Entry]) -> list[Entry]:
         entries: list[Entry] = []
@@ -137,9 +137,9 @@ class Cloud:
             if page.next is None:
                 return entries
             if page.next in cursors:
-                raise attempt.odd("repeats a cursor of its listing")
+                raise attempt.unexpected("repeats a cursor of its listing")
             cursors.append(page.next)
-        raise attempt.odd("is a listing without end")
+        raise attempt.unexpected("is a listing without end")
 
     def _unless_absent(self, attempt: Attempt, method: str, target: str, body: Any = None) -> Any:
         """Only the cloud's own `not_found` is an answer: `None`."""
@@ -157,7 +157,7 @@ def _parsed(attempt: Attempt, answer: Any) -> SimVm:
     try:
         return SimVm.parse(answer)
     except NotOne:
-        raise attempt.odd("lacks a field that its kind of object always has") from None
+        raise attempt.unexpected("lacks a field that its kind of object always has") from None
 
 
 def _marks(cluster: str, uid: str) -> str:

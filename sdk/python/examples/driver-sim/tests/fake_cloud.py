@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from machinist_sdk.driver import HttpAnswer, HttpRequest, Trouble
+from machinist_sdk.driver import HttpAnswer, HttpRequest, NoAnswerReason
 from machinist_sdk.testing.driver import json_answer
 
 TOKEN = "sim-token"
@@ -14,7 +14,7 @@ READ_TOKEN = "sim-read-token"
 CREATED = "2026-01-02T03:04:05.678Z"
 
 # Replaces an answer. The fake may do the work before or not.
-Fault = Callable[[Callable[[], HttpAnswer]], HttpAnswer | Trouble]
+Fault = Callable[[Callable[[], HttpAnswer]], HttpAnswer | NoAnswerReason]
 
 
 class Refused(Exception):
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class FakeCloud:
-    """Answers requests by `tests/simcloud/API.md`. Without a clock: the test calls `lag` and `settle`."""
+    """Answers requests by `tests/simcloud/API.md`. Without a clock: the test calls `lag` and `complete`."""
 
     def __init__(self) -> None:
         self.vms: dict[str, dict[str, Any]] = {}
@@ -41,7 +41,7 @@ class FakeCloud:
         self._keys: dict[str, tuple[str, str]] = {}
         self._made = 0
 
-    def __call__(self, request: HttpRequest) -> HttpAnswer | Trouble:
+    def __call__(self, request: HttpRequest) -> HttpAnswer | NoAnswerReason:
         parts = urlsplit(request.url)
         fault = self.faults.get((request.method, self._shape(parts.path)))
         if fault is None:
@@ -56,7 +56,7 @@ class FakeCloud:
         """Returns the VMs that are not being deleted."""
         return [vm for vm in self.vms.values() if vm["state"] in ("pending", "running")]
 
-    def settle(self) -> None:
+    def complete(self) -> None:
         """Lets all VMs boot or shut down, and reads show everything."""
         self.hidden.clear()
         for vm in self.vms.values():

@@ -8,7 +8,7 @@ from sim_driver.spec import SCHEMA, Spec, VolumeSpec, asks_for_initialize, read
 
 from machinist_sdk.driver import Code
 from machinist_sdk.testing.driver import a_class
-from tests.world import WithCloud, request, spec
+from tests.fixture import WithCloud, request, spec
 
 
 class Classes(WithCloud):

@@ -3,7 +3,7 @@
 import base64
 
 from machinist_sdk.driver import Code, VmState
-from tests.world import USER_DATA, WithCloud, request, spec, with_id
+from tests.fixture import USER_DATA, WithCloud, request, spec, with_id
 
 
 class Life(WithCloud):
@@ -31,7 +31,7 @@ class Life(WithCloud):
 
     def test_a_create_repeated_is_the_same_vm(self) -> None:
         first = self.created(request(1))
-        self.cloud.settle()
+        self.cloud.complete()
         second = self.created(request(1))
         self.assertEqual((first.provider_id, VmState.RUNNING), (second.provider_id, second.state))
         self.assertEqual(len(self.cloud.live()), 1)
@@ -48,7 +48,7 @@ class Life(WithCloud):
     def test_a_class_that_asks_is_initialized_once(self) -> None:
         asked = request(1, spec(initialize=True))
         vm = self.created(asked)
-        self.cloud.settle()
+        self.cloud.complete()
         due = self.fails(Code.UNINITIALIZED, self.driver.get_status, asked)
         self.assertEqual((due.provider_id, due.node_name), (vm.provider_id, "machine-1"))
         self.requests()
@@ -67,12 +67,12 @@ class Life(WithCloud):
         other = self.created(request(2))
         self.cloud.add_volume("left", {"cluster": "c1", "machine-uid": "uid-1"})
         self.cloud.add_volume("foreign", {"cluster": "c2", "machine-uid": "uid-1"})
-        self.cloud.settle()
+        self.cloud.complete()
         self.requests()
 
         self.driver.delete(asked)
         self.assertEqual(len(self.requests()), 4)
-        self.cloud.settle()
+        self.cloud.complete()
         self.assertEqual(list(self.cloud.volumes), ["foreign"])
         self.fails(Code.NOT_FOUND, self.driver.get_status, asked)
         self.requests()
@@ -135,7 +135,7 @@ class Life(WithCloud):
     def test_a_vm_is_rebooted_and_stays_the_same(self) -> None:
         self.fails(Code.NOT_FOUND, self.driver.reboot, request(1))
         vm = self.created(request(1))
-        self.cloud.settle()
+        self.cloud.complete()
         id = self.cloud.live()[0]["id"]
         self.requests()
         self.driver.reboot(with_id(request(1), vm.provider_id))

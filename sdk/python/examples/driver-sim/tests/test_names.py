@@ -6,7 +6,7 @@ from sim_driver import names
 from sim_driver.endpoint import Endpoint
 
 from machinist_sdk.driver import Capabilities, Code, Failure
-from tests.world import WithCloud
+from tests.fixture import WithCloud
 
 
 class Names(TestCase):

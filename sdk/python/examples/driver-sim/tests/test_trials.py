@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 from sim_driver import SimDriver
 
-from machinist_sdk.driver import Code, HttpAnswer, Trouble
+from machinist_sdk.driver import Code, HttpAnswer, NoAnswerReason
 from machinist_sdk.testing.driver import MockHost, json_answer
 from tests.fake_cloud import READ_TOKEN, TOKEN
-from tests.world import PLACES, SETTINGS, WithCloud, request, spec, with_id
+from tests.fixture import PLACES, SETTINGS, WithCloud, request, spec, with_id
 
 Answer = Callable[[], HttpAnswer]
 _PAGE = HttpAnswer(502, {"content-type": "text/html"}, b"<html>bad gateway</html>")
 
 
-def _done(answer: Answer, given: HttpAnswer | Trouble) -> HttpAnswer | Trouble:
+def _done(answer: Answer, given: HttpAnswer | NoAnswerReason) -> HttpAnswer | NoAnswerReason:
     """The cloud does the work, and gives another answer."""
     answer()
     return given
@@ -28,10 +28,10 @@ class Trials(WithCloud):
     def test_an_outcome_that_nobody_knows_says_so_and_the_key_brings_the_vm_back(self) -> None:
         error = json_answer(500, {"code": "internal", "message": "because"})
         page_of_success = HttpAnswer(200, _PAGE.headers, _PAGE.body)
-        table: list[tuple[Callable[[Answer], HttpAnswer | Trouble], Code]] = [
-            (lambda answer: _done(answer, Trouble.TIMED_OUT), Code.DEADLINE_EXCEEDED),
+        table: list[tuple[Callable[[Answer], HttpAnswer | NoAnswerReason], Code]] = [
+            (lambda answer: _done(answer, NoAnswerReason.TIMED_OUT), Code.DEADLINE_EXCEEDED),
             (lambda answer: _done(answer, error), Code.UNAVAILABLE),
-            (lambda answer: _done(answer, Trouble.CUT_OFF), Code.UNAVAILABLE),
+            (lambda answer: _done(answer, NoAnswerReason.CUT_OFF), Code.UNAVAILABLE),
             (_cut, Code.UNAVAILABLE),
             (lambda answer: _done(answer, HttpAnswer(200, {}, b"\x00\xffgarbage")), Code.INTERNAL),
             (lambda answer: _done(answer, _PAGE), Code.UNAVAILABLE),
@@ -100,7 +100,7 @@ class Trials(WithCloud):
 
     def test_a_look_that_fails_after_a_mismatch_does_not_hide_that_there_is_a_vm(self) -> None:
         self.created(request(1))
-        self.cloud.fault("GET", "/v1/vms", lambda _: Trouble.CONNECTION_REFUSED)
+        self.cloud.fault("GET", "/v1/vms", lambda _: NoAnswerReason.CONNECTION_REFUSED)
         failure = self.fails(Code.UNAVAILABLE, self.driver.create, request(1, spec(image="linux-2")))
         self.assertTrue(failure.may_have_happened)
 
@@ -119,7 +119,7 @@ class Trials(WithCloud):
 
     def test_a_deletion_that_fails_half_way_says_so_and_ends_well_when_repeated(self) -> None:
         asked = with_id(request(1), self.created(request(1)).provider_id)
-        self.cloud.fault("DELETE", "/v1/vms/*", lambda _: Trouble.TIMED_OUT)
+        self.cloud.fault("DELETE", "/v1/vms/*", lambda _: NoAnswerReason.TIMED_OUT)
         failure = self.fails(Code.DEADLINE_EXCEEDED, self.driver.delete, asked)
         self.assertTrue(failure.may_have_happened)
         self.cloud.faults.clear()
@@ -140,7 +140,7 @@ class Trials(WithCloud):
 
     def test_a_reboot_without_an_answer_may_have_happened(self) -> None:
         self.created(request(1))
-        self.cloud.fault("POST", "/v1/vms/*/reboot", lambda _: Trouble.TIMED_OUT)
+        self.cloud.fault("POST", "/v1/vms/*/reboot", lambda _: NoAnswerReason.TIMED_OUT)
         self.assertTrue(self.fails(Code.DEADLINE_EXCEEDED, self.driver.reboot, request(1)).may_have_happened)
 
     def test_a_call_without_time_left_asks_nobody(self) -> None:

@@ -7,7 +7,7 @@ from machinist_sdk.driver.base import Driver
 from machinist_sdk.driver.failure import Failure, invalid, not_found, unimplemented
 from machinist_sdk.driver.host import Host, Secret, SecretRefused, Secrets
 from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, escaped
-from machinist_sdk.driver.no_answer import NoAnswer, Trouble
+from machinist_sdk.driver.no_answer import NoAnswer, NoAnswerReason
 from machinist_sdk.driver.types import (
     About,
     Address,
@@ -45,6 +45,7 @@ __all__ = [
     "Log",
     "Machine",
     "NoAnswer",
+    "NoAnswerReason",
     "Page",
     "Progress",
     "Refusal",
@@ -52,7 +53,6 @@ __all__ = [
     "Secret",
     "SecretRefused",
     "Secrets",
-    "Trouble",
     "Vm",
     "VmState",
     "auth",

@@ -64,9 +64,9 @@ class Attempt:
     def no_answer(self, error: NoAnswer) -> Failure:
         """Returns the failure for a request without an answer."""
         return Failure(
-            error.trouble.code,
+            error.reason.code,
             f"failed to {self.doing}: {error.explanation}",
-            may_have_happened=self.changes and error.trouble.may_have_been_sent,
+            may_have_happened=self.changes and error.reason.may_have_been_sent,
         )
 
     def foreign(self, answer: HttpAnswer, what: str) -> Failure:
@@ -78,7 +78,7 @@ class Attempt:
             may_have_happened=self.changes,
         )
 
-    def odd(self, what: str) -> Failure:
+    def unexpected(self, what: str) -> Failure:
         """Returns the failure for a complete answer that violates the API."""
         message = f"failed to {self.doing}: the answer of {self.host} {what}"
         return Failure(Code.INTERNAL, message, may_have_happened=self.changes)
@@ -90,4 +90,4 @@ class Attempt:
         except NotJson as error:
             if error.is_cut_off:
                 raise self.foreign(answer, "with half of an answer") from None
-            raise self.odd("is not JSON") from None
+            raise self.unexpected("is not JSON") from None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from machinist_sdk.driver.no_answer import NoAnswer, Trouble
+from machinist_sdk.driver.no_answer import NoAnswer, NoAnswerReason
 
 # The defaults suit an API that answers when the work is done: after this time it gives no answer at all.
 ANSWER_MS = 30_000
@@ -26,7 +26,7 @@ class Limits:
         """Returns these limits, shortened to end before the call does, so that the call can report the failure."""
         left_ms = remaining_ms - RESERVE_MS
         if left_ms <= 0:
-            raise NoAnswer(Trouble.NO_TIME_LEFT, host)
+            raise NoAnswer(NoAnswerReason.NO_TIME_LEFT, host)
         return Limits(min(self.connect_ms, left_ms), min(self.answer_ms, left_ms), self.answer_bytes)
 
 
@@ -87,10 +87,10 @@ class Url:
         try:
             parts = urlsplit(text)
         except ValueError:
-            raise NoAnswer(Trouble.BAD_URL, "of the request") from None
+            raise NoAnswer(NoAnswerReason.BAD_URL, "of the request") from None
         is_usable = parts.scheme in ("http", "https") and parts.netloc and "@" not in parts.netloc
         if not is_usable or parts.fragment or not text.isascii() or any(character <= " " for character in text):
-            raise NoAnswer(Trouble.BAD_URL, host_of(parts.netloc) or "of the request")
+            raise NoAnswer(NoAnswerReason.BAD_URL, host_of(parts.netloc) or "of the request")
         query = f"?{parts.query}" if parts.query else ""
         return Url(parts.scheme, parts.netloc, (parts.path or "/") + query)
 

@@ -16,7 +16,7 @@ class _Meaning:
     explanation: str
 
 
-class Trouble(Enum):
+class NoAnswerReason(Enum):
     """The cause of a missing answer. Requests with a cause up to `NO_TIME_LEFT` were not sent."""
 
     DENIED = _Meaning(
@@ -76,9 +76,9 @@ class Trouble(Enum):
 class NoAnswer(Exception):
     """A request without an answer."""
 
-    def __init__(self, trouble: Trouble, host: str, detail: str = "") -> None:
-        super().__init__(trouble.value.explanation.format(host=host, detail=detail))
-        self.trouble = trouble
+    def __init__(self, reason: NoAnswerReason, host: str, detail: str = "") -> None:
+        super().__init__(reason.value.explanation.format(host=host, detail=detail))
+        self.reason = reason
         self.host = host
         self.detail = detail
 
@@ -88,36 +88,36 @@ class NoAnswer(Exception):
         return str(self)
 
 
-_TROUBLES = {
-    wasi.ErrorCode_HttpRequestDenied: Trouble.DENIED,
-    wasi.ErrorCode_DestinationIpProhibited: Trouble.ADDRESS_DENIED,
-    wasi.ErrorCode_HttpRequestUriInvalid: Trouble.BAD_URL,
-    wasi.ErrorCode_HttpRequestUriTooLong: Trouble.BAD_URL,
-    wasi.ErrorCode_HttpRequestMethodInvalid: Trouble.BAD_URL,
-    wasi.ErrorCode_HttpRequestBodySize: Trouble.REQUEST_TOO_LARGE,
-    wasi.ErrorCode_DnsTimeout: Trouble.NO_SUCH_HOST,
-    wasi.ErrorCode_DnsError: Trouble.NO_SUCH_HOST,
-    wasi.ErrorCode_DestinationNotFound: Trouble.NO_SUCH_HOST,
-    wasi.ErrorCode_ConnectionRefused: Trouble.CONNECTION_REFUSED,
-    wasi.ErrorCode_ConnectionTimeout: Trouble.UNREACHABLE,
-    wasi.ErrorCode_ConnectionLimitReached: Trouble.UNREACHABLE,
-    wasi.ErrorCode_DestinationUnavailable: Trouble.UNREACHABLE,
-    wasi.ErrorCode_DestinationIpUnroutable: Trouble.UNREACHABLE,
-    wasi.ErrorCode_TlsProtocolError: Trouble.TLS,
-    wasi.ErrorCode_TlsCertificateError: Trouble.TLS,
-    wasi.ErrorCode_TlsAlertReceived: Trouble.TLS,
-    wasi.ErrorCode_HttpResponseTimeout: Trouble.TIMED_OUT,
-    wasi.ErrorCode_ConnectionReadTimeout: Trouble.TIMED_OUT,
-    wasi.ErrorCode_ConnectionWriteTimeout: Trouble.TIMED_OUT,
-    wasi.ErrorCode_HttpResponseIncomplete: Trouble.CUT_OFF,
-    wasi.ErrorCode_ConnectionTerminated: Trouble.CUT_OFF,
-    wasi.ErrorCode_HttpResponseBodySize: Trouble.ANSWER_TOO_LARGE,
-    wasi.ErrorCode_HttpResponseHeaderSectionSize: Trouble.ANSWER_TOO_LARGE,
-    wasi.ErrorCode_HttpResponseHeaderSize: Trouble.ANSWER_TOO_LARGE,
+_REASONS = {
+    wasi.ErrorCode_HttpRequestDenied: NoAnswerReason.DENIED,
+    wasi.ErrorCode_DestinationIpProhibited: NoAnswerReason.ADDRESS_DENIED,
+    wasi.ErrorCode_HttpRequestUriInvalid: NoAnswerReason.BAD_URL,
+    wasi.ErrorCode_HttpRequestUriTooLong: NoAnswerReason.BAD_URL,
+    wasi.ErrorCode_HttpRequestMethodInvalid: NoAnswerReason.BAD_URL,
+    wasi.ErrorCode_HttpRequestBodySize: NoAnswerReason.REQUEST_TOO_LARGE,
+    wasi.ErrorCode_DnsTimeout: NoAnswerReason.NO_SUCH_HOST,
+    wasi.ErrorCode_DnsError: NoAnswerReason.NO_SUCH_HOST,
+    wasi.ErrorCode_DestinationNotFound: NoAnswerReason.NO_SUCH_HOST,
+    wasi.ErrorCode_ConnectionRefused: NoAnswerReason.CONNECTION_REFUSED,
+    wasi.ErrorCode_ConnectionTimeout: NoAnswerReason.UNREACHABLE,
+    wasi.ErrorCode_ConnectionLimitReached: NoAnswerReason.UNREACHABLE,
+    wasi.ErrorCode_DestinationUnavailable: NoAnswerReason.UNREACHABLE,
+    wasi.ErrorCode_DestinationIpUnroutable: NoAnswerReason.UNREACHABLE,
+    wasi.ErrorCode_TlsProtocolError: NoAnswerReason.TLS,
+    wasi.ErrorCode_TlsCertificateError: NoAnswerReason.TLS,
+    wasi.ErrorCode_TlsAlertReceived: NoAnswerReason.TLS,
+    wasi.ErrorCode_HttpResponseTimeout: NoAnswerReason.TIMED_OUT,
+    wasi.ErrorCode_ConnectionReadTimeout: NoAnswerReason.TIMED_OUT,
+    wasi.ErrorCode_ConnectionWriteTimeout: NoAnswerReason.TIMED_OUT,
+    wasi.ErrorCode_HttpResponseIncomplete: NoAnswerReason.CUT_OFF,
+    wasi.ErrorCode_ConnectionTerminated: NoAnswerReason.CUT_OFF,
+    wasi.ErrorCode_HttpResponseBodySize: NoAnswerReason.ANSWER_TOO_LARGE,
+    wasi.ErrorCode_HttpResponseHeaderSectionSize: NoAnswerReason.ANSWER_TOO_LARGE,
+    wasi.ErrorCode_HttpResponseHeaderSize: NoAnswerReason.ANSWER_TOO_LARGE,
 }
 
 
 def of_wasi(code: Any, host: str) -> NoAnswer:
     """Returns the cause for an error code of `wasi:http`."""
-    trouble = _TROUBLES.get(type(code), Trouble.OTHER)
-    return NoAnswer(trouble, host, detail=repr(code) if trouble is Trouble.OTHER else "")
+    reason = _REASONS.get(type(code), NoAnswerReason.OTHER)
+    return NoAnswer(reason, host, detail=repr(code) if reason is NoAnswerReason.OTHER else "")

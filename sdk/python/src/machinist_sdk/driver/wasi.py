@@ -11,7 +11,7 @@ from machinist_provider.imports import wasi_http_types as wasi
 from machinist_provider.imports.streams import InputStream, OutputStream, StreamError_LastOperationFailed
 from machinist_sdk.driver.host import USER_DATA_KEY, Host, Secret, SecretRefused, Secrets
 from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, Url
-from machinist_sdk.driver.no_answer import NoAnswer, Trouble, of_wasi
+from machinist_sdk.driver.no_answer import NoAnswer, NoAnswerReason, of_wasi
 from machinist_sdk.log import Level, Log
 
 _PIECE_BYTES = 64 * 1024
@@ -110,7 +110,7 @@ def _outgoing(request: HttpRequest, url: Url) -> wasi.OutgoingRequest:
         headers = wasi.Fields.from_list([(name, value.encode()) for name, value in request.headers.items()])
     except (Err, UnicodeEncodeError) as error:
         # The error must not name the header: its value could be anything.
-        raise NoAnswer(Trouble.OTHER, url.host, f"a header is not usable: {type(error).__name__}") from None
+        raise NoAnswer(NoAnswerReason.OTHER, url.host, f"a header is not usable: {type(error).__name__}") from None
     outgoing = wasi.OutgoingRequest(headers)
     method = _METHODS.get(request.method)
     try:
@@ -119,7 +119,7 @@ def _outgoing(request: HttpRequest, url: Url) -> wasi.OutgoingRequest:
         outgoing.set_authority(url.authority)
         outgoing.set_path_with_query(url.path_with_query)
     except Err:
-        raise NoAnswer(Trouble.BAD_URL, url.host) from None
+        raise NoAnswer(NoAnswerReason.BAD_URL, url.host) from None
     return outgoing
 
 
@@ -166,7 +166,7 @@ def _answer(future: wasi.FutureIncomingResponse, host: str) -> wasi.IncomingResp
         return incoming
     if isinstance(given, Ok) and isinstance(given.value, Err):
         raise of_wasi(given.value.value, host)
-    raise NoAnswer(Trouble.OTHER, host, "the host gave no answer")
+    raise NoAnswer(NoAnswerReason.OTHER, host, "the host gave no answer")
 
 
 def _read(incoming: wasi.IncomingResponse, most_bytes: int, host: str) -> HttpAnswer:
@@ -189,5 +189,5 @@ def _read_all(stream: InputStream, most_bytes: int, host: str) -> bytes:
             if not isinstance(error.value, StreamError_LastOperationFailed):
                 return bytes(content)
             code = wasi.http_error_code(error.value.value)
-            raise NoAnswer(Trouble.CUT_OFF, host) if code is None else of_wasi(code, host) from None
-    raise NoAnswer(Trouble.ANSWER_TOO_LARGE, host)
+            raise NoAnswer(NoAnswerReason.CUT_OFF, host) if code is None else of_wasi(code, host) from None
+    raise NoAnswer(NoAnswerReason.ANSWER_TOO_LARGE, host)

@@ -9,7 +9,7 @@ from machinist_sdk.driver.base import Driver
 from machinist_sdk.driver.calls import Calls
 from machinist_sdk.driver.host import Host, Secrets
 from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, Url
-from machinist_sdk.driver.no_answer import NoAnswer, Trouble
+from machinist_sdk.driver.no_answer import NoAnswer, NoAnswerReason
 from machinist_sdk.driver.types import Class, Machine, Request
 from machinist_sdk.log import Level, Log
 from machinist_sdk.testing.vault import Denied, Place, Vault
@@ -21,7 +21,7 @@ REQUESTS_PER_CALL = 100
 LOG_LINES = 1_000
 
 # A cloud: its answer to a request in which the secrets are filled in, or the cause of a missing answer.
-Cloud = Callable[[HttpRequest], HttpAnswer | Trouble]
+Cloud = Callable[[HttpRequest], HttpAnswer | NoAnswerReason]
 
 _WITHOUT_SECRETS = frozenset({"describe", "validate_class", "get_volume_ids"})
 _WITH_USER_DATA = frozenset({"create", "initialize"})
@@ -43,7 +43,7 @@ class MockHost:
     cloud saw them.
     """
 
-    cloud: Cloud | Iterable[HttpAnswer | Trouble] = ()
+    cloud: Cloud | Iterable[HttpAnswer | NoAnswerReason] = ()
     secrets: Mapping[str, bytes] = field(default_factory=dict)
     user_data: bytes | None = None
     places: Mapping[str, Iterable[Place]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class MockHost:
         if callable(self.cloud):
             self._cloud: Cloud = self.cloud
         else:
-            script: Iterator[HttpAnswer | Trouble] = iter(list(self.cloud))
+            script: Iterator[HttpAnswer | NoAnswerReason] = iter(list(self.cloud))
             self._cloud = lambda request: _next(script, request)
 
     def driver(self, driver: type[Driver]) -> Calls:
@@ -75,7 +75,7 @@ class MockHost:
         """Returns the messages of the log."""
         return [line.message for line in self.lines]
 
-    def exchange(self, request: HttpRequest) -> HttpAnswer | Trouble:
+    def exchange(self, request: HttpRequest) -> HttpAnswer | NoAnswerReason:
         """Returns the cloud's answer."""
         self.seen.append(request)
         return self._cloud(request)
@@ -113,18 +113,18 @@ class MockCall(Host):
         self._world.sent.append(request)
         self._requests += 1
         if not self._has_network or self._requests > REQUESTS_PER_CALL:
-            raise NoAnswer(Trouble.DENIED, url.host)
+            raise NoAnswer(NoAnswerReason.DENIED, url.host)
         if request.body is not None and len(request.body) > REQUEST_BYTES:
-            raise NoAnswer(Trouble.REQUEST_TOO_LARGE, url.host)
+            raise NoAnswer(NoAnswerReason.REQUEST_TOO_LARGE, url.host)
         try:
             filled = self._vault.fill(request, url)
         except Denied:
-            raise NoAnswer(Trouble.DENIED, url.host) from None
+            raise NoAnswer(NoAnswerReason.DENIED, url.host) from None
         answer = self._world.exchange(filled)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, NoAnswerReason):
             raise NoAnswer(answer, url.host)
         if len(answer.body) > min(ANSWER_BYTES, limits.answer_bytes):
-            raise NoAnswer(Trouble.ANSWER_TOO_LARGE, url.host)
+            raise NoAnswer(NoAnswerReason.ANSWER_TOO_LARGE, url.host)
         return self._scrubbed(answer)
 
     def _scrubbed(self, answer: HttpAnswer) -> HttpAnswer:
@@ -141,7 +141,7 @@ class MockCall(Host):
         return self._vault.scrub(text.encode()).decode(errors="replace")
 
 
-def _next(script: Iterator[HttpAnswer | Trouble], request: HttpRequest) -> HttpAnswer | Trouble:
+def _next(script: Iterator[HttpAnswer | NoAnswerReason], request: HttpRequest) -> HttpAnswer | NoAnswerReason:
     answer = next(script, None)
     if answer is None:
         raise AssertionError(f"the script has no answer to {request.method} {request.url}")

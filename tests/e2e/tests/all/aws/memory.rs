@@ -22,7 +22,7 @@ const IDENTITY_TOKEN: &str = "c4n4ry-header.c4n4ry-payload.c4n4ry-signature";
 const MACHINE: &str = "m-of-the-scan";
 
 /// Looks for secrets in whatever memory it is shown.
-struct SecretInspector {
+struct Inspector {
     cloud: Aws,
     canaries: Vec<(&'static str, String)>,
     seen: Mutex<BTreeMap<&'static str, MemoryUse>>,
@@ -38,7 +38,7 @@ struct MemoryUse {
     secrets: Vec<String>,
 }
 
-impl SecretInspector {
+impl Inspector {
     /// The secrets, those included that STS gave out meanwhile.
     fn secrets(&self) -> Vec<(&'static str, String)> {
         let sessions = self.cloud.sessions().into_iter().flat_map(|session| {
@@ -53,7 +53,7 @@ impl SecretInspector {
     }
 }
 
-impl MemoryInspector for SecretInspector {
+impl MemoryInspector for Inspector {
     fn call_ended(&self, call: &InspectedCall<'_>) {
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = all.entry(call.operation.name()).or_default();
@@ -107,7 +107,7 @@ fn forms(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
 struct Scan {
     cloud: Aws,
     host: PluginHost,
-    inspector: Arc<SecretInspector>,
+    inspector: Arc<Inspector>,
     class: MachineClass,
     _folder: tempfile::TempDir,
 }
@@ -118,7 +118,7 @@ impl Scan {
         cloud.put_credentials(canaries.clone());
         cloud.put_identity_token(IDENTITY_TOKEN, IdentityToken::Valid);
         let folder = tempfile::tempdir()?;
-        let inspector = Arc::new(SecretInspector {
+        let inspector = Arc::new(Inspector {
             cloud: cloud.clone(),
             canaries: vec![
                 ("access key id", canaries.access_key_id.clone()),

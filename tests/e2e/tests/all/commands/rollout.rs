@@ -1,4 +1,4 @@
-//! The command `machinist rollout`.
+//! `machinist rollout`.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! The command `machinist tree`.
+//! `machinist tree`.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! Leadership of hosts, and how it ends.
+//! Leadership and ending.
 
 use std::time::Duration;
 

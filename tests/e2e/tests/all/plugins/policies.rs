@@ -87,7 +87,7 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
             "Machine",
             "three",
             "RebootHeld",
-            "others of its deployment are being replaced or started anew",
+            "others of its deployment are being replaced or rebooted",
         )
         .await?;
         ensure!(lab.cloud.stats().calls_of("vm.reboot") == 2, "the third waits for its turn");

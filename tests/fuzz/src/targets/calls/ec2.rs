@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use machinist_sdk::driver::{HttpAnswer, HttpRequest, Request, Trouble};
+use machinist_sdk::driver::{HttpAnswer, HttpRequest, NoAnswerReason, Request};
 use machinist_sdk::mock::{MockHost, Place, a_class, a_request, with_id};
 use native_aws_driver::AwsDriver;
 use roxmltree::{Document, Node};
@@ -102,7 +102,8 @@ fn call(operation: &str, request: &Request, status: u16, answers: &[&str]) -> Ve
     let asked = Cell::new(0_usize);
     let host = MockHost::new(|_: &HttpRequest| {
         let number = asked.replace(asked.get() + 1);
-        let body = answers.get(number % answers.len().max(1)).ok_or(Trouble::TimedOut)?.as_bytes().to_vec();
+        let body =
+            answers.get(number % answers.len().max(1)).ok_or(NoAnswerReason::TimedOut)?.as_bytes().to_vec();
         let headers = vec![("content-type".to_owned(), "text/xml".to_owned())];
         Ok(HttpAnswer { status, headers, body })
     });

@@ -1,4 +1,4 @@
-//! Answers of drivers to calls of the host.
+//! Answers of drivers.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use machinist_plugin_host::Recording;
 use machinist_plugin_host::testing::{Exchange, ExchangeOutcome};
 use machinist_sdk::driver::{
-    Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, Reboot, Request, Trouble,
+    Class, DeleteById, Driver, Failure, HttpAnswer, HttpRequest, Machine, NoAnswerReason, Reboot, Request,
 };
 use machinist_sdk::mock::{MockHost, Place};
 use native_aws_driver::AwsDriver;
@@ -157,10 +157,12 @@ fn check(input: &[u8]) -> Verdict {
     Ok(Shape::of(&message).and(Shape::of(&recording.operation)))
 }
 
-fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnswer, Trouble> {
+fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnswer, NoAnswerReason> {
     match exchange.map(|exchange| &exchange.outcome) {
-        None | Some(ExchangeOutcome::Unanswered) => Err(Trouble::TimedOut),
-        Some(ExchangeOutcome::Failed(error)) => Err(Trouble::Other(format!("{error:?} {}", request.url))),
+        None | Some(ExchangeOutcome::Unanswered) => Err(NoAnswerReason::TimedOut),
+        Some(ExchangeOutcome::Failed(error)) => {
+            Err(NoAnswerReason::Other(format!("{error:?} {}", request.url)))
+        }
         Some(ExchangeOutcome::Answer { status, headers, body, .. }) => Ok(HttpAnswer {
             status: *status,
             headers: headers.clone(),

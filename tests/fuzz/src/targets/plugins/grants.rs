@@ -1,4 +1,4 @@
-//! Grants, as operators write them.
+//! Grants.
 
 use http::Method;
 use machinist_plugin_host::Grants;

@@ -1,4 +1,4 @@
-//! Components that are compressed in ConfigMaps.
+//! Packed components.
 
 use machinist_plugin_host::{Encoding, Packed};
 

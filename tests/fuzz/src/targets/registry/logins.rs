@@ -1,4 +1,4 @@
-//! Logins of registries in Docker configurations.
+//! Logins of registries.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! References of artifacts in registries.
+//! References of artifacts.
 
 use machinist_artifacts::Reference;
 

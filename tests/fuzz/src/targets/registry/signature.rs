@@ -1,4 +1,4 @@
-//! Public keys, and signatures of artifacts.
+//! Keys and signatures.
 
 use machinist_artifacts::signature::cosign::Signed;
 use machinist_artifacts::{ContentDigest, Keyring, SigningKey};

@@ -340,7 +340,7 @@ fn a_failed_machine_without_vm_is_not_created_again() {
     check(
         &failed().with(|view| view.machine.provider_id = None),
         &expect![[r#"
-        Failed: creation failed for good: delete the Machine to try anew
+        Failed: creation failed for good: delete the Machine to try again
         again at the next resync
     "#]],
     );

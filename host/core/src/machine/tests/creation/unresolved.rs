@@ -238,7 +238,7 @@ fn a_create_whose_vm_is_not_stored_is_looked_for_and_one_that_was_at_work_for_lo
     assert!(
         made(2)
             .report()
-            .contains("CreationUnresolved: CreateMachine made VM sim://7, whose id is not stored"),
+            .contains("CreationUnresolved: CreateMachine created VM sim://7, whose id is not stored"),
         "{}",
         made(2).report()
     );

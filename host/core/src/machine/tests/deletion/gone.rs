@@ -76,7 +76,7 @@ fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
         &expect![[r#"
         act probe-vm
         act delete-vm
-        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just created
         again after 8s
     "#]],
     );
@@ -85,7 +85,7 @@ fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
         &expect![[r#"
         act probe-vm
         act delete-vm
-        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just created
         again after 1s
     "#]],
     );
@@ -105,7 +105,7 @@ fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
         &expect![[r#"
         act probe-vm
         act delete-vm
-        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just created
         again after 8s
     "#]],
     );
@@ -119,7 +119,7 @@ fn a_machine_without_id_may_have_a_vm_that_does_not_show_yet() {
         &expect![[r#"
         act probe-vm
         act delete-vm
-        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just created
         again after 8s
     "#]],
     );

@@ -1,4 +1,4 @@
-//! The stages of a deletion before its VM: what waits, what does not, and what is reported.
+//! The stages of a deletion before its VM: waits, and messages.
 
 use expect_test::expect;
 use jiff::SignedDuration;

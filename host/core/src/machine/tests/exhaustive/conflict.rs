@@ -36,11 +36,11 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
     let cases = each_view(&cases, &[None, Some(NodeNameHolder::Staying)], |view, taken| {
         view.conflict.name_holder = taken;
     });
-    let possible = PossibleOutcomes::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
-    let seen = explore_in(&possible, cases.clone());
+    let world = Cluster::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
+    let seen = explore_in(&world, cases.clone());
     let held = seen.reasons.get(&MachineReason::VmContested).copied().unwrap_or_default();
     assert!(held > 100 && seen.releases > 100, "{seen:?}");
     let shared = cases.into_iter().filter(|case| !case.view.conflict.vm_users.is_empty());
-    let seen = explore_in(&possible, shared);
+    let seen = explore_in(&world, shared);
     assert!(seen.releases == 0 && seen.failures == 0 && seen.creates == 0, "{seen:?}");
 }

@@ -13,7 +13,7 @@ use crate::value::phase::Phase;
 
 use super::super::facts::{self, going_node, node};
 use super::super::{Case, creating, seconds};
-use super::{Depth, PossibleOutcomes, each, each_view, explore_in};
+use super::{Cluster, Depth, each, each_view, explore_in};
 
 fn pod(name: &str) -> PodFact {
     PodFact {
@@ -143,7 +143,7 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
         view.drain.node = NodeState::default();
     });
     // Another test distinguishes the answers of the cloud.
-    let seen = explore_in(&PossibleOutcomes::new(Depth::Kinds).with_pods().with_a_quiet_cloud(), cases);
+    let seen = explore_in(&Cluster::new(Depth::Kinds).with_pods().with_a_quiet_cloud(), cases);
     for reason in [
         MachineReason::PreDrainHooks,
         MachineReason::Draining,

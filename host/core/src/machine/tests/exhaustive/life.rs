@@ -6,24 +6,24 @@ use crate::machine::{NodeConditionText, in_place, preserve};
 use super::*;
 
 /// The outcomes that decisions tell apart here: a write is done, or it is not.
-fn possible() -> PossibleOutcomes {
-    let mut possible = PossibleOutcomes::new(Depth::Kinds);
+fn world() -> Cluster {
+    let mut world = Cluster::new(Depth::Kinds);
     for effect in
         ["sync-node", "write-machine", "set-node-condition", "cordon", "write-capacity", "extend-token"]
     {
-        let outcomes = possible.outcomes.get_mut(effect).unwrap();
+        let outcomes = world.outcomes.get_mut(effect).unwrap();
         outcomes.truncate(2);
     }
-    possible
+    world
         .outcomes
         .insert("probe-vm", [Ok(vm()), Err(guest(Code::NotFound))].map(MachineOutcome::ProbeVm).to_vec());
-    possible
+    world
 }
 
-fn explored(cases: impl IntoIterator<Item = Case>, possible: &PossibleOutcomes) -> Seen {
+fn explored(cases: impl IntoIterator<Item = Case>, world: &Cluster) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, possible, seen: &mut seen }.pass(&MachineProgress::default(), 0);
+        Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
     }
     seen
 }
@@ -79,7 +79,7 @@ fn updates_in_place_are_sound_in_every_situation() {
     let cases = labelled(&cases, "candidate", &[None, Some("true")]);
     let cases = labelled(&cases, "selected", &[None, Some("true")]);
     let cases = labelled(&cases, "result", &[None, Some("successful"), Some("failed"), Some("what")]);
-    let seen = explored(cases, &possible());
+    let seen = explored(cases, &world());
     let has = |reason| seen.reasons.get(&reason).copied().unwrap_or_default() > 10;
     assert!(
         has(MachineReason::UpdatingInPlace)
@@ -122,8 +122,8 @@ fn preservation_is_sound_in_every_situation() {
     let cases = each(&cases, &[None, Some(preserve::words::BY_USER)], |case, reported| {
         change_node(case, |node| node.preserved = reported.map(text));
     });
-    let mut seen = explored(cases, &possible());
-    let bare = explored(without, &possible());
+    let mut seen = explored(cases, &world());
+    let bare = explored(without, &world());
     seen.passes += bare.passes;
     assert!(seen.passes > 10_000 && seen.failures > 100, "{seen:?}");
 }
@@ -138,7 +138,7 @@ fn preservation_during_creation_is_sound_in_every_situation() {
     let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
         view.machine.preservation.until = until;
     });
-    let seen = explored(cases, &PossibleOutcomes::new(Depth::Kinds));
+    let seen = explored(cases, &Cluster::new(Depth::Kinds));
     assert!(seen.passes > 10_000 && seen.failures > 100 && seen.creates > 100, "{seen:?}");
 }
 
@@ -164,6 +164,6 @@ fn capacity_tokens_and_doubtful_nodes_are_sound_in_every_situation() {
         view.thawed_at = Some(seconds(6));
         view.machine.token_until = None;
     });
-    let seen = explored(cases.into_iter().chain(contested), &possible());
+    let seen = explored(cases.into_iter().chain(contested), &world());
     assert!(seen.passes > 5_000 && seen.reasons.contains_key(&MachineReason::NodeContested), "{seen:?}");
 }

@@ -97,13 +97,13 @@ fn calls<T>(
 }
 
 /// The possible outcomes of an effect.
-struct PossibleOutcomes {
+struct Cluster {
     outcomes: BTreeMap<&'static str, Vec<MachineOutcome>>,
     /// A Node may have pods.
     has_pods: bool,
 }
 
-impl PossibleOutcomes {
+impl Cluster {
     fn new(depth: Depth) -> Self {
         let nameless = Vm { provider_id: "".into(), node_name: "".into(), ..vm() };
         let stopping = vm_that_is(VmState::Stopping);
@@ -181,7 +181,7 @@ struct Seen {
 
 struct Search<'a> {
     case: &'a Case,
-    possible: &'a PossibleOutcomes,
+    world: &'a Cluster,
     seen: &'a mut Seen,
 }
 
@@ -214,8 +214,8 @@ impl Search<'_> {
         let Some((first, rest)) = effects.split_first() else {
             return self.pass(progress, batches + 1);
         };
-        let possible = self.possible;
-        for outcome in possible.outcomes(first) {
+        let world = self.world;
+        for outcome in world.outcomes(first) {
             let mut progress = progress.clone();
             progress.record(outcome);
             self.act(rest, &progress, batches);
@@ -224,13 +224,13 @@ impl Search<'_> {
 }
 
 fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
-    explore_in(&PossibleOutcomes::new(depth), cases)
+    explore_in(&Cluster::new(depth), cases)
 }
 
-fn explore_in(possible: &PossibleOutcomes, cases: impl IntoIterator<Item = Case>) -> Seen {
+fn explore_in(world: &Cluster, cases: impl IntoIterator<Item = Case>) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, possible, seen: &mut seen }.pass(&MachineProgress::default(), 0);
+        Search { case: &case, world, seen: &mut seen }.pass(&MachineProgress::default(), 0);
     }
     seen
 }

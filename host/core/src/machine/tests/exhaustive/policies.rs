@@ -1,4 +1,4 @@
-//! Every combination of the answers of policies, the states of a Machine, and the obstacles to a reboot.
+//! Every combination of what policies say with where a Machine is and what prevents a reboot.
 
 use crate::health_policy::{Action, Mode, Opinion, PolicyVerdict, Reboots};
 use crate::machine::MachineConclusion;
@@ -6,18 +6,18 @@ use crate::machine::MachineConclusion;
 use super::*;
 
 /// The outcomes that decisions tell apart here.
-fn possible() -> PossibleOutcomes {
-    let mut possible = PossibleOutcomes::new(Depth::Kinds);
+fn world() -> Cluster {
+    let mut world = Cluster::new(Depth::Kinds);
     for effect in ["sync-node", "write-machine", "extend-token", "forget-token"] {
-        possible.outcomes.get_mut(effect).unwrap().truncate(2);
+        world.outcomes.get_mut(effect).unwrap().truncate(2);
     }
     let looks = [Ok(vm()), Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::Unavailable))];
-    possible.outcomes.insert("probe-vm", looks.map(MachineOutcome::ProbeVm).to_vec());
+    world.outcomes.insert("probe-vm", looks.map(MachineOutcome::ProbeVm).to_vec());
     let mut answers: Vec<MachineOutcome> =
         opinions().into_iter().map(|said| MachineOutcome::AskPolicies(Ok(said))).collect();
     answers.push(MachineOutcome::AskPolicies(Err(ActError::Forbidden { reason: "so it is" })));
-    possible.outcomes.insert("ask-policies", answers);
-    possible
+    world.outcomes.insert("ask-policies", answers);
+    world
 }
 
 /// One policy that observes or decides and says each thing that can be said, and pairs that disagree.
@@ -75,8 +75,8 @@ fn cases() -> Vec<Case> {
 fn what_policies_say_is_sound_in_every_situation() {
     let held = each_view(&cases(), &opinions(), |view, said| view.policies.opinions = said);
     let asked = each_view(&cases(), &[()], |view, ()| view.policies.to_ask = vec!["one".into()]);
-    let possible = possible();
-    let seen = explore_in(&possible, held.into_iter().chain(asked));
+    let world = world();
+    let seen = explore_in(&world, held.into_iter().chain(asked));
     let has = |reason| seen.reasons.get(&reason).copied().unwrap_or_default() > 100;
     assert!(
         seen.reboots > 1_000 && seen.failures > 100 && seen.creates == 0 && seen.releases == 0,

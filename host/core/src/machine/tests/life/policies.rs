@@ -186,8 +186,8 @@ fn a_reboot_comes_before_a_replacement() {
             act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
-            VmRebooted: the VM was started anew: policy ladder: so it is
-            status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
+            VmRebooted: the VM was rebooted: policy ladder: so it is
+            status: Healthy=False NodeUnhealthy (the VM was rebooted: policy ladder: so it is)
             again after 1s
         "#]],
     );
@@ -213,8 +213,8 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
             act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
-            VmRebooted: the VM was started anew: policy ladder: so it is
-            status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
+            VmRebooted: the VM was rebooted: policy ladder: so it is
+            status: Healthy=False NodeUnhealthy (the VM was rebooted: policy ladder: so it is)
             again after 4m51s
         "#]],
     );
@@ -224,7 +224,7 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
         &expect![[r#"
             act ask-permit 1
             act note-reboot 1 in all
-            RebootFailed: failed to write down that the VM is started anew: the object changed in the meantime
+            RebootFailed: failed to write down that the VM is rebooted: the object changed in the meantime
             retry from 200ms to 5s
         "#]],
     );
@@ -236,7 +236,7 @@ fn a_running_machine_becomes_unknown_before_it_is_rebooted() {
         &with(running().node(unhealthy_node()), &["ladder! unhealthy reboot"]).at(110),
         &expect![[r#"
             NodeUnhealthy: the Node is not healthy: so it is
-            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; policy ladder wants its VM started anew)
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; policy ladder wants its VM rebooted)
             again at once
         "#]],
     );
@@ -249,8 +249,8 @@ fn a_vm_is_not_rebooted_twice_within_the_interval() {
     check(
         &case.with(|view| view.policies.reboots = reboots),
         &expect![[r#"
-            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z
-            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z)
+            PolicyHolds: the VM is to be rebooted (policy ladder: so it is), and was rebooted not long ago: not again before 1971-01-01T00:10:50Z
+            status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is), and was rebooted not long ago: not again before 1971-01-01T00:10:50Z)
             again after 4m51s
         "#]],
     );
@@ -266,8 +266,8 @@ fn a_reboot_that_fails_is_reported_and_not_repeated_at_once() {
             act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
-            RebootFailed: failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
-            status: Healthy=False NodeUnhealthy (failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away])
+            RebootFailed: failed to reboot the VM (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
+            status: Healthy=False NodeUnhealthy (failed to reboot the VM (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away])
             again after 4m51s
         "#]],
     );
@@ -279,16 +279,16 @@ fn where_nothing_can_be_rebooted_the_machine_waits() {
     check(
         &case.clone().with(capabilities(|can| can.reboot = false)),
         &expect![[r#"
-            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and its driver cannot do that
-            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and its driver cannot do that)
+            PolicyHolds: the VM is to be rebooted (policy ladder: so it is), and its driver cannot do that
+            status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is), and its driver cannot do that)
             again after 4m51s
         "#]],
     );
     check(
         &case.frozen(),
         &expect![[r#"
-            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen
-            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen)
+            PolicyHolds: the VM is to be rebooted (policy ladder: so it is), and that is held while the host is frozen
+            status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is), and that is held while the host is frozen)
             again after 4m51s
         "#]],
     );
@@ -366,8 +366,8 @@ fn a_vm_waits_for_its_turn_to_be_rebooted_and_says_so() {
         &case.clone().on(busy(ReplacementLimit::Machines(2))),
         &expect![[r#"
         act ask-permit 1
-        RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time
-        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time)
+        RebootHeld: the VM is to be rebooted (policy ladder: so it is); it is not rebooted yet: others of its deployment are being replaced or rebooted, and 2 may be at a time
+        status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is); it is not rebooted yet: others of its deployment are being replaced or rebooted, and 2 may be at a time)
         again after 1m0s
     "#]],
     );
@@ -375,8 +375,8 @@ fn a_vm_waits_for_its_turn_to_be_rebooted_and_says_so() {
         &case.clone().on(busy(ReplacementLimit::Machines(0))),
         &expect![[r#"
         act ask-permit 1
-        RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew
-        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew)
+        RebootHeld: the VM is to be rebooted (policy ladder: so it is); it is not rebooted: by its limit none of its deployment is replaced or rebooted
+        status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is); it is not rebooted: by its limit none of its deployment is replaced or rebooted)
         again after 1m0s
     "#]],
     );
@@ -386,7 +386,7 @@ fn a_vm_waits_for_its_turn_to_be_rebooted_and_says_so() {
         &case.on(unheard),
         &expect![[r#"
         act ask-permit 1
-        RebootHeld: failed to ask whether the VM may be started anew: not permitted at the moment: this process does not lead
+        RebootHeld: failed to ask whether the VM may be rebooted: not permitted at the moment: this process does not lead
         retry from 1s to 1m0s
     "#]],
     );
@@ -400,8 +400,8 @@ fn no_vm_of_a_silent_zone_is_rebooted_while_it_is_alive_or_nobody_can_tell() {
         &expect![[r#"
         act ask-permit 1
         act probe-vm
-        ZoneHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
-        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone)
+        ZoneHeld: the VM is to be rebooted (policy ladder: so it is); it is not rebooted: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
+        status: Healthy=False NodeUnhealthy (the VM is to be rebooted (policy ladder: so it is); it is not rebooted: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone)
         again after 2m0s
     "#]],
     );
@@ -423,7 +423,7 @@ fn a_machine_that_has_failed_is_not_rebooted_and_asks_seldom() {
     check(
         &with(failed.clone(), &["ladder! unhealthy reboot"]).at(2_000),
         &expect![[r#"
-        Failed: failed, and stays so until it is replaced or recovers, although policy ladder would have its VM started anew: so it is
+        Failed: failed, and stays so until it is replaced or recovers, although policy ladder would have its VM rebooted: so it is
         status: conditions, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:01:40Z)
         again after 1m0s
     "#]],
@@ -461,7 +461,7 @@ fn whoever_becomes_unknown_says_what_the_policy_has_in_store() {
         &with(sick, &["ladder! unhealthy reboot"]).without_node(),
         &expect![[r#"
         NodeMissing: Node node-1 is gone
-        status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:50Z; policy ladder wants its VM started anew)
+        status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:50Z; policy ladder wants its VM rebooted)
         again at once
     "#]],
     );

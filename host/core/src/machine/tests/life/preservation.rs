@@ -1,4 +1,4 @@
-//! Requests to preserve a Machine, applied before there is a Node.
+//! Preservation requests, applied before there is a Node.
 
 use expect_test::expect;
 

@@ -37,7 +37,7 @@ fn a_machine_waits_for_its_turn_and_says_so() {
         &overdue().on(busy),
         &expect![[r#"
             act ask-permit 1
-            ReplacementHeld: the Node is not healthy: Ready is False; it is not failed yet: others of its deployment are being replaced or started anew, and 1 may be at a time
+            ReplacementHeld: the Node is not healthy: Ready is False; it is not failed yet: others of its deployment are being replaced or rebooted, and 1 may be at a time
             status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
             again after 1m0s
         "#]],
@@ -101,7 +101,7 @@ fn a_machine_that_is_unknown_since_before_an_outage_gets_new_time() {
     check(
         &overdue().with(|view| view.thawed_at = Some(seconds(650))),
         &expect![[r#"
-        HealthTimeoutReset: an outage of an API server is over: the time that the Node may be unhealthy counts anew
+        HealthTimeoutReset: an outage of an API server is over: the time that the Node may be unhealthy starts again
         status: phase Running, timer off, HealthCheck Successful HealthTimeoutReset, Healthy=False NodeUnhealthy (Ready is False)
         again at once
     "#]],

@@ -272,7 +272,7 @@ fn an_invalid_setting_is_reported_while_it_is_there_and_taken_back() {
         running().with(|view| view.machine.validation_problems = vec!["spec.maxEvictRetries is odd".into()]);
     let (_, reported) = ends(&invalid);
     let (_, message) = reported.iter().find(|(reason, _)| reason == "NotUnderstood").unwrap();
-    assert!(message.contains("maxEvictRetries is odd: mend it"), "{message}");
+    assert!(message.contains("maxEvictRetries is odd: fix it"), "{message}");
     let fixed = running().with(|view| view.machine.problems_reported = true);
     assert!(ends(&fixed).1.iter().any(|(reason, _)| reason == "Understood"));
 }

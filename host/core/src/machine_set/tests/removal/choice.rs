@@ -95,7 +95,7 @@ fn machines_are_missing_and_others_have_failed_at_the_same_time() {
             act delete m1 Unhealthy
             act create #2 Claimed
             CreatingMachines Now
-            missing Machines are being made
+            missing Machines are being created
         "#]],
     );
 }
@@ -189,7 +189,7 @@ fn a_machine_that_cannot_be_decoded_counts_and_another_goes_in_its_stead() {
             Machines such as m0 cannot be decoded: they count and are left alone; correct or delete them
         "#]],
     );
-    // Neither is it adopted or released, nor does it get the values of the template.
+    // It is neither adopted nor released, and gets no settings of the template.
     let drifted = unreadable(0).with(|machine| {
         machine.drift = [crate::machine_set::SyncedPart::Configuration].into();
         machine.labels.clear();

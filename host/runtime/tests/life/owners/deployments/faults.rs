@@ -23,7 +23,7 @@ async fn survives(number: usize, handling: &Handling) -> bool {
     stage.wire.records_since(begun, concerns).len() >= number
 }
 
-/// True for each write of a deployment, in any of its steps.
+/// The writes of a deployment, in any of its steps.
 fn concerns(call: &Call) -> bool {
     let is_its =
         ["machinedeployments", "machinesets", "nodes"].iter().any(|kind| call.what.starts_with(kind));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the reason and message of a deployment that is created with this change. It creates nothing until the `fix`.
+/// The message of a deployment that is created like this. It creates nothing, and is fixed afterwards.
 async fn refuses(change: impl FnOnce(&mut Value), fix: &Value) -> (String, String) {
     let stage = stage();
     let _host = stage.host("host");

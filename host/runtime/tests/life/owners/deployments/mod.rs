@@ -96,7 +96,7 @@ fn roll_to(stage: &Stage, class: &str) {
     edit(stage, &json!({ "spec": { "template": { "spec": { "class": { "name": class } } } } }));
 }
 
-/// The condition `Ready` of the deployment: reason and message.
+/// The deployment's condition: reason and message.
 fn reported(stage: &Stage) -> (String, String) {
     let ready = condition_of(&deployment(stage)["status"]["machinist"]["conditions"], "Ready");
     let text = |field: &str| ready[field].as_str().unwrap_or_default().to_owned();

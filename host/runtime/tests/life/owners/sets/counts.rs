@@ -1,4 +1,4 @@
-//! How many Machines a set creates, deletes and replaces.
+//! Numbers of Machines.
 
 use std::time::Duration;
 

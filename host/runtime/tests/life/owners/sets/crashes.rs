@@ -8,20 +8,19 @@ use super::{Census, scale, stage, until_stable};
 
 /// The change of the set.
 #[derive(Clone, Copy, Debug)]
-enum Story {
-    /// It creates all of its Machines.
+enum SetStory {
     Fill,
     /// It has six, and loses four.
     Shrink,
 }
 
 /// Lets the host die at the `number`th call of the story. False when the story was over before.
-async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
+async fn survives(story: SetStory, number: usize, is_carried_out: bool) -> bool {
     let stage = stage(6);
     let census = Census::of(&stage);
     let mut wanted = 6;
     let host = stage.host("host");
-    if matches!(story, Story::Shrink) {
+    if matches!(story, SetStory::Shrink) {
         until_stable(&stage, 6).await;
         census.begin();
         scale(&stage, 2);
@@ -39,7 +38,7 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     let _next = stage.host("next");
     until_stable(&stage, wanted).await;
     assert_eq!(census.most(), 6, "one too many\n{}", stage.wire.trace());
-    if matches!(story, Story::Shrink) {
+    if matches!(story, SetStory::Shrink) {
         assert_eq!(census.fewest(), 2, "one too few\n{}", stage.wire.trace());
     }
     census.assert_no_name_twice();
@@ -48,7 +47,7 @@ async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
     true
 }
 
-async fn check(story: Story, at_least: usize) {
+async fn check(story: SetStory, at_least: usize) {
     for is_carried_out in [false, true] {
         let mut number = 1;
         while survives(story, number, is_carried_out).await {
@@ -60,12 +59,12 @@ async fn check(story: Story, at_least: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_moment_of_a_set_that_is_filled_makes_none_too_many() {
-    check(Story::Fill, 60).await;
+    check(SetStory::Fill, 60).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_moment_of_a_set_that_shrinks_takes_none_too_many() {
-    check(Story::Shrink, 20).await;
+    check(SetStory::Shrink, 20).await;
 }
 
 /// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so

@@ -88,7 +88,7 @@ pub(crate) async fn until_stable(stage: &Stage, replicas: usize) {
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
-/// A condition of the set in `status.machinist`: status, reason, message.
+/// Our condition of the set: status, reason, message.
 pub(crate) fn reported(stage: &Stage, kind: &str) -> (String, String, String) {
     let set = look(stage, "pool").unwrap_or_default();
     let conditions = set["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -107,10 +107,10 @@ pub(crate) fn conditions(stage: &Stage) -> BTreeMap<String, String> {
 
 /// Looks at every Machine that comes and goes, at the moment when it does.
 #[derive(Clone, Default)]
-pub(crate) struct Census(Arc<Mutex<Counts>>);
+pub(crate) struct Census(Arc<Mutex<SetCounts>>);
 
 #[derive(Default)]
-struct Counts {
+struct SetCounts {
     /// Machines that stay, by name.
     living: BTreeMap<String, ()>,
     most: usize,
@@ -120,7 +120,7 @@ struct Counts {
 }
 
 impl Census {
-    /// Counts from here on.
+    /// SetCounts from here on.
     pub(crate) fn of(stage: &Stage) -> Self {
         let census = Self::default();
         let counts = census.0.clone();

@@ -9,7 +9,7 @@ import (
 	wasi "github.com/machinist-dev/machinist/sdk/go/internal/bindings/provider/wasi_http_types"
 )
 
-var troubles = map[uint8]driver.Trouble{
+var reasons = map[uint8]driver.NoAnswerReason{
 	wasi.ErrorCodeHttpRequestDenied:             driver.Denied,
 	wasi.ErrorCodeDestinationIpProhibited:       driver.AddressDenied,
 	wasi.ErrorCodeHttpRequestUriInvalid:         driver.BadURL,
@@ -39,9 +39,9 @@ var troubles = map[uint8]driver.Trouble{
 
 // noAnswer converts an error code of wasi:http.
 func noAnswer(code wasi.ErrorCode, host string) *driver.NoAnswer {
-	trouble, isNamed := troubles[code.Tag()]
+	reason, isNamed := reasons[code.Tag()]
 	if isNamed {
-		return &driver.NoAnswer{Trouble: trouble, Host: host}
+		return &driver.NoAnswer{Reason: reason, Host: host}
 	}
 	detail := fmt.Sprintf("error %d of wasi:http", code.Tag())
 	if code.Tag() == wasi.ErrorCodeInternalError {
@@ -49,5 +49,5 @@ func noAnswer(code wasi.ErrorCode, host string) *driver.NoAnswer {
 			detail = driver.Quoted(said)
 		}
 	}
-	return &driver.NoAnswer{Trouble: driver.Other, Host: host, Detail: detail}
+	return &driver.NoAnswer{Reason: driver.Other, Host: host, Detail: detail}
 }

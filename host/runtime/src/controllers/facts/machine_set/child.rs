@@ -14,7 +14,7 @@ use machinist_core::value::phase::{OperationState, OperationType};
 use serde_json::Value;
 
 use crate::cache::fields::operation_of;
-use crate::controllers::machine::{SharedNodes, own_node, summary};
+use crate::controllers::facts::{SharedNodes, own_node, summary};
 use crate::controllers::objects::selection::labels_of;
 use crate::controllers::objects::{inherited, merge};
 use crate::controllers::state::TenantState;
@@ -30,8 +30,8 @@ pub(crate) fn unreadable(tenant: &TenantState, meta: &ObjectMeta) -> Machine {
     Machine { metadata: meta.clone(), spec, status }
 }
 
-/// Returns the facts of one Machine. `template` is that of [`super::body::machine_template`].
-pub(super) fn fact(
+/// Returns the facts of one Machine. `template` is that of [`crate::controllers::machine_set::body::machine_template`].
+pub(crate) fn fact(
     tenant: &TenantState,
     shared: &SharedNodes,
     set: &MachineSet,
@@ -99,7 +99,7 @@ fn node_templates_differ(has: Option<&NodeTemplate>, wanted: Option<&NodeTemplat
 }
 
 /// Its JSON, without parts that are empty.
-pub(super) fn node_template(template: Option<&NodeTemplate>) -> Value {
+pub(crate) fn node_template(template: Option<&NodeTemplate>) -> Value {
     fn pruned(value: Value) -> Value {
         let Value::Object(fields) = value else { return value };
         let kept = fields.into_iter().map(|(field, value)| (field, pruned(value)));
@@ -116,7 +116,7 @@ pub(super) fn node_template(template: Option<&NodeTemplate>) -> Value {
 }
 
 /// Time-outs and the like, alone.
-pub(super) fn configuration(spec: &MachineSpec) -> MachineSpec {
+pub(crate) fn configuration(spec: &MachineSpec) -> MachineSpec {
     let MachineSpec {
         class: _,
         provider_id: _,

@@ -67,7 +67,7 @@ fn settings(spec: &MachineSpec) -> Map<String, Value> {
 }
 
 /// Returns the patch that gives one spec the settings of another: node template, time-outs and the kind of the class.
-pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Value> {
+pub(crate) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Value> {
     let with_kind = |spec: &MachineSpec| {
         let mut fields = settings(spec);
         fields.insert("class".to_owned(), json!({ "kind": spec.class.kind }));
@@ -78,7 +78,7 @@ pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Val
 
 /// Returns the patch that replaces a template by that of a set. The label of the hash is the set's alone, and invalid
 /// settings are not restored.
-pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Option<Value> {
+pub(crate) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Option<Value> {
     let (spec, _) = valid_settings(&to.spec, "");
     let mut to = MachineTemplate { metadata: to.metadata.clone(), spec };
     if let Some(metadata) = &mut to.metadata
@@ -90,7 +90,7 @@ pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Opti
 }
 
 /// Adds a label. An invalid value of `labels` is replaced.
-pub(super) fn with_label(template: &MachineTemplate, label: &str, value: &str) -> MachineTemplate {
+pub(crate) fn with_label(template: &MachineTemplate, label: &str, value: &str) -> MachineTemplate {
     let mut template = template.clone();
     let metadata = template.metadata.get_or_insert_default();
     let labels = metadata.0.entry("labels").or_insert_with(|| json!({}));

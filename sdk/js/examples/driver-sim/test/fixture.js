@@ -21,7 +21,7 @@ const GRANTS = {
   ],
 };
 
-export function world() {
+export function fixture() {
   const cloud = new FakeCloud();
   const driver = new MockDriver(new SimDriver(), {
     cloud: cloud.answer,

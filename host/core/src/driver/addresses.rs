@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::driver::Address;
+use super::Address;
 
 /// All addresses of all lists, each once, sorted by kind and then by address.
 ///

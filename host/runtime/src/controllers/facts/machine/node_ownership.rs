@@ -136,11 +136,11 @@ fn conflicts_over_vm(
     naming_machines: &[NamingMachine],
 ) -> OwnershipConflict {
     let of_vm = |is_deleting: bool| {
-        let is_it = |machine: &&NamingMachine| {
-            SameVm::of(machine.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
-                && machine.is_deleting == is_deleting
+        let is_it = |naming_machine: &&NamingMachine| {
+            SameVm::of(naming_machine.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
+                && naming_machine.is_deleting == is_deleting
         };
-        naming_machines.iter().filter(is_it).map(|machine| machine.key.clone()).collect()
+        naming_machines.iter().filter(is_it).map(|naming_machine| naming_machine.key.clone()).collect()
     };
     OwnershipConflict {
         vm_users: of_vm(false),
@@ -184,7 +184,8 @@ fn with_hidden(
 ) -> Vec<NamingMachine> {
     let name = node.metadata.name.as_deref();
     let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
-    let known: BTreeSet<ObjectKey> = naming_machines.iter().map(|machine| machine.key.clone()).collect();
+    let known: BTreeSet<ObjectKey> =
+        naming_machines.iter().map(|naming_machine| naming_machine.key.clone()).collect();
     let is_hidden = |key: &ObjectKey| *key != *own && !known.contains(key);
     let mut all = naming_machines;
     if let Some(marked) = mark_of(node).map(|name| ObjectKey::new(own.namespace.as_str(), name))

@@ -2,13 +2,13 @@ package driver
 
 import "strings"
 
-// Trouble is the cause of a missing answer.
-type Trouble uint8
+// NoAnswerReason is the cause of a missing answer.
+type NoAnswerReason uint8
 
 // Requests with the causes from Denied to NoTimeLeft were not sent.
 const (
 	// Other is any other cause.
-	Other Trouble = iota
+	Other NoAnswerReason = iota
 	// Denied means that the grants do not allow the request, or a secret at its place.
 	Denied
 	// AddressDenied means that the host resolves to an address that is not granted.
@@ -33,7 +33,7 @@ const (
 	CutOff
 	// AnswerTooLarge means that the answer exceeds a limit.
 	AnswerTooLarge
-	troubles
+	noAnswerReasons
 )
 
 type meaning struct {
@@ -43,7 +43,7 @@ type meaning struct {
 	explanation string
 }
 
-var meanings = [troubles]meaning{
+var meanings = [noAnswerReasons]meaning{
 	Other: {Unknown, true, "the request to HOST failed: DETAIL"},
 	Denied: {FailedPrecondition, false, "the host HOST is not granted, or a secret not in its place: add HOST with its scheme " +
 		"and port to egress, and the places of secrets to secrets, in the plugin's grants"},
@@ -64,22 +64,22 @@ var meanings = [troubles]meaning{
 	AnswerTooLarge: {Internal, true, "the answer of HOST is larger than what is read"},
 }
 
-func (trouble Trouble) meaning() meaning {
-	if trouble >= troubles {
+func (reason NoAnswerReason) meaning() meaning {
+	if reason >= noAnswerReasons {
 		return meanings[Other]
 	}
-	return meanings[trouble]
+	return meanings[reason]
 }
 
 // Code returns the contract's code, by which the host decides.
-func (trouble Trouble) Code() Code { return trouble.meaning().code }
+func (reason NoAnswerReason) Code() Code { return reason.meaning().code }
 
 // MayHaveBeenSent is true if the request may have reached the cloud.
-func (trouble Trouble) MayHaveBeenSent() bool { return trouble.meaning().mayHaveBeenSent }
+func (reason NoAnswerReason) MayHaveBeenSent() bool { return reason.meaning().mayHaveBeenSent }
 
 // NoAnswer is the error of a request without an answer.
 type NoAnswer struct {
-	Trouble Trouble
+	Reason NoAnswerReason
 	// Host is the host of the request, without its port.
 	Host string
 	// Detail explains Other.
@@ -88,5 +88,5 @@ type NoAnswer struct {
 
 // Error explains the problem and what to do.
 func (err *NoAnswer) Error() string {
-	return strings.NewReplacer("HOST", err.Host, "DETAIL", err.Detail).Replace(err.Trouble.meaning().explanation)
+	return strings.NewReplacer("HOST", err.Host, "DETAIL", err.Detail).Replace(err.Reason.meaning().explanation)
 }

@@ -31,7 +31,7 @@ pub(crate) static NAMES: MachineNames = MachineNames {
     update_failed_reason: names::annotations::UPDATE_FAILED_REASON,
 };
 
-/// Reads the annotations, labels and status of a Machine that concern its preservation.
+/// The text on a Machine about its preservation.
 pub(crate) fn facts(machine: &Machine) -> PreservationFact {
     let status = machine.status.as_ref();
     let own = status.and_then(|status| status.machinist.as_ref());
@@ -59,7 +59,7 @@ pub(crate) fn annotation<'a>(machine: &'a Machine, name: &str) -> Option<&'a str
     machine.metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
-/// The Machine's own limit of replacements over the flag's, and why its own is not applied.
+/// The Machine's own limit of replacements over the flag's, and why its own is ignored.
 pub(crate) fn replacement_limit(flags: &Settings, machine: &Machine) -> (ReplacementLimit, Option<String>) {
     let flag = || flags.max_unhealthy_replacements.parse().unwrap_or(ReplacementLimit::ONE);
     match annotation(machine, names::annotations::MAX_UNHEALTHY_REPLACEMENTS)

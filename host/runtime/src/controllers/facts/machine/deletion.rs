@@ -66,7 +66,7 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
     (phase == Phase::Terminating && is_deletion).then(|| compat::stage_left_at(description))
 }
 
-/// Reads a condition about a drain, with the time of its last report.
+/// The progress of a drain in a condition.
 pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Option<ReportedCondition> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
     let kind = kind.as_str();
@@ -80,7 +80,7 @@ pub(crate) fn last_report(machine: &Machine, kind: MachineConditionKind) -> Opti
     })
 }
 
-/// Returns since when the Node has a problem that keeps its pods from ending without force.
+/// The signs of a Node whose pods cannot end alone.
 pub(crate) fn health_problem(conditions: &[NodeCondition]) -> HealthProblem {
     let since = |kind: &str, healthy: ConditionStatus| -> Option<Timestamp> {
         let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_health_problem_begins_with_its_conditions_last_transition() {
+    fn a_problem_begins_with_its_conditions_last_transition() {
         let condition = |kind: &str, status: &str| -> NodeCondition {
             serde_json::from_value(
                 json!({ "type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z" }),

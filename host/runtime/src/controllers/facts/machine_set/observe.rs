@@ -20,14 +20,15 @@ use machinist_core::value::selector::Selector;
 use crate::cache::fields::operation_of;
 use crate::cache::fields::strategy;
 use crate::client::field_manager::DISRUPTION;
-use crate::controllers::machine::{SharedNodes, class_fact};
+use crate::controllers::facts::{SharedNodes, class_fact};
 use crate::controllers::objects::selection;
 use crate::controllers::objects::selection::labels_of;
 use crate::controllers::state::TenantState;
 use crate::driver_calls::capacity;
 use crate::driver_calls::driver_choice::DriverChoice;
 
-use super::{Members, body, machine_fact as child};
+use super::child;
+use crate::controllers::machine_set::{Members, body};
 
 /// Labels and annotations that a set's reconcile writes.
 static NAMES: SetNames = SetNames {
@@ -43,18 +44,18 @@ const ORPHAN: &str = "orphan";
 
 /// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
 /// again.
-pub(super) struct ObservedSet {
-    pub(super) view: SetView,
-    pub(super) set: Arc<MachineSet>,
+pub(crate) struct ObservedSet {
+    pub(crate) view: SetView,
+    pub(crate) set: Arc<MachineSet>,
     /// The template that its Machines get.
-    pub(super) template: Option<MachineTemplate>,
+    pub(crate) template: Option<MachineTemplate>,
     /// The Machines of the view.
-    pub(super) machines: BTreeMap<Uid, Arc<Machine>>,
+    pub(crate) machines: BTreeMap<Uid, Arc<Machine>>,
     shared_nodes: SharedNodes,
 }
 
 /// `None` when the set is not there any more. `members` are the Machines that it may control.
-pub(super) fn observe(
+pub(crate) fn observe(
     tenant: &TenantState,
     gate: Gate,
     key: &ObjectKey,
@@ -133,7 +134,7 @@ fn left_alone(mut fact: ChildFact) -> ChildFact {
 }
 
 /// Facts of Machines that were listed just now.
-pub(super) fn listed(
+pub(crate) fn listed(
     tenant: &TenantState,
     observed: &ObservedSet,
     machines: Vec<Machine>,

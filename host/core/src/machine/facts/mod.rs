@@ -1,4 +1,6 @@
-//! Facts of one reconcile of a Machine.
+//! Facts of one reconcile of a Machine; `summary`: the facts that count for its set and its deployment.
+
+pub mod summary;
 
 use std::collections::BTreeMap;
 
@@ -18,10 +20,10 @@ use crate::scheduling::vm_checks::VmCheckFact;
 use crate::value::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::creation::doubt::CreateIntent;
-use super::delete::note::DeletionStage;
-use super::ownership::conflict::OwnershipConflict;
-use super::ownership::mark::Marks;
+use crate::machine::creation::doubt::CreateIntent;
+use crate::machine::delete::note::DeletionStage;
+use crate::machine::ownership::conflict::OwnershipConflict;
+use crate::machine::ownership::mark::Marks;
 
 /// All facts of one reconcile.
 #[derive(Clone, Debug)]

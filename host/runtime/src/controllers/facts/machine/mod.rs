@@ -1,4 +1,4 @@
-//! API objects to the facts of a Machine.
+//! Facts of a Machine's reconcile.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -7,7 +7,6 @@
 //! | `deletion` | facts of a deletion |
 //! | `preservation` | preservation, updates in place, capacity, limits |
 //! | `problems` | settings that cannot be parsed |
-//! | `summary` | a Machine as its set and deployment see it |
 //! | `member` | a Machine as the others of its deployment and zone see it |
 
 pub(crate) mod deletion;
@@ -16,4 +15,3 @@ pub(crate) mod node_ownership;
 pub(crate) mod observe;
 pub(crate) mod preservation;
 pub(crate) mod problems;
-pub(crate) mod summary;

@@ -9,7 +9,7 @@ use machinist_core::value::selector::Labels;
 use crate::controllers::objects::selection::parse;
 
 /// The selector, held against the labels of its own template.
-pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> DeploymentSelectorFact {
+pub(crate) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> DeploymentSelectorFact {
     match selector.map(parse) {
         None => DeploymentSelectorFact::Missing,
         Some(Err(error)) => DeploymentSelectorFact::Invalid(error.to_string()),
@@ -20,13 +20,13 @@ pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> Deplo
 }
 
 /// It can be understood, is not empty, and selects these labels.
-pub(super) fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
+pub(crate) fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
     let selector = selector.and_then(|selector| parse(selector).ok());
     selector.is_some_and(|selector| !selector.is_everything() && selector.matches(labels))
 }
 
 /// The one value that the selector asks for of a label.
-pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Option<String> {
+pub(crate) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Option<String> {
     let selector = selector?;
     let equal = selector.match_labels.as_ref().and_then(|labels| labels.get(label).cloned());
     let among = selector.match_expressions.iter().flatten().find_map(|expression| {
@@ -40,7 +40,7 @@ pub(super) fn only_value(selector: Option<&LabelSelector>, label: &str) -> Optio
 }
 
 /// Returns the labels that an object must have to be selected.
-pub(super) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
+pub(crate) fn equal_labels(selector: Option<&LabelSelector>) -> BTreeMap<String, String> {
     selector.and_then(|selector| selector.match_labels.clone()).unwrap_or_default()
 }
 

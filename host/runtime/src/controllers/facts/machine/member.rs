@@ -31,8 +31,8 @@ fn is_of(node: &Node, machine: &Machine) -> bool {
     SameVm::of_texts(id, machine.provider_id().unwrap_or_default()) != SameVm::Different
 }
 
-/// Returns the group of Machines with the same label `name`; without the label those of one set. `None` with neither:
-/// no owner replaces the Machine.
+/// Machines with the same label `name`; without it those of one set. A Machine with neither is alone: nobody
+/// replaces it.
 fn group(key: &ObjectKey, machine: &Machine) -> Option<OwnerGroup> {
     let namespace = Namespace::new(key.namespace.as_str());
     let labels = machine.metadata.labels.as_ref();

@@ -34,8 +34,8 @@ use crate::plugins::policies::{PolicyCaches, PolicyQuery};
 
 use super::node_ownership::{self, NodeMatch};
 use super::{deletion, preservation, problems};
+use crate::controllers::machine::RetryFacts;
 use crate::controllers::machine::drain_status;
-use crate::controllers::machine::reconcile::RetryFacts;
 
 /// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
 /// again.
@@ -177,7 +177,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> Ma
     }
 }
 
-/// Reads the condition `VmPresent`.
+/// The Machine's status about the existence of its VM.
 fn vm_presence(machine: &Machine) -> ReportedVm {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let kind = MachineConditionKind::VmPresent.as_str();

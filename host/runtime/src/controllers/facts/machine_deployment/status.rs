@@ -8,7 +8,7 @@ use machinist_core::machine_deployment::{
 };
 
 /// Reads it. Conditions of others are none of the core's.
-pub(super) fn fact(status: Option<&MachineDeploymentStatus>) -> DeploymentStatus {
+pub(crate) fn fact(status: Option<&MachineDeploymentStatus>) -> DeploymentStatus {
     let Some(status) = status else { return DeploymentStatus::default() };
     let mut conditions: Vec<DeploymentCondition> = status
         .conditions
@@ -43,12 +43,12 @@ pub(super) fn fact(status: Option<&MachineDeploymentStatus>) -> DeploymentStatus
 }
 
 /// A number of Machines. Absent and negative ones are none.
-pub(super) fn number(number: Option<i32>) -> u32 {
+pub(crate) fn number(number: Option<i32>) -> u32 {
     number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
 }
 
 /// Which condition of the core's it is.
-pub(super) fn kind(text: &str) -> Option<DeploymentConditionKind> {
+pub(crate) fn kind(text: &str) -> Option<DeploymentConditionKind> {
     const KINDS: [DeploymentConditionKind; 4] = [
         DeploymentConditionKind::Available,
         DeploymentConditionKind::Frozen,

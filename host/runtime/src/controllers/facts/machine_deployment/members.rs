@@ -7,12 +7,12 @@ use machinist_core::machine_deployment::{
 };
 use machinist_core::value::id::NodeName;
 
-use crate::controllers::machine::{UPDATED, summary};
+use crate::controllers::facts::{UPDATED, summary};
 
-use super::names::YES;
+use crate::controllers::machine_deployment::names::YES;
 
 /// Returns the facts of a Machine for its deployment. `node` is its Node, if it exists.
-pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFact {
+pub(crate) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFact {
     let labels = machine.metadata.labels.as_ref();
     OwnedMachineFact {
         summary: summary(machine, node),
@@ -21,8 +21,8 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> OwnedMachineFac
     }
 }
 
-/// The facts of a Node that matter to a rollout.
-pub(super) fn node(node: &Node) -> RolloutNodeFact {
+/// Returns the facts of a Node for the deployment of its Machine.
+pub(crate) fn node(node: &Node) -> RolloutNodeFact {
     let meta = &node.metadata;
     let is_yes =
         |key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).is_some_and(|yes| yes == YES);

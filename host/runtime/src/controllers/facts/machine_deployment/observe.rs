@@ -20,28 +20,29 @@ use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
 use machinist_core::value::selector::Labels;
 
 use crate::cache::fields::strategy;
-use crate::controllers::machine::{SharedNodes, own_node};
+use crate::controllers::facts::{SharedNodes, own_node, unreadable};
 use crate::controllers::objects::selection;
 use crate::controllers::state::TenantState;
 
-use super::names::{NAMES, ORPHAN};
 use super::status::number;
-use super::{OwnerTree, members, selector, status, template};
+use super::{members, selector, status, template};
+use crate::controllers::machine_deployment::OwnerTree;
+use crate::controllers::machine_deployment::names::{NAMES, ORPHAN};
 
 /// The facts of a reconcile, and the objects that they were taken from: writes are built from these, without reading
 /// again.
-pub(super) struct ObservedDeployment {
-    pub(super) view: DeploymentView,
-    pub(super) deployment: Arc<MachineDeployment>,
+pub(crate) struct ObservedDeployment {
+    pub(crate) view: DeploymentView,
+    pub(crate) deployment: Arc<MachineDeployment>,
     /// Its template as its sets get it: without invalid settings.
-    pub(super) template: MachineTemplate,
-    pub(super) sets: BTreeMap<Name, Arc<MachineSet>>,
-    pub(super) machines: BTreeMap<Name, Arc<Machine>>,
-    pub(super) nodes: BTreeMap<NodeName, Arc<Node>>,
+    pub(crate) template: MachineTemplate,
+    pub(crate) sets: BTreeMap<Name, Arc<MachineSet>>,
+    pub(crate) machines: BTreeMap<Name, Arc<Machine>>,
+    pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
 }
 
 /// `None` when the deployment is not there any more.
-pub(super) fn observe(
+pub(crate) fn observe(
     tenant: &TenantState,
     gate: Gate,
     key: &ObjectKey,
@@ -115,8 +116,7 @@ fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool
 fn unreadable_machines(tenant: &TenantState, key: &ObjectKey) -> BTreeMap<Name, Machine> {
     let all =
         tenant.machines.unreadable().into_iter().filter(|(machine, _)| machine.namespace == key.namespace);
-    all.map(|(machine, meta)| (machine.name, crate::controllers::machine_set::unreadable(tenant, &meta)))
-        .collect()
+    all.map(|(machine, meta)| (machine.name, unreadable(tenant, &meta))).collect()
 }
 
 /// Sets that the deployment controls and that cannot be decoded.
@@ -314,7 +314,7 @@ fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
 }
 
 /// Returns the controller of the object.
-pub(super) fn controller(
+pub(crate) fn controller(
     meta: &ObjectMeta,
 ) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {
     meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))

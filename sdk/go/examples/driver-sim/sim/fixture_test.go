@@ -17,14 +17,14 @@ func places() map[string][]drivertest.Place {
 }
 
 // A driver, its host and the cloud, and the functions that tests use.
-type world struct {
+type fixture struct {
 	*testing.T
 	cloud  *fakeCloud
 	host   *drivertest.Host
 	driver *drivertest.Calls
 }
 
-func newWorld(test *testing.T) *world {
+func newFixture(test *testing.T) *fixture {
 	cloud := newFakeCloud()
 	host := &drivertest.Host{
 		Cloud:    cloud,
@@ -33,19 +33,19 @@ func newWorld(test *testing.T) *world {
 		Places:   places(),
 		Settings: `{"endpoint": "http://cloud.test:8080"}`,
 	}
-	return &world{test, cloud, host, host.Serve(Driver{Version: "0.1.0"})}
+	return &fixture{test, cloud, host, host.Serve(Driver{Version: "0.1.0"})}
 }
 
 // Uses a cloud that gives the same answer to every request.
-func newLie(test *testing.T, body string) *world {
-	of := newWorld(test)
+func newLie(test *testing.T, body string) *fixture {
+	of := newFixture(test)
 	of.host.Cloud = drivertest.Function(func(driver.HTTPRequest) (*driver.HTTPAnswer, error) {
 		return &driver.HTTPAnswer{Status: 200, Body: []byte(body)}, nil
 	})
 	return of
 }
 
-func (of *world) created(request driver.Request) driver.VM {
+func (of *fixture) created(request driver.Request) driver.VM {
 	of.Helper()
 	created, err := of.driver.Create(request)
 	vm, isVM := created.(driver.VM)
@@ -56,7 +56,7 @@ func (of *world) created(request driver.Request) driver.VM {
 }
 
 // Returns the requests since the last call, one line each.
-func (of *world) requests() []string {
+func (of *fixture) requests() []string {
 	lines := []string{}
 	for _, request := range of.host.Sent {
 		parsed, _ := url.Parse(request.URL)
@@ -67,7 +67,7 @@ func (of *world) requests() []string {
 }
 
 // Returns the error that a call must have.
-func (of *world) fails(code driver.Code, err error) *driver.Error {
+func (of *fixture) fails(code driver.Code, err error) *driver.Error {
 	of.Helper()
 	var said *driver.Error
 	if !errors.As(err, &said) || said.Code != code {
@@ -76,14 +76,14 @@ func (of *world) fails(code driver.Code, err error) *driver.Error {
 	return said
 }
 
-func (of *world) check(isSo bool, what ...any) {
+func (of *fixture) check(isSo bool, what ...any) {
 	of.Helper()
 	if !isSo {
 		of.Fatal(what...)
 	}
 }
 
-func (of *world) ok(err error) {
+func (of *fixture) ok(err error) {
 	of.Helper()
 	if err != nil {
 		of.Fatal(err)

@@ -27,10 +27,10 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) const KEY: [u8; 32] = [7; 32];
 
-pub(crate) struct Harness {
+pub(crate) struct Fixture {
     pub(crate) host: PluginHost,
     metrics: Registry,
-    /// Removed with the harness.
+    /// Goes with the world.
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -60,7 +60,7 @@ fn log() {
     });
 }
 
-impl Harness {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::with(settings())
     }
@@ -87,12 +87,12 @@ impl Harness {
         let id = raw.source();
         let changes = self.host.changes();
         self.host.declare(raw).await;
-        self.decided(&id, changes).await
+        self.completed(&id, changes).await
     }
 
-    async fn decided(&self, id: &SourceId, changes: impl Stream<Item = PluginReport>) -> PluginReport {
+    async fn completed(&self, id: &SourceId, changes: impl Stream<Item = PluginReport>) -> PluginReport {
         let mut changes = pin!(changes);
-        let decided = async {
+        let completed = async {
             loop {
                 let report = self.report(id);
                 match report.state {
@@ -108,7 +108,7 @@ impl Harness {
                 changes.next().await.expect("the host lives");
             }
         };
-        tokio::time::timeout(TIMEOUT, decided).await.expect("loading comes to an end")
+        tokio::time::timeout(TIMEOUT, completed).await.expect("loading comes to an end")
     }
 
     pub(crate) fn report(&self, id: &SourceId) -> PluginReport {

@@ -1,0 +1,33 @@
+//! The status of a condition.
+
+use std::fmt;
+
+/// The status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionStatus {
+    True,
+    False,
+    /// `Unknown`, or a text that is none of the three.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// Reads the text of a condition.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for ConditionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        })
+    }
+}

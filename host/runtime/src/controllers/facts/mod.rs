@@ -1,0 +1,17 @@
+//! API objects to facts: the only place that reads API objects for the decisions of the core. Nothing here waits.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `summary` | a Machine as its set and its deployment see it |
+//! | `machine`, `machine_set`, `machine_deployment` | all facts of a reconcile of that kind |
+
+pub(crate) mod machine;
+pub(crate) mod machine_deployment;
+pub(crate) mod machine_set;
+pub(crate) mod summary;
+
+pub(crate) use machine::member::member;
+pub(crate) use machine::node_ownership::{SharedNodes, own_node};
+pub(crate) use machine::observe::{class_fact, node_matters, timeouts};
+pub(crate) use machine_set::child::unreadable;
+pub(crate) use summary::{UPDATED, summary};
