@@ -90,15 +90,31 @@ class Mistakes(TestCase):
     def test_an_answer_of_a_wrong_shape_is_named(self) -> None:
         table: list[tuple[str, Any, str]] = [
             ("get_status", None, "get_status's answer must be a Vm, got NoneType"),
-            ("get_status", Vm("a", "b", "running"), "get_status's answer.state must be a VmState, got str"),  # type: ignore[arg-type]
-            ("get_status", Vm("a", None, VmState.RUNNING), "get_status's answer.node_name must be a str, got NoneType"),  # type: ignore[arg-type]
+            (
+                "get_status",
+                Vm("a", "b", "running"),  # type: ignore[arg-type]
+                "get_status's answer.state must be a VmState, got str",
+            ),
+            (
+                "get_status",
+                Vm("a", None, VmState.RUNNING),  # type: ignore[arg-type]
+                "get_status's answer.node_name must be a str, got NoneType",
+            ),
             ("get_status", Vm("a\ud800", "b", VmState.RUNNING), "provider_id must be Unicode text"),
-            ("get_status", Vm("a", "b", VmState.RUNNING, addresses=[("a", "b")]), "addresses[0] must be a Address"),  # type: ignore[list-item]
+            (
+                "get_status",
+                Vm("a", "b", VmState.RUNNING, addresses=[("a", "b")]),  # type: ignore[list-item]
+                "addresses[0] must be a Address",
+            ),
             ("create", "vm-1", "create's answer must be Vm or Progress, got str"),
             ("create", Progress("token", -1, "waiting"), "create's answer.ask_again_ms must be a whole number"),
             ("create", Progress("token", True, "waiting"), "create's answer.ask_again_ms must be a whole number"),
             ("delete", 7, "delete's answer must be a Progress, got int"),
-            ("list_machines", Page(machines=(1,)), "list_machines's answer.machines must be a list"),  # type: ignore[arg-type]
+            (
+                "list_machines",
+                Page(machines=(1,)),  # type: ignore[arg-type]
+                "list_machines's answer.machines must be a list",
+            ),
             ("get_volume_ids", [], "one entry for each of 1 specs"),
             ("validate_class", "warning", "validate_class's answer must be a list"),
         ]

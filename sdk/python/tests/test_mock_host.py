@@ -49,7 +49,10 @@ class Placeholders(TestCase):
     def test_values_are_filled_in_where_they_are_granted(self) -> None:
         seen = self.seen(lambda call: HttpRequest("GET", URL, {"authorization": f"Bearer {token(call)}"}))
         self.assertEqual(seen.headers["authorization"].encode(), b"Bearer " + TOKEN)
-        body = lambda call: json.dumps({"auth": [{"to/ken": f"<{token(call, Encoding.JSON_ESCAPE)}>"}]}).encode()  # noqa: E731
+
+        def body(call: Host) -> bytes:
+            return json.dumps({"auth": [{"to/ken": f"<{token(call, Encoding.JSON_ESCAPE)}>"}]}).encode()
+
         seen = self.seen(lambda call: HttpRequest("POST", URL, {"content-type": "application/json"}, body(call)))
         self.assertEqual(json.loads(seen.body or b""), {"auth": [{"to/ken": f"<{TOKEN.decode()}>"}]})
         form = {"content-type": "application/x-www-form-urlencoded"}

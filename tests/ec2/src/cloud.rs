@@ -1,4 +1,4 @@
-//! A running EC2.
+//! EC2 as tests start and query it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

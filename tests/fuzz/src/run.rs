@@ -1,4 +1,4 @@
-//! Tries many inputs.
+//! Tries many inputs of a target, and shrinks the ones that fail.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ pub struct Config {
     /// The token of the admin API and of the node simulator.
     pub admin_token: String,
     /// The accounts; none sees what another one has.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<AccountConfig>,
     /// Regions and their zones.
     pub regions: BTreeMap<String, Vec<String>>,
     /// The machine types by name.
@@ -41,7 +41,7 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             admin_token: "sim-admin".to_owned(),
-            accounts: vec![Account {
+            accounts: vec![AccountConfig {
                 name: "default".to_owned(),
                 tokens: vec![
                     Token { token: "sim-token".to_owned(), role: Role::ReadWrite },
@@ -72,7 +72,7 @@ impl Default for Config {
 /// An account: who may call, and how much it may have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Account {
+pub struct AccountConfig {
     #[serde(default)]
     pub name: String,
     pub tokens: Vec<Token>,

@@ -17,7 +17,7 @@ mod stats;
 mod wire;
 
 pub use cloud::Cloud;
-pub use config::{Account, Config, InstanceType, Latency, Role, Token};
+pub use config::{AccountConfig, Config, InstanceType, Latency, Role, Token};
 pub use request::{Method, Request};
 pub use server::faults::{Capacity, Effect, Faults, Match, Rule};
 pub use server::journal::{Changes, Event, EventKind, EventVm};

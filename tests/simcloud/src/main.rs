@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context as _;
 use clap::Parser;
-use simcloud::{Account, Config, Latency, Role, Server, Token};
+use simcloud::{AccountConfig, Config, Latency, Role, Server, Token};
 
 /// A simulated cloud: VMs over HTTP, with faults. Its API is in API.md.
 #[derive(Parser)]
@@ -18,7 +18,7 @@ struct Arguments {
     admin_token: String,
     /// Account as NAME=TOKEN or NAME=TOKEN,READ_ONLY_TOKEN; may be repeated
     #[arg(long = "account", value_parser = account)]
-    accounts: Vec<Account>,
+    accounts: Vec<AccountConfig>,
     /// Tag that names the Machine of a VM
     #[arg(long, default_value = "machine-uid")]
     machine_tag: String,
@@ -79,7 +79,7 @@ impl Arguments {
     }
 }
 
-fn account(text: &str) -> Result<Account, String> {
+fn account(text: &str) -> Result<AccountConfig, String> {
     let (name, tokens) = text.split_once('=').ok_or("expected NAME=TOKEN")?;
     let roles = [Role::ReadWrite, Role::ReadOnly];
     let tokens: Vec<Token> =
@@ -87,7 +87,7 @@ fn account(text: &str) -> Result<Account, String> {
     if name.is_empty() || tokens.iter().any(|token| token.token.is_empty()) {
         return Err("neither name nor token may be empty".to_owned());
     }
-    Ok(Account { name: name.to_owned(), tokens, quota: None })
+    Ok(AccountConfig { name: name.to_owned(), tokens, quota: None })
 }
 
 #[tokio::main(flavor = "current_thread")]

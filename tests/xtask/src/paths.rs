@@ -1,4 +1,4 @@
-//! Where things are.
+//! The folders of the clone, of caches and of binaries.
 
 use std::env;
 use std::path::{Path, PathBuf};

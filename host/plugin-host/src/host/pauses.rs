@@ -1,4 +1,4 @@
-//! Pauses between attempts.
+//! Pauses between attempts, longer each time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Content digests.
+//! Digests of components, which are their versions.
 
 use std::fmt;
 use std::str::FromStr;

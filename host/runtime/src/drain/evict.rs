@@ -1,4 +1,4 @@
-//! One eviction.
+//! One request that evicts a pod, and its refusals.
 
 use http::{HeaderMap, Request};
 use jiff::SignedDuration;

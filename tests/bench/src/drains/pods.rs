@@ -1,4 +1,4 @@
-//! Pods on Nodes.
+//! Pods on Nodes, which drains evict.
 
 use std::time::{Duration, Instant};
 

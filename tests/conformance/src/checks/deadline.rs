@@ -1,4 +1,4 @@
-//! The cloud hangs.
+//! Calls of a driver whose cloud hangs.
 
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};

@@ -1,4 +1,4 @@
-//! Where requests go.
+//! The hosts that requests of a driver reach.
 
 use std::collections::BTreeSet;
 

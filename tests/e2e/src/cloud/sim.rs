@@ -1,4 +1,4 @@
-//! The simulated cloud.
+//! The simulated cloud as the cloud of a lab.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! MachineDeployments.
+//! MachineDeployments of the labs of tests.
 
 use machinist_api::MachineDeployment;
 use serde_json::{Value, json};

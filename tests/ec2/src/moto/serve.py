@@ -1,7 +1,7 @@
 """moto's server on a free port of loopback, for as long as standard input stays open.
 
-Whoever starts it holds the other end of standard input. The kernel closes that end however the starter dies, and this
-process ends then.
+The process that starts it has the other end of standard input. The kernel closes that end however the starter dies,
+and this process ends then.
 """
 
 import json

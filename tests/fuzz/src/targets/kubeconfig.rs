@@ -1,4 +1,4 @@
-//! Kubeconfigs.
+//! Kubeconfigs, as the runtime reads them.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use machinist_runtime::client::clusters::{from_kubeconfig, server};

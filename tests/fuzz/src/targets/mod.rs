@@ -1,4 +1,4 @@
-//! All targets.
+//! The targets, in the order in which they run.
 
 mod calls;
 mod egress;

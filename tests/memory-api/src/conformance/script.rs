@@ -1,4 +1,4 @@
-//! The questions.
+//! The requests of the script, by what they ask of a server.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One kubelet.
+//! One kubelet of the fleet, and the VM that it runs in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

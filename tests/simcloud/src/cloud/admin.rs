@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::directory::Caller;
 use super::{Cloud, parse_body};
-use crate::config::Account;
+use crate::config::AccountConfig;
 use crate::request::Request;
 use crate::route::AdminOperation;
 use crate::server::faults::Faults;
@@ -65,7 +65,7 @@ impl Cloud {
     }
 
     /// Adds an account or replaces its tokens and quota.
-    pub fn put_account(&mut self, name: &str, account: &Account) {
+    pub fn put_account(&mut self, name: &str, account: &AccountConfig) {
         self.directory.put(name, account);
     }
 

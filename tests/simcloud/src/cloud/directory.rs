@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::{Account, Config, Role};
+use crate::config::{AccountConfig, Config, Role};
 use crate::route::Operation;
 use crate::wire::error::{ApiError, Code};
 
@@ -56,7 +56,7 @@ impl Directory {
     }
 
     /// Adds an account or replaces its tokens and quota.
-    pub(crate) fn put(&mut self, name: &str, account: &Account) {
+    pub(crate) fn put(&mut self, name: &str, account: &AccountConfig) {
         let name: Arc<str> = name.into();
         self.tokens.retain(|_, (owner, _)| *owner != name);
         for token in &account.tokens {

@@ -1,4 +1,4 @@
-//! One VM.
+//! A VM, and its console.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

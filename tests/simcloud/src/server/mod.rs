@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
 use crate::cloud::Cloud;
-use crate::config::{Account, Config};
+use crate::config::{AccountConfig, Config};
 use crate::request::Request;
 use crate::server::faults::Faults;
 use crate::stats::Stats;
@@ -105,7 +105,7 @@ impl Server {
     }
 
     /// Adds an account or replaces its tokens and quota.
-    pub fn put_account(&self, name: &str, account: &Account) {
+    pub fn put_account(&self, name: &str, account: &AccountConfig) {
         self.with(|cloud, _| cloud.put_account(name, account));
     }
 

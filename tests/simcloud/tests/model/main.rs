@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use simcloud::{Account, Answer, Cloud, Config, Latency, Method, Request, Role, Token};
+use simcloud::{AccountConfig, Answer, Cloud, Config, Latency, Method, Request, Role, Token};
 
 /// A cloud, its clock, and a token to call it with.
 struct Harness {
@@ -89,9 +89,9 @@ impl Harness {
     }
 }
 
-fn account(name: &str) -> Account {
+fn account(name: &str) -> AccountConfig {
     let token = |token: String, role| Token { token, role };
-    Account {
+    AccountConfig {
         name: name.to_owned(),
         tokens: vec![token(name.to_owned(), Role::ReadWrite), token(format!("{name}-read"), Role::ReadOnly)],
         quota: None,

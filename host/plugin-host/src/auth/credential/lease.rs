@@ -1,4 +1,4 @@
-//! Values that expire.
+//! Values that expire, and when to renew them.
 
 use std::time::Duration;
 

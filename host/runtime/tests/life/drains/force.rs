@@ -1,4 +1,4 @@
-//! Forced drains.
+//! Drains that delete pods and attachments without waiting.
 
 use super::workload::{ending_after, pod, with_volume};
 use super::*;

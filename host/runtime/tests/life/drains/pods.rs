@@ -1,4 +1,4 @@
-//! Pods without volumes.
+//! Drains of pods without volumes: evictions, budgets, refusals.
 
 use super::workload::{budget, ending_after, pod};
 use super::*;

@@ -1,3 +1,3 @@
-//! Events.
+//! Events of hosts on an API server.
 
 pub(crate) mod writing;

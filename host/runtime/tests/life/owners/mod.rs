@@ -1,4 +1,4 @@
-//! MachineSets and MachineDeployments.
+//! The lives of MachineSets and MachineDeployments.
 
 pub(crate) mod deployments;
 pub(crate) mod disruptions;

@@ -114,8 +114,8 @@ class Machines:
     def _locate(self, request: Request) -> SimVm | None:
         """Finds the VM by id, else by uid.
 
-        An id that leads to another Machine's VM leads nowhere; one that leads to another cluster's VM, or to one without
-        a mark, is refused.
+        An id that leads to another Machine's VM leads nowhere; one that leads to another cluster's VM, or to one
+        without a mark, is refused.
         """
         own = names.parts(request.machine.provider_id)
         vm = None if own is None else self._cloud.get(own[1])
@@ -144,7 +144,8 @@ class Machines:
     def _delete_by_id(self, id: str, request: Request) -> None:
         """Deletes a VM that the listing does not show.
 
-        Reads are stale, so an unknown VM may exist: the order is not stale, and the id is one that this driver returned.
+        Reads are stale, so an unknown VM may exist: the order is not stale, and the id is one that this driver
+        returned.
         """
         vm = self._cloud.get(id)
         if vm is not None and (not vm.exists or vm.is_going):
@@ -157,8 +158,8 @@ class Machines:
     def _foreign(self, vm: SimVm, request: Request) -> None:
         """Leaves another machine's VM alone.
 
-        Refuses one with another cluster's mark (a control plane was moved) or without a mark (it may be anybody's): both
-        "there is none" and "it is removed" would be wrong.
+        Refuses one with another cluster's mark (a control plane was moved) or without a mark (it may be anybody's):
+        both "there is none" and "it is removed" would be wrong.
         """
         self._host.log.info("the provider id leads to another machine's VM, left alone", vm=vm.id)
         cluster = vm.tag(CLUSTER_TAG)
@@ -182,8 +183,8 @@ class Machines:
 def _not_asked_for(request: Request) -> Vm:
     """Returns the facts that are known without a request.
 
-    In the same reconcile as the create the id may be unknown. The answer is then that there is no such step, since reads
-    may not show the VM yet.
+    In the same reconcile as the create the id may be unknown. The answer is then that there is no such step, since
+    reads may not show the VM yet.
     """
     own = names.parts(request.machine.provider_id)
     if own is None or request.machine.provider_id is None:

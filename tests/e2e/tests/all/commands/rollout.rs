@@ -1,4 +1,4 @@
-//! `machinist rollout`.
+//! The command `machinist rollout`.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! `machinist tree`.
+//! The command `machinist tree`.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! Leadership and ending.
+//! Hosts that take leadership, hand it over and end.
 
 use std::time::Duration;
 

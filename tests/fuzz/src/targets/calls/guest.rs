@@ -1,4 +1,4 @@
-//! Answers of drivers.
+//! Answers of drivers to calls of the host.
 
 use std::sync::Arc;
 

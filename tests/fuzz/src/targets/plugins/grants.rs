@@ -1,4 +1,4 @@
-//! Grants.
+//! Grants, as operators write them.
 
 use http::Method;
 use machinist_plugin_host::Grants;

@@ -1,4 +1,4 @@
-//! Packed components.
+//! Components that are packed with gzip or zstd.
 
 use machinist_plugin_host::{Encoding, Packed};
 

@@ -1,4 +1,4 @@
-//! Logins of registries.
+//! Logins of registries in Docker configurations.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

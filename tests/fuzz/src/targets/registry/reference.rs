@@ -1,4 +1,4 @@
-//! References of artifacts.
+//! References of artifacts in registries.
 
 use machinist_artifacts::Reference;
 

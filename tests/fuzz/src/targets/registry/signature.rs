@@ -1,4 +1,4 @@
-//! Keys and signatures.
+//! Public keys, and signatures of artifacts.
 
 use machinist_artifacts::signature::cosign::Signed;
 use machinist_artifacts::{ContentDigest, Keyring, SigningKey};

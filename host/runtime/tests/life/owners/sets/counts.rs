@@ -1,4 +1,4 @@
-//! Numbers of Machines.
+//! How many Machines a set creates, deletes and replaces.
 
 use std::time::Duration;
 
