@@ -1,7 +1,5 @@
 //! `basic`: name and password of the Secret in the header `authorization` (RFC 7617).
 
-use http::HeaderName;
-use http::header::AUTHORIZATION;
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
@@ -50,10 +48,6 @@ impl AuthScheme for BasicGrant {
 
     fn summary(&self) -> String {
         "in header authorization".to_owned()
-    }
-
-    fn headers(&self) -> Vec<HeaderName> {
-        vec![AUTHORIZATION]
     }
 
     fn source(

@@ -1,8 +1,6 @@
 //! `oauth2-client-credentials`: a token for a client's id and secret (RFC 6749, section 4.4).
 
 use bytes::Bytes;
-use http::HeaderName;
-use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
@@ -99,10 +97,6 @@ impl AuthScheme for ClientCredentialsGrant {
 
     fn summary(&self) -> String {
         format!("by {}; {}", self.token_url, self.scopes.summary())
-    }
-
-    fn headers(&self) -> Vec<HeaderName> {
-        vec![AUTHORIZATION]
     }
 
     fn denial(&self, scopes: &Scopes) -> Option<AuthReason> {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use http::HeaderName;
+use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 use machinist_core::value::id::PluginName;
 use serde::de::DeserializeOwned;
@@ -40,8 +41,10 @@ pub(crate) trait AuthScheme: Sized {
     /// Says in one line what is granted.
     fn summary(&self) -> String;
 
-    /// The headers that the host sets. A request that brings one is refused.
-    fn headers(&self) -> Vec<HeaderName>;
+    /// The headers that the host sets, `authorization` for most schemes. A request that brings one is refused.
+    fn headers(&self) -> Vec<HeaderName> {
+        vec![AUTHORIZATION]
+    }
 
     /// Returns the reason why this grant does not allow the mark.
     fn denial(&self, _: &Self::Parameters) -> Option<AuthReason> {

@@ -257,7 +257,7 @@ impl HostState {
         match generation.ended(for_class, error, &self.settings.quarantine, Timestamp::now()) {
             None => {}
             Some(QuarantinePause::Class(until)) => {
-                warn!(%plugin, class = chosen.class, %until, "calls for this class broke one after the other: the next call waits");
+                warn!(%plugin, class = chosen.class, %until, "calls for this class broke one after the other: the host makes none until then");
             }
             Some(QuarantinePause::Plugin(until)) => {
                 self.quarantined(until);

@@ -43,9 +43,7 @@ pub(crate) trait Conclusion: Send + Sync {
     fn wake(&self) -> Requeue;
 
     /// The kind of the status write for the gate.
-    fn status_kind(&self) -> EffectKind {
-        EffectKind::StatusWrite
-    }
+    fn status_kind(&self) -> EffectKind;
 }
 
 /// One reconcile of one object, from its facts on.
@@ -66,7 +64,7 @@ pub(crate) trait Reconcile: Send + Sync {
     fn step(&self) -> Step<Self::Effect, Self::Conclusion>;
 
     /// Returns when to reconcile again, if these effects cannot begin now.
-    fn held(&mut self, _effects: &[Self::Effect], _is_first: bool) -> Option<Requeue> {
+    fn postponed(&mut self, _effects: &[Self::Effect], _is_first: bool) -> Option<Requeue> {
         None
     }
 
@@ -103,7 +101,7 @@ pub(crate) async fn run<R: Reconcile>(context: &Context, mut reconcile: R) -> Re
     for batch in 0..R::BATCHES {
         match reconcile.step() {
             Step::Act(effects) => {
-                if let Some(wake) = reconcile.held(&effects, batch == 0) {
+                if let Some(wake) = reconcile.postponed(&effects, batch == 0) {
                     return Report { wake, ..report };
                 }
                 let performed = effects.iter().map(|effect| perform(context, &reconcile, effect, &report));
@@ -115,7 +113,7 @@ pub(crate) async fn run<R: Reconcile>(context: &Context, mut reconcile: R) -> Re
             Step::Finish(conclusion) => return finish(context, reconcile, &conclusion, report).await,
         }
     }
-    warn!("pass cut off: the steps do not come to an end");
+    warn!("reconcile cut off: the steps do not come to an end");
     Report { wake: Requeue::Retry { policy: RetryPolicy::LONG, hint: None }, ..report }
 }
 
@@ -148,7 +146,7 @@ async fn finish<R: Reconcile>(
     mut report: Report,
 ) -> Report {
     let (reason, message, wake) = (conclusion.reason(), conclusion.message(), conclusion.wake());
-    debug!(reason, message, ?wake, "pass ends");
+    debug!(reason, message, ?wake, "reconcile ends");
     reconcile.conclude(conclusion, &mut report);
     let published = publish(context, &reconcile, conclusion, &report).await;
     let published = published.finish(wake, R::Object::own_status(context));
@@ -193,9 +191,10 @@ async fn publish<R: Reconcile>(
     send(target, status, wake).await
 }
 
-/// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion.
+/// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion. The last argument
+/// returns the kind of a conclusion's status write for the gate.
 macro_rules! reconciled_kind {
-    ($object:ty, $kind:expr, $own_status:ident) => {
+    ($object:ty, $kind:expr, $own_status:ident, $conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::ReconciledKind for $object {
             const KIND: $crate::context::key::Kind = $kind;
 
@@ -205,6 +204,25 @@ macro_rules! reconciled_kind {
 
             fn has_own_status(&self) -> bool {
                 self.status.as_ref().is_some_and(|status| status.machinist.is_some())
+            }
+        }
+
+        impl $crate::controllers::frame::Conclusion for $conclusion {
+            fn reason(&self) -> &'static str {
+                self.reason.as_str()
+            }
+
+            fn message(&self) -> &str {
+                &self.message
+            }
+
+            fn wake(&self) -> ::machinist_core::machine::Requeue {
+                self.wake
+            }
+
+            fn status_kind(&self) -> ::machinist_core::scheduling::gate::EffectKind {
+                let kind: fn(&Self) -> _ = $status_kind;
+                kind(self)
             }
         }
     };

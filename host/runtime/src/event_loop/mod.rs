@@ -41,7 +41,7 @@ use crate::context::Context;
 use crate::context::key::{Key, Kind};
 use crate::controllers::classes::class_check;
 use crate::controllers::classes::finalizers;
-use crate::controllers::machine::RetryFacts;
+use crate::controllers::facts::machine::observe::RetryFacts;
 use crate::controllers::state::TenantState;
 use crate::controllers::{machine, machine_deployment, machine_set};
 use crate::driver_calls::cloud_account::CloudAccount;

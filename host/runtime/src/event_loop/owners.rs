@@ -14,8 +14,8 @@ use machinist_core::value::id::{ObjectKey, Uid};
 use crate::cache::Change;
 use crate::cache::fields;
 use crate::client::field_manager::DISRUPTION;
-use crate::controllers::machine_deployment::OwnerTree;
-use crate::controllers::machine_set::Members;
+use crate::controllers::facts::machine_deployment::OwnerTree;
+use crate::controllers::facts::machine_set::Members;
 use crate::controllers::objects::selection::selects;
 use crate::driver_calls::capacity::names_as_alternative;
 

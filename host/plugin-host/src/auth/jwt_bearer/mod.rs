@@ -8,8 +8,6 @@
 mod issuer;
 mod signer;
 
-use http::HeaderName;
-use http::header::AUTHORIZATION;
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
@@ -99,10 +97,6 @@ impl AuthScheme for JwtBearerGrant {
 
     fn summary(&self) -> String {
         format!("by {}; {}", self.token_url, self.scopes.summary())
-    }
-
-    fn headers(&self) -> Vec<HeaderName> {
-        vec![AUTHORIZATION]
     }
 
     fn denial(&self, scopes: &Scopes) -> Option<AuthReason> {

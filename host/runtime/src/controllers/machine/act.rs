@@ -58,7 +58,7 @@ impl EffectResult {
 }
 
 /// The surroundings of an effect.
-pub(super) struct Scene<'a> {
+pub(super) struct EffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedMachine,
@@ -67,8 +67,8 @@ pub(super) struct Scene<'a> {
     pub(super) written: Option<&'a str>,
 }
 
-pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> EffectResult {
-    let Scene { tenant, context, observed, learned, .. } = *scene;
+pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &MachineEffect) -> EffectResult {
+    let EffectContext { tenant, context, observed, learned, .. } = *effect_context;
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, learned.token.as_deref());
     match effect {
@@ -80,7 +80,7 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> Effect
             EffectResult::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
         }
         MachineEffect::CloseIntent => {
-            EffectResult::write(close_intent(scene).await, MachineOutcome::CloseIntent)
+            EffectResult::write(close_intent(effect_context).await, MachineOutcome::CloseIntent)
         }
         MachineEffect::EnsureToken => match token::ensure(context, &tenant.settings, observed).await {
             Ok(token) => {
@@ -167,7 +167,7 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &MachineEffect) -> Effect
         }
         MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
-            let recorded = record_vm(scene, mark, provider_id, node_name.as_ref()).await;
+            let recorded = record_vm(effect_context, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
                 tenant.creates.forget(&observed.view.machine.uid);
             }
@@ -282,8 +282,8 @@ async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) ->
 }
 
 /// Only on the version that is known: a request that is late must not take off the note of a later create.
-async fn close_intent(scene: &Scene<'_>) -> WriteOutcome {
-    let Scene { context, observed, written, .. } = *scene;
+async fn close_intent(effect_context: &EffectContext<'_>) -> WriteOutcome {
+    let EffectContext { context, observed, written, .. } = *effect_context;
     let meta = &observed.machine.metadata;
     let version = written.or(meta.resource_version.as_deref());
     let metadata =
@@ -314,12 +314,12 @@ async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutco
 
 /// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
 async fn record_vm(
-    scene: &Scene<'_>,
+    effect_context: &EffectContext<'_>,
     mark: Option<&str>,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> WriteOutcome {
-    let Scene { context, observed, learned, .. } = *scene;
+    let EffectContext { context, observed, learned, .. } = *effect_context;
     // The VM is known: its create needs no note any more.
     let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
     let until = learned.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));

@@ -26,4 +26,4 @@ mod template;
 mod token;
 mod vm_status;
 
-pub(crate) use reconcile::{RetryFacts, run};
+pub(crate) use reconcile::run;

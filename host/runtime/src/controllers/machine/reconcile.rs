@@ -17,7 +17,7 @@ use tracing::warn;
 
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
+use crate::controllers::frame::{self, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::drain::DrainSlot;
 use crate::driver_calls::call_slots::{MachineCallSlots, Purpose};
@@ -26,20 +26,11 @@ use crate::events::Event;
 use crate::message::{AccountSignal, Report};
 use crate::metrics::Milestone;
 
-use super::act::{self, EffectResult, Scene};
+use super::act::{self, EffectContext, EffectResult};
 use super::events;
 use super::milestones;
 use super::status_patch;
-use crate::controllers::facts::machine::observe::{ObservedMachine, observe};
-
-/// Facts about earlier reconciles that no object has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RetryFacts {
-    /// Failed reconciles in a row so far.
-    pub(crate) failures: u32,
-    /// True if the cloud account of the Machine has answered a moment ago, and this Machine does not fail alone.
-    pub(crate) account_answers: bool,
-}
+use crate::controllers::facts::machine::observe::{ObservedMachine, RetryFacts, observe};
 
 /// Reconciles a Machine. `jitter` spreads retries.
 pub(crate) async fn run(
@@ -94,25 +85,9 @@ struct TimedResult {
     ended: Timestamp,
 }
 
-reconciled_kind!(Machine, Kind::Machine, own_status);
-
-impl Conclusion for MachineConclusion {
-    fn reason(&self) -> &'static str {
-        self.reason.as_str()
-    }
-
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn wake(&self) -> Requeue {
-        self.wake
-    }
-
-    fn status_kind(&self) -> EffectKind {
-        self.status.kind()
-    }
-}
+reconciled_kind!(Machine, Kind::Machine, own_status, MachineConclusion, |conclusion| conclusion
+    .status
+    .kind());
 
 impl Reconcile for MachineReconcile<'_> {
     type Object = Machine;
@@ -138,7 +113,7 @@ impl Reconcile for MachineReconcile<'_> {
         step
     }
 
-    fn held(&mut self, effects: &[MachineEffect], is_first: bool) -> Option<Requeue> {
+    fn postponed(&mut self, effects: &[MachineEffect], is_first: bool) -> Option<Requeue> {
         if !may_call(&self.slots, &self.observed, is_first, effects) {
             return Some(Requeue::After(UNTIL_CALLED));
         }
@@ -160,14 +135,14 @@ impl Reconcile for MachineReconcile<'_> {
     async fn perform(&self, effect: &MachineEffect, so_far: &Report) -> TimedResult {
         let clock = &self.context.clock;
         let began = clock.now();
-        let scene = Scene {
+        let effect_context = EffectContext {
             tenant: self.tenant,
             context: self.context,
             observed: &self.observed,
             learned: &self.learned,
             written: so_far.last_written(Kind::Machine),
         };
-        let result = act::perform(&scene, effect).await;
+        let result = act::perform(&effect_context, effect).await;
         let ended = clock.now();
         TimedResult { result, took: ended.duration_since(began), ended }
     }

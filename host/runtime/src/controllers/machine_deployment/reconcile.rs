@@ -13,13 +13,14 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
+use crate::controllers::frame::{self, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::events::Event;
 use crate::message::Report;
 
 use super::act::{self, DeploymentEffectResult};
-use super::{OwnerTree, events, status_patch};
+use super::{events, status_patch};
+use crate::controllers::facts::machine_deployment::OwnerTree;
 use crate::controllers::facts::machine_deployment::observe::{ObservedDeployment, observe};
 
 pub(crate) async fn run(
@@ -43,21 +44,9 @@ struct DeploymentReconcile<'a> {
     now: Timestamp,
 }
 
-reconciled_kind!(MachineDeployment, Kind::Deployment, own_deployment_status);
-
-impl Conclusion for DeploymentConclusion {
-    fn reason(&self) -> &'static str {
-        self.reason.as_str()
-    }
-
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn wake(&self) -> Requeue {
-        self.wake
-    }
-}
+reconciled_kind!(MachineDeployment, Kind::Deployment, own_deployment_status, DeploymentConclusion, |_| {
+    EffectKind::StatusWrite
+});
 
 impl Reconcile for DeploymentReconcile<'_> {
     type Object = MachineDeployment;

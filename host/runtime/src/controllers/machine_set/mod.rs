@@ -16,17 +16,4 @@ mod listing;
 mod reconcile;
 mod status_patch;
 
-use machinist_core::value::id::ObjectKey;
-
-use crate::controllers::facts::SharedNodes;
-
 pub(crate) use reconcile::run;
-
-/// Machines that concern a set, as the indexes know them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Members {
-    /// Machines that it controls, and those that nobody does.
-    pub machines: Vec<ObjectKey>,
-    /// Nodes that several Machines name.
-    pub shared_nodes: SharedNodes,
-}

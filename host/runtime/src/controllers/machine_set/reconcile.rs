@@ -17,14 +17,15 @@ use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::context::key::Kind;
-use crate::controllers::frame::{self, Conclusion, Reconcile, reconciled_kind};
+use crate::controllers::frame::{self, Reconcile, reconciled_kind};
 use crate::controllers::state::TenantState;
 use crate::events::Event;
 use crate::message::Report;
 
 use super::act::{self, EffectContext, SetEffectResult};
 use super::events::{self, Actions};
-use super::{Members, status_patch};
+use super::status_patch;
+use crate::controllers::facts::machine_set::Members;
 use crate::controllers::facts::machine_set::observe::{ObservedSet, observe};
 
 /// Reconciles a set. `members` are the Machines that it may control.
@@ -66,21 +67,7 @@ struct SetReconcile<'a> {
     actions: Actions,
 }
 
-reconciled_kind!(MachineSet, Kind::Set, own_set_status);
-
-impl Conclusion for SetConclusion {
-    fn reason(&self) -> &'static str {
-        self.reason.as_str()
-    }
-
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn wake(&self) -> Requeue {
-        self.wake
-    }
-}
+reconciled_kind!(MachineSet, Kind::Set, own_set_status, SetConclusion, |_| EffectKind::StatusWrite);
 
 impl Reconcile for SetReconcile<'_> {
     type Object = MachineSet;

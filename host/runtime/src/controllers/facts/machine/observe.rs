@@ -34,8 +34,16 @@ use crate::plugins::policies::{PolicyCaches, PolicyQuery};
 
 use super::node_ownership::{self, NodeMatch};
 use super::{deletion, preservation, problems};
-use crate::controllers::machine::RetryFacts;
 use crate::controllers::machine::drain_status;
+
+/// Facts about earlier reconciles that no object has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RetryFacts {
+    /// Failed reconciles in a row so far.
+    pub(crate) failures: u32,
+    /// True if the cloud account of the Machine has answered a moment ago, and this Machine does not fail alone.
+    pub(crate) account_answers: bool,
+}
 
 /// The facts of a reconcile, and the objects that they were taken from: effects are built from these, without reading
 /// again.

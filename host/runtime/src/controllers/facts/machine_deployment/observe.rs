@@ -24,9 +24,9 @@ use crate::controllers::facts::{SharedNodes, own_node, unreadable};
 use crate::controllers::objects::selection;
 use crate::controllers::state::TenantState;
 
+use super::OwnerTree;
 use super::status::number;
 use super::{members, selector, status, template};
-use crate::controllers::machine_deployment::OwnerTree;
 use crate::controllers::machine_deployment::names::{NAMES, ORPHAN};
 
 /// The facts of a reconcile, and the objects that they were taken from: writes are built from these, without reading

@@ -27,8 +27,9 @@ use crate::controllers::state::TenantState;
 use crate::driver_calls::capacity;
 use crate::driver_calls::driver_choice::DriverChoice;
 
+use super::Members;
 use super::child;
-use crate::controllers::machine_set::{Members, body};
+use crate::controllers::machine_set::body;
 
 /// Labels and annotations that a set's reconcile writes.
 static NAMES: SetNames = SetNames {
