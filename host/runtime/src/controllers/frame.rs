@@ -191,8 +191,8 @@ async fn publish<R: Reconcile>(
     send(target, status, wake).await
 }
 
-/// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion. The last argument
-/// returns the kind of a conclusion's status write for the gate.
+/// Implements [`ReconciledKind`] for a kind of `machinist_api`, and [`Conclusion`] for its conclusion. The last
+/// argument returns the kind of a conclusion's status write for the gate.
 macro_rules! reconciled_kind {
     ($object:ty, $kind:expr, $own_status:ident, $conclusion:ty, $status_kind:expr) => {
         impl $crate::controllers::frame::ReconciledKind for $object {

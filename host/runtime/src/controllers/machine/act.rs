@@ -58,7 +58,7 @@ impl EffectResult {
 }
 
 /// The surroundings of an effect.
-pub(super) struct EffectContext<'a> {
+pub(super) struct MachineEffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedMachine,
@@ -67,8 +67,11 @@ pub(super) struct EffectContext<'a> {
     pub(super) written: Option<&'a str>,
 }
 
-pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &MachineEffect) -> EffectResult {
-    let EffectContext { tenant, context, observed, learned, .. } = *effect_context;
+pub(super) async fn perform(
+    effect_context: &MachineEffectContext<'_>,
+    effect: &MachineEffect,
+) -> EffectResult {
+    let MachineEffectContext { tenant, context, observed, learned, .. } = *effect_context;
     let cluster = &tenant.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, learned.token.as_deref());
     match effect {
@@ -282,8 +285,8 @@ async fn note_intent(context: &Context, observed: &ObservedMachine, by: &str) ->
 }
 
 /// Only on the version that is known: a request that is late must not take off the note of a later create.
-async fn close_intent(effect_context: &EffectContext<'_>) -> WriteOutcome {
-    let EffectContext { context, observed, written, .. } = *effect_context;
+async fn close_intent(effect_context: &MachineEffectContext<'_>) -> WriteOutcome {
+    let MachineEffectContext { context, observed, written, .. } = *effect_context;
     let meta = &observed.machine.metadata;
     let version = written.or(meta.resource_version.as_deref());
     let metadata =
@@ -314,12 +317,12 @@ async fn note_hooks(context: &Context, observed: &ObservedMachine) -> WriteOutco
 
 /// Without a version: the id of the VM must be stored, whatever else has changed meanwhile.
 async fn record_vm(
-    effect_context: &EffectContext<'_>,
+    effect_context: &MachineEffectContext<'_>,
     mark: Option<&str>,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> WriteOutcome {
-    let EffectContext { context, observed, learned, .. } = *effect_context;
+    let MachineEffectContext { context, observed, learned, .. } = *effect_context;
     // The VM is known: its create needs no note any more.
     let is_noted = observed.view.machine.create_intent.is_some() || !has_idempotency_keys(observed);
     let until = learned.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));

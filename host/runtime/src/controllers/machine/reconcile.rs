@@ -26,7 +26,7 @@ use crate::events::Event;
 use crate::message::{AccountSignal, Report};
 use crate::metrics::Milestone;
 
-use super::act::{self, EffectContext, EffectResult};
+use super::act::{self, EffectResult, MachineEffectContext};
 use super::events;
 use super::milestones;
 use super::status_patch;
@@ -135,7 +135,7 @@ impl Reconcile for MachineReconcile<'_> {
     async fn perform(&self, effect: &MachineEffect, so_far: &Report) -> TimedResult {
         let clock = &self.context.clock;
         let began = clock.now();
-        let effect_context = EffectContext {
+        let effect_context = MachineEffectContext {
             tenant: self.tenant,
             context: self.context,
             observed: &self.observed,

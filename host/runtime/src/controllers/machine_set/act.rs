@@ -56,7 +56,7 @@ impl SetEffectResult {
 }
 
 /// The surroundings of the effects of one reconcile.
-pub(super) struct EffectContext<'a> {
+pub(super) struct SetEffectContext<'a> {
     pub(super) tenant: &'a TenantState,
     pub(super) context: &'a Context,
     pub(super) observed: &'a ObservedSet,
@@ -66,7 +66,7 @@ pub(super) struct EffectContext<'a> {
     pub(super) set: &'a ObjectMeta,
 }
 
-pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
+pub(super) async fn perform(effect_context: &SetEffectContext<'_>, effect: &SetEffect) -> SetEffectResult {
     match effect {
         SetEffect::AddFinalizer => {
             SetEffectResult::write(effect_context.add_finalizer().await, SetOutcome::AddFinalizer)
@@ -126,7 +126,7 @@ pub(super) async fn perform(effect_context: &EffectContext<'_>, effect: &SetEffe
     }
 }
 
-impl EffectContext<'_> {
+impl SetEffectContext<'_> {
     fn namespace(&self) -> &str {
         self.set.namespace.as_deref().unwrap_or_default()
     }

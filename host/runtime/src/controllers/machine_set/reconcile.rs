@@ -22,7 +22,7 @@ use crate::controllers::state::TenantState;
 use crate::events::Event;
 use crate::message::Report;
 
-use super::act::{self, EffectContext, SetEffectResult};
+use super::act::{self, SetEffectContext, SetEffectResult};
 use super::events::{self, Actions};
 use super::status_patch;
 use crate::controllers::facts::machine_set::Members;
@@ -103,7 +103,7 @@ impl Reconcile for SetReconcile<'_> {
 
     async fn perform(&self, effect: &SetEffect, _so_far: &Report) -> SetEffectResult {
         let Self { tenant, context, observed, machines, set, .. } = self;
-        act::perform(&EffectContext { tenant, context, observed, machines, set }, effect).await
+        act::perform(&SetEffectContext { tenant, context, observed, machines, set }, effect).await
     }
 
     fn refused(&self, effect: &SetEffect, reason: &'static str) -> SetEffectResult {
