@@ -35,6 +35,6 @@ pub enum Requeue {
         policy: RetryPolicy,
         hint: Option<SignedDuration>,
     },
-    /// Never: the Machine is gone.
+    /// Never: the object is gone.
     Gone,
 }

@@ -1,7 +1,7 @@
 //! The macro behind the table of effects: one row becomes a variant of each enum, a slot of the progress, and an arm of
 //! each function.
 
-/// Makes [`MachineEffect`](super::MachineEffect), its outcomes and the progress from rows of this form:
+/// Declares [`MachineEffect`](super::MachineEffect), its outcomes and the progress from rows of this form:
 ///
 /// ```text
 /// /// Documentation.
