@@ -151,18 +151,33 @@ impl ConnectorState {
     }
 }
 
-/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of whatever
-/// runs then.
 async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    socket(address)?.connect(address).await
+}
+
+/// Without a limit the kernel accepts megabytes for a driver that reads slowly, in one go and at the cost of the thread
+/// that it interrupts.
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
-    socket.connect(address).await
+    Ok(socket)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::egress::SystemResolver;
+
+    /// The kernel doubles the size, and bounds it by a setting of its own.
+    #[tokio::test]
+    async fn the_kernel_accepts_a_bounded_part_of_an_answer_ahead_of_its_reader() {
+        let bound: u32 =
+            std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap().trim().parse().unwrap();
+        for address in ["127.0.0.1:1", "[::1]:1"] {
+            let socket = socket(address.parse().unwrap()).unwrap();
+            assert_eq!(socket.recv_buffer_size().unwrap(), 2 * RECEIVE_BUFFER_BYTES.min(bound), "{address}");
+        }
+    }
 
     #[tokio::test]
     async fn a_connection_delays_no_small_segment() {
