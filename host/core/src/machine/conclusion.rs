@@ -9,6 +9,7 @@ use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
+use crate::value::reason::reasons;
 
 pub use crate::scheduling::step::Requeue;
 use crate::scheduling::step::Step;
@@ -204,247 +205,116 @@ pub enum OperationNote {
     Deleting(DeletionNote),
 }
 
-/// The reason for a Machine's state. Printed as condition and Event reasons; stable once released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MachineReason {
-    /// The spec cannot be understood.
-    InvalidMachine,
-    /// The class is not there.
-    ClassMissing,
-    /// The class cannot be used.
-    ClassInvalid,
-    /// The class is being deleted.
-    ClassDeleting,
-    /// The class's Secret is not there.
-    SecretMissing,
-    /// The class may not use a Secret that it names.
-    SecretRefused,
-    /// The Secret has no `userData`.
-    UserDataMissing,
-    /// The class's driver may be among the plugins that are being loaded.
-    DriverLoading,
-    /// No ready plugin serves the class's provider.
-    DriverNotReady,
-    /// The plugin broke during the call.
-    DriverBroken,
-    Frozen,
-    /// The finalizer could not be put on.
-    ClaimFailed,
-    /// The bootstrap token could not be created.
-    BootstrapTokenFailed,
-    /// A write to the Machine or Node failed.
-    WriteFailed,
-    /// The cloud could not be asked.
-    CloudUnreachable,
-    /// The driver could not create the VM.
-    CreationFailed,
-    /// The cloud works on it.
-    CloudWorking,
-    /// A create may have succeeded; the cloud is queried until its reads must show the VM.
-    CreationUnresolved,
-    /// The step after creation failed.
-    InitializationFailed,
-    /// The VM is there, its Node is awaited.
-    WaitingForNode,
-    /// A Node of that name belongs to another VM.
-    NodeNameTaken,
-    /// The VM is there, and no Node is awaited.
-    VmCreated,
-    /// The Node is there and not ready yet.
-    NodeNotReady,
-    NodeHealthy,
-    /// The Node is not healthy.
-    NodeUnhealthy,
-    /// The Node is gone.
-    NodeMissing,
-    /// The Node did not join in time.
-    JoinTimedOut,
-    /// The Node was unhealthy for too long.
-    HealthTimedOut,
-    /// A policy has no verdict yet about the Machine's health, or about the action.
-    PolicyHolds,
-    /// The policies could not be asked.
-    PolicyUnheard,
-    /// The VM was rebooted, because a policy requested it.
-    VmRebooted,
-    /// The VM could not be rebooted.
-    RebootFailed,
-    /// Several Machines claim the Node.
-    NodeContested,
-    /// Several Machines claim the VM, so that nothing is done to it.
-    VmContested,
-    /// The Machine or its class has the mark of another cluster, so that nothing is done to its VM.
-    ClusterMarkDiffers,
-    /// The Node is being deleted, and so is its Machine.
-    NodeDeleting,
-    /// The Machine must fail, and enough others of its deployment are being replaced or rebooted.
-    ReplacementHeld,
-    /// The VM must be rebooted, and enough others of its deployment are being replaced or rebooted.
-    RebootHeld,
-    /// The Machine must fail or its VM be rebooted, and its zone is silent but not believed to be dead.
-    ZoneHeld,
-    /// The Node is being updated in place.
-    UpdatingInPlace,
-    /// The Node was updated in place.
-    UpdatedInPlace,
-    /// The update in place has failed.
-    InPlaceUpdateFailed,
-    /// The health timeout starts again after an outage.
-    HealthTimeoutReset,
-    /// The Machine has failed, and stays so until it is replaced or recovers.
-    Failed,
-    Deleting,
-    /// A hook of others blocks the drain.
-    PreDrainHooks,
-    /// The Node's pods are leaving.
-    Draining,
-    /// The Node could not be cordoned, or its pods cannot be evicted.
-    DrainFailed,
-    /// A hook of others blocks the deletion of the VM.
-    PreTerminateHooks,
-    /// The VM is being deleted.
-    VmTerminating,
-    /// The driver could not remove the VM.
-    VmDeletionFailed,
-    /// The Node could not be deleted.
-    NodeDeletionFailed,
-    /// The finalizer could not be taken off.
-    FinalizerHeld,
-    Deleted,
-    /// Deleted; an operator declared that the VM is gone, and no query proved it.
-    VmDeclaredGone,
-}
-
-impl MachineReason {
-    /// The word in conditions and Events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidMachine => "InvalidMachine",
-            Self::ClassMissing => "ClassMissing",
-            Self::ClassInvalid => "ClassInvalid",
-            Self::ClassDeleting => "ClassDeleting",
-            Self::SecretMissing => "SecretMissing",
-            Self::SecretRefused => "SecretRefused",
-            Self::UserDataMissing => "UserDataMissing",
-            Self::DriverLoading => "DriverLoading",
-            Self::DriverNotReady => "DriverNotReady",
-            Self::DriverBroken => "DriverBroken",
-            Self::Frozen => "Frozen",
-            Self::ClaimFailed => "ClaimFailed",
-            Self::BootstrapTokenFailed => "BootstrapTokenFailed",
-            Self::WriteFailed => "WriteFailed",
-            Self::CloudUnreachable => "CloudUnreachable",
-            Self::CreationFailed => "CreationFailed",
-            Self::CloudWorking => "CloudWorking",
-            Self::CreationUnresolved => "CreationUnresolved",
-            Self::InitializationFailed => "InitializationFailed",
-            Self::WaitingForNode => "WaitingForNode",
-            Self::NodeNameTaken => "NodeNameTaken",
-            Self::VmCreated => "VmCreated",
-            Self::NodeNotReady => "NodeNotReady",
-            Self::NodeHealthy => "NodeHealthy",
-            Self::NodeUnhealthy => "NodeUnhealthy",
-            Self::NodeMissing => "NodeMissing",
-            Self::JoinTimedOut => "JoinTimedOut",
-            Self::HealthTimedOut => "HealthTimedOut",
-            Self::PolicyHolds => "PolicyHolds",
-            Self::PolicyUnheard => "PolicyUnheard",
-            Self::VmRebooted => "VmRebooted",
-            Self::RebootFailed => "RebootFailed",
-            Self::NodeContested => "NodeContested",
-            Self::VmContested => "VmContested",
-            Self::ClusterMarkDiffers => "ClusterMarkDiffers",
-            Self::NodeDeleting => "NodeDeleting",
-            Self::ReplacementHeld => "ReplacementHeld",
-            Self::RebootHeld => "RebootHeld",
-            Self::ZoneHeld => "ZoneHeld",
-            Self::UpdatingInPlace => "UpdatingInPlace",
-            Self::UpdatedInPlace => "UpdatedInPlace",
-            Self::InPlaceUpdateFailed => "InPlaceUpdateFailed",
-            Self::HealthTimeoutReset => "HealthTimeoutReset",
-            Self::Failed => "Failed",
-            Self::Deleting => "Deleting",
-            Self::PreDrainHooks => "PreDrainHooks",
-            Self::Draining => "Draining",
-            Self::DrainFailed => "DrainFailed",
-            Self::PreTerminateHooks => "PreTerminateHooks",
-            Self::VmTerminating => "VmTerminating",
-            Self::VmDeletionFailed => "VmDeletionFailed",
-            Self::NodeDeletionFailed => "NodeDeletionFailed",
-            Self::FinalizerHeld => "FinalizerHeld",
-            Self::Deleted => "Deleted",
-            Self::VmDeclaredGone => "VmDeclaredGone",
-        }
+reasons! {
+    /// The reason for a Machine's state. Printed as condition and Event reasons; stable once released.
+    MachineReason {
+        /// The spec cannot be understood.
+        InvalidMachine: Warning,
+        /// The class is not there.
+        ClassMissing: Warning,
+        /// The class cannot be used.
+        ClassInvalid: Warning,
+        /// The class is being deleted.
+        ClassDeleting: Warning,
+        /// The class's Secret is not there.
+        SecretMissing: Warning,
+        /// The class may not use a Secret that it names.
+        SecretRefused: Warning,
+        /// The Secret has no `userData`.
+        UserDataMissing: Warning,
+        /// The class's driver may be among the plugins that are being loaded.
+        DriverLoading: Normal,
+        /// No ready plugin serves the class's provider.
+        DriverNotReady: Warning,
+        /// The plugin broke during the call.
+        DriverBroken: Warning,
+        Frozen: Warning,
+        /// The finalizer could not be put on.
+        ClaimFailed: Warning,
+        /// The bootstrap token could not be created.
+        BootstrapTokenFailed: Warning,
+        /// A write to the Machine or Node failed.
+        WriteFailed: Warning,
+        /// The cloud could not be asked.
+        CloudUnreachable: Warning,
+        /// The driver could not create the VM.
+        CreationFailed: Warning,
+        /// The cloud works on it.
+        CloudWorking: Normal,
+        /// A create may have succeeded; the cloud is queried until its reads must show the VM.
+        CreationUnresolved: Warning,
+        /// The step after creation failed.
+        InitializationFailed: Warning,
+        /// The VM is there, its Node is awaited.
+        WaitingForNode: Normal,
+        /// A Node of that name belongs to another VM.
+        NodeNameTaken: Warning,
+        /// The VM is there, and no Node is awaited.
+        VmCreated: Normal,
+        /// The Node is there and not ready yet.
+        NodeNotReady: Normal,
+        NodeHealthy: Normal,
+        /// The Node is not healthy.
+        NodeUnhealthy: Warning,
+        /// The Node is gone.
+        NodeMissing: Warning,
+        /// The Node did not join in time.
+        JoinTimedOut: Warning,
+        /// The Node was unhealthy for too long.
+        HealthTimedOut: Warning,
+        /// A policy has no verdict yet about the Machine's health, or about the action.
+        PolicyHolds: Warning,
+        /// The policies could not be asked.
+        PolicyUnheard: Warning,
+        /// The VM was rebooted, because a policy requested it.
+        VmRebooted: Warning,
+        /// The VM could not be rebooted.
+        RebootFailed: Warning,
+        /// Several Machines claim the Node.
+        NodeContested: Warning,
+        /// Several Machines claim the VM, so that nothing is done to it.
+        VmContested: Warning,
+        /// The Machine or its class has the mark of another cluster, so that nothing is done to its VM.
+        ClusterMarkDiffers: Warning,
+        /// The Node is being deleted, and so is its Machine.
+        NodeDeleting: Normal,
+        /// The Machine must fail, and enough others of its deployment are being replaced or rebooted.
+        ReplacementHeld: Warning,
+        /// The VM must be rebooted, and enough others of its deployment are being replaced or rebooted.
+        RebootHeld: Warning,
+        /// The Machine must fail or its VM be rebooted, and its zone is silent but not believed to be dead.
+        ZoneHeld: Warning,
+        /// The Node is being updated in place.
+        UpdatingInPlace: Normal,
+        /// The Node was updated in place.
+        UpdatedInPlace: Normal,
+        /// The update in place has failed.
+        InPlaceUpdateFailed: Warning,
+        /// The health timeout starts again after an outage.
+        HealthTimeoutReset: Normal,
+        /// The Machine has failed, and stays so until it is replaced or recovers.
+        Failed: Warning,
+        Deleting: Normal,
+        /// A hook of others blocks the drain.
+        PreDrainHooks: Normal,
+        /// The Node's pods are leaving.
+        Draining: Normal,
+        /// The Node could not be cordoned, or its pods cannot be evicted.
+        DrainFailed: Warning,
+        /// A hook of others blocks the deletion of the VM.
+        PreTerminateHooks: Normal,
+        /// The VM is being deleted.
+        VmTerminating: Normal,
+        /// The driver could not remove the VM.
+        VmDeletionFailed: Warning,
+        /// The Node could not be deleted.
+        NodeDeletionFailed: Warning,
+        /// The finalizer could not be taken off.
+        FinalizerHeld: Warning,
+        Deleted: Normal,
+        /// Deleted; an operator declared that the VM is gone, and no query proved it.
+        VmDeclaredGone: Warning,
     }
-
-    /// Returns the severity for the user.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::WaitingForNode
-            | Self::VmCreated
-            | Self::NodeNotReady
-            | Self::NodeHealthy
-            | Self::CloudWorking
-            | Self::DriverLoading
-            | Self::NodeDeleting
-            | Self::UpdatingInPlace
-            | Self::UpdatedInPlace
-            | Self::HealthTimeoutReset
-            | Self::Deleting
-            | Self::PreDrainHooks
-            | Self::Draining
-            | Self::PreTerminateHooks
-            | Self::VmTerminating
-            | Self::Deleted => Severity::Normal,
-            Self::InvalidMachine
-            | Self::ClassMissing
-            | Self::ClassInvalid
-            | Self::ClassDeleting
-            | Self::SecretMissing
-            | Self::SecretRefused
-            | Self::UserDataMissing
-            | Self::DriverNotReady
-            | Self::DriverBroken
-            | Self::Frozen
-            | Self::ClaimFailed
-            | Self::BootstrapTokenFailed
-            | Self::WriteFailed
-            | Self::CloudUnreachable
-            | Self::CreationFailed
-            | Self::CreationUnresolved
-            | Self::InitializationFailed
-            | Self::NodeNameTaken
-            | Self::NodeUnhealthy
-            | Self::NodeMissing
-            | Self::JoinTimedOut
-            | Self::HealthTimedOut
-            | Self::PolicyHolds
-            | Self::PolicyUnheard
-            | Self::VmRebooted
-            | Self::RebootFailed
-            | Self::NodeContested
-            | Self::VmContested
-            | Self::ClusterMarkDiffers
-            | Self::ReplacementHeld
-            | Self::RebootHeld
-            | Self::ZoneHeld
-            | Self::InPlaceUpdateFailed
-            | Self::Failed
-            | Self::DrainFailed
-            | Self::VmDeclaredGone
-            | Self::VmDeletionFailed
-            | Self::NodeDeletionFailed
-            | Self::FinalizerHeld => Severity::Warning,
-        }
-    }
-}
-
-/// As Kubernetes Events have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    Normal,
-    /// Someone should look at it.
-    Warning,
 }
 
 /// Returns the time since `from`, never negative: clocks jump.

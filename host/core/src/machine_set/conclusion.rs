@@ -1,11 +1,12 @@
 //! The end of a reconcile of a set: the status, and the requeue.
 
+use crate::machine::Requeue;
 use crate::machine::node::health::ConditionStatus;
-use crate::machine::{Requeue, Severity};
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
 
 use crate::scheduling::step::Step;
+use crate::value::reason::reasons;
 
 use super::effect::SetEffect;
 
@@ -126,112 +127,53 @@ pub struct SetOperation {
     pub text: String,
 }
 
-/// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
-/// released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SetReason {
-    /// The spec is invalid.
-    InvalidSet,
-    /// The template names no class.
-    ClassNotNamed,
-    /// The selector is empty.
-    SelectsEverything,
-    /// The selector does not select the Machines of the template.
-    SelectorMismatch,
-    /// A Machine could not be created.
-    CreationFailed,
-    /// A Machine could not be deleted.
-    DeletionFailed,
-    /// The finalizer could not be added.
-    ClaimFailed,
-    /// The finalizer could not be removed.
-    FinalizerHeld,
-    /// A write to the set or its Machines failed, or a read from the API server.
-    WriteFailed,
-    /// The caches are behind the API server.
-    CachesBehind,
-    /// Dangerous work is held.
-    GateFrozen,
-    /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
-    Frozen,
-    /// An update in place is running: no Machine is created.
-    ScaleUpDisabled,
-    /// The set is being deleted, and its Machines stay.
-    Orphaning,
-    /// The set is being deleted, and so are its Machines.
-    Deleting,
-    /// Machines are being created.
-    Creating,
-    /// Machines are being deleted.
-    Removing,
-    /// A Machine cannot be decoded: it counts, and nothing is done to it.
-    UnreadableMachine,
-    /// Failed Machines wait until the deployment permits their deletion.
-    WaitingForDeployment,
-    /// All Machines are available, but an optional setting is invalid.
-    InvalidOption,
-    /// All Machines exist, and not all of them are available.
-    Waiting,
-    AllAvailable,
-    Deleted,
-}
-
-impl SetReason {
-    /// The word in conditions and Events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidSet => "InvalidMachineSet",
-            Self::ClassNotNamed => "ClassNotNamed",
-            Self::SelectsEverything => "SelectsEverything",
-            Self::SelectorMismatch => "SelectorMismatch",
-            Self::CreationFailed => "CreationFailed",
-            Self::DeletionFailed => "DeletionFailed",
-            Self::ClaimFailed => "ClaimFailed",
-            Self::FinalizerHeld => "FinalizerHeld",
-            Self::WriteFailed => "WriteFailed",
-            Self::CachesBehind => "CachesBehind",
-            Self::GateFrozen => "Frozen",
-            Self::Frozen => "MachineSetFrozen",
-            Self::ScaleUpDisabled => "ScaleUpDisabled",
-            Self::Orphaning => "LeavingMachines",
-            Self::Deleting => "Deleting",
-            Self::Creating => "CreatingMachines",
-            Self::Removing => "RemovingMachines",
-            Self::UnreadableMachine => "UnreadableMachine",
-            Self::WaitingForDeployment => "WaitingForDeployment",
-            Self::InvalidOption => "InvalidOption",
-            Self::Waiting => "WaitingForMachines",
-            Self::AllAvailable => "AllMachinesAvailable",
-            Self::Deleted => "Deleted",
-        }
-    }
-
-    /// How the reason concerns the user.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::InvalidSet
-            | Self::ClassNotNamed
-            | Self::SelectsEverything
-            | Self::SelectorMismatch
-            | Self::CreationFailed
-            | Self::DeletionFailed
-            | Self::ClaimFailed
-            | Self::FinalizerHeld
-            | Self::WriteFailed
-            | Self::GateFrozen
-            | Self::InvalidOption
-            | Self::UnreadableMachine
-            | Self::Frozen => Severity::Warning,
-            Self::CachesBehind
-            | Self::ScaleUpDisabled
-            | Self::Orphaning
-            | Self::Deleting
-            | Self::Creating
-            | Self::Removing
-            | Self::WaitingForDeployment
-            | Self::Waiting
-            | Self::AllAvailable
-            | Self::Deleted => Severity::Normal,
-        }
+reasons! {
+    /// The reason for a set's state, the most important first. Printed as condition and Event reasons; stable once
+    /// released.
+    SetReason {
+        /// The spec is invalid.
+        InvalidSet: Warning = "InvalidMachineSet",
+        /// The template names no class.
+        ClassNotNamed: Warning,
+        /// The selector is empty.
+        SelectsEverything: Warning,
+        /// The selector does not select the Machines of the template.
+        SelectorMismatch: Warning,
+        /// A Machine could not be created.
+        CreationFailed: Warning,
+        /// A Machine could not be deleted.
+        DeletionFailed: Warning,
+        /// The finalizer could not be added.
+        ClaimFailed: Warning,
+        /// The finalizer could not be removed.
+        FinalizerHeld: Warning,
+        /// A write to the set or its Machines failed, or a read from the API server.
+        WriteFailed: Warning,
+        /// The caches are behind the API server.
+        CachesBehind: Normal,
+        /// Dangerous work is held.
+        GateFrozen: Warning = "Frozen",
+        /// The set is frozen: it has or had too many Machines, or somebody has set the label. None is created.
+        Frozen: Warning = "MachineSetFrozen",
+        /// An update in place is running: no Machine is created.
+        ScaleUpDisabled: Normal,
+        /// The set is being deleted, and its Machines stay.
+        Orphaning: Normal = "LeavingMachines",
+        /// The set is being deleted, and so are its Machines.
+        Deleting: Normal,
+        /// Machines are being created.
+        Creating: Normal = "CreatingMachines",
+        /// Machines are being deleted.
+        Removing: Normal = "RemovingMachines",
+        /// A Machine cannot be decoded: it counts, and nothing is done to it.
+        UnreadableMachine: Warning,
+        /// Failed Machines wait until the deployment permits their deletion.
+        WaitingForDeployment: Normal,
+        /// All Machines are available, but an optional setting is invalid.
+        InvalidOption: Warning,
+        /// All Machines exist, and not all of them are available.
+        Waiting: Normal = "WaitingForMachines",
+        AllAvailable: Normal = "AllMachinesAvailable",
+        Deleted: Normal,
     }
 }

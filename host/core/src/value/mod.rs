@@ -5,6 +5,7 @@
 //! | `id` | names and ids, each a type of its own |
 //! | `same_vm` | whether two provider ids name one VM |
 //! | `phase` | phases and operations of a Machine |
+//! | `reason` | the table behind the reasons of each kind, and how they concern the user |
 //! | `condition` | the status of a condition |
 //! | `duration` | durations as Go writes them |
 //! | `intervals` | the shortest interval that each flag may have |
@@ -21,5 +22,6 @@ pub mod id;
 pub mod int_or_percent;
 pub mod intervals;
 pub mod phase;
+pub mod reason;
 pub mod same_vm;
 pub mod selector;
