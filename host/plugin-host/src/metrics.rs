@@ -200,6 +200,7 @@ pub(crate) struct Metrics {
     recordings: Family<RecordingLabels, Counter>,
     directory_failures: Counter,
     dropped_lines: Family<PluginLabels, Counter>,
+    low_priority_calls: Family<PluginLabels, Counter>,
     /// The log says which layers of the compiler's confinement are missing.
     has_reported: Arc<AtomicBool>,
 }
@@ -228,6 +229,7 @@ impl Metrics {
             recordings: Family::default(),
             directory_failures: Counter::default(),
             dropped_lines: Family::default(),
+            low_priority_calls: Family::default(),
             has_reported: Arc::default(),
         }
     }
@@ -266,6 +268,7 @@ impl Metrics {
         drop(all.confinement.get_or_create(&LayerLabels { layer: empty }));
         drop(all.recordings.get_or_create(&RecordingLabels { outcome: empty }));
         drop(all.dropped_lines.get_or_create(&PluginLabels { plugin: plugin() }));
+        drop(all.low_priority_calls.get_or_create(&PluginLabels { plugin: plugin() }));
         all
     }
 
@@ -375,6 +378,11 @@ impl Metrics {
             "Log lines of drivers beyond what one call may write",
             self.dropped_lines.clone(),
         );
+        registry.register(
+            "machinist_plugin_low_priority_calls",
+            "Calls that began at low priority: an earlier call broke or computed for long, or the plugin is the busiest",
+            self.low_priority_calls.clone(),
+        );
     }
 
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> GaugeGuard {
@@ -430,6 +438,10 @@ impl Metrics {
 
     pub(crate) fn recorded(&self, outcome: RecordingOutcome) {
         self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).inc();
+    }
+
+    pub(crate) fn low_priority_call(&self, plugin: &PluginName) {
+        self.low_priority_calls.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
     }
 
     pub(crate) fn dropped_lines(&self, plugin: &PluginName, lines: u64) {

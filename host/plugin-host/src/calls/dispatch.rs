@@ -34,11 +34,6 @@ use crate::registry::quarantine::QuarantinePause;
 use crate::registry::routes::{Route, Routes};
 use crate::registry::shadow_calls::{Behind, ShadowedCall};
 
-/// The least duration of a call that breaks by the fault of its driver or runs into a limit: its answer waits until
-/// then. A driver whose calls always do so gets two hundred calls per second from each caller instead of thousands,
-/// which others would notice.
-const FAULT_DURATION: Duration = Duration::from_millis(5);
-
 /// The queue of calls. As many run as the pool has places.
 pub(crate) struct Queue {
     permits: PrioritySemaphore,
@@ -168,6 +163,9 @@ impl HostState {
         let (account, share) = self.cpu_shares.enter(&generation.prepared.plugin, started);
         let (cpu_time, priority) =
             (CpuTime::of(account), if penalty.is_active(started) { Priority::Low } else { share });
+        if priority == Priority::Low {
+            self.metrics.low_priority_call(&generation.prepared.plugin);
+        }
         let is_known = penalty.is_known();
         let begun = poll_fn(|context| {
             if priority == Priority::Low || !is_known {
@@ -182,14 +180,10 @@ impl HostState {
             Poll::Pending => self.guests.run(call, &cpu_time, (penalty, priority)).await,
         };
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.failure));
-        let exceeded = broke || cpu_time.has_exceeded();
-        if exceeded || cpu_time.is_long() {
+        if broke || cpu_time.has_exceeded() || cpu_time.is_long() {
             penalty.impose(Instant::now());
         } else if let Ok(Ok(Ok(_) | Err(CallError::Guest(_)))) = &ended {
             penalty.note_good();
-        }
-        if exceeded {
-            sleep(FAULT_DURATION.saturating_sub(started.elapsed())).await;
         }
         match ended {
             Ok(Ok(answer)) => answer,

@@ -2,6 +2,7 @@
 
 mod cloud;
 mod plans;
+mod reader;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -18,8 +19,9 @@ use crate::calls::{self, Cloud};
 use crate::conditions::BusyCores;
 use crate::times::Times;
 use cloud::HostileCloud;
-use plans::Attack;
+use plans::{Attack, Plan};
 pub(crate) use plans::PAUSE_OF_CALLS;
+use reader::Reader;
 
 /// Short and many, so that what else the machine does falls on both sides alike.
 pub(crate) const BLOCKS_A_RUN: usize = 20;
@@ -95,7 +97,7 @@ pub(crate) async fn measure(chosen: &[String]) -> Result<AttackFigures> {
     let (cores, used) = (BusyCores::start()?, own_cpu()?);
     let mut measured = Vec::new();
     for attack in plans::chosen(&format!("http://127.0.0.1:{}", enemy.port), chosen)? {
-        let beside = beside(&host, attack).await?;
+        let beside = beside(&host, attack, enemy.port).await?;
         let (least, most) = beside.range();
         eprintln!(
             "beside {}: at the 99th percentile {:.2} times as long ({least:.2} to {most:.2})",
@@ -126,35 +128,42 @@ fn declared(component: Vec<u8>, port: u16) -> RawConfigMap {
     sandbox::raw(map)
 }
 
-async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
+async fn beside(host: &PluginHost, attack: Attack, port: u16) -> Result<Measured> {
     let ended = Arc::new(AtomicU64::new(0));
     let mut runs = Vec::new();
     for _ in 0..RUNS {
-        runs.push(run(host, &attack, &ended).await?);
+        runs.push(run(host, &attack, port, &ended).await?);
     }
     runs.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
     let attacks = ended.load(Ordering::Relaxed);
     Ok(Measured { what: attack.what, callers: attack.plans.len(), attacks, runs })
 }
 
-async fn run(host: &PluginHost, attack: &Attack, ended: &Arc<AtomicU64>) -> Result<Run> {
+async fn run(host: &PluginHost, attack: &Attack, port: u16, ended: &Arc<AtomicU64>) -> Result<Run> {
     let (mut alone, mut during) = (Vec::new(), Vec::new());
     for _ in 0..BLOCKS_A_RUN {
         alone.extend(block(host, attack.pause).await?);
-        let mut attackers = JoinSet::new();
+        let (mut attackers, mut readers) = (JoinSet::new(), Vec::new());
         for plan in &attack.plans {
-            let (host, request, ended) = (host.clone(), hostile(&plan.to_string()), Arc::clone(ended));
-            attackers.spawn(async move {
-                loop {
-                    // However it ends: it is an attack.
-                    drop(black_box(host.create(request.clone()).await));
-                    ended.fetch_add(1, Ordering::Relaxed);
+            let (host, ended) = (host.clone(), Arc::clone(ended));
+            match plan {
+                Plan::Read { path } => readers.push(Reader::start(port, path, ended)),
+                Plan::Call(plan) => {
+                    let request = hostile(&plan.to_string());
+                    attackers.spawn(async move {
+                        loop {
+                            // However it ends: it is an attack.
+                            drop(black_box(host.create(request.clone()).await));
+                            ended.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
                 }
-            });
+            }
         }
         tokio::time::sleep(PAUSE).await;
         during.extend(block(host, attack.pause).await?);
         attackers.shutdown().await;
+        tokio::task::spawn_blocking(|| drop(readers)).await?;
         tokio::time::sleep(PAUSE).await;
     }
     Ok(Run { alone: Times::of(alone), during: Times::of(during) })

@@ -1,4 +1,4 @@
-//! The plans of the hostile driver.
+//! What attacks: the hostile driver by a plan, or a plain program.
 
 use std::time::Duration;
 
@@ -11,9 +11,19 @@ pub(crate) const PAUSE_OF_CALLS: Duration = Duration::from_millis(2);
 /// Attacks that are measured together.
 pub(super) struct Attack {
     pub(super) what: &'static str,
-    pub(super) plans: Vec<Value>,
+    pub(super) plans: Vec<Plan>,
     /// Between two calls of the driver that does not attack.
     pub(super) pause: Duration,
+}
+
+/// What one attacker does over and over.
+#[derive(Clone)]
+pub(super) enum Plan {
+    /// A call of the hostile driver.
+    Call(Value),
+    /// A plain program at low priority reads from the cloud what a call of the driver may read, and hangs up. It shows
+    /// what connections to a cloud on the same machine cost others, without the host.
+    Read { path: &'static str },
 }
 
 /// Those of these names, or all if none is named.
@@ -38,7 +48,7 @@ pub(super) fn chosen(cloud: &str, names: &[String]) -> Result<Vec<Attack>> {
 /// Each alone, then all at the same time. `cloud` is one that is hostile as well.
 fn attacks(cloud: &str) -> Vec<Attack> {
     let some = |what, plans| Attack { what, plans, pause: PAUSE_OF_CALLS };
-    let one = |what, plan| some(what, vec![plan]);
+    let one = |what, plan| some(what, vec![Plan::Call(plan)]);
     let drip = json!({ "do": "fetch", "url": format!("{cloud}/drip") });
     let mut attacks = vec![
         // The yardstick: what the same measurement shows when nothing happens.
@@ -53,9 +63,11 @@ fn attacks(cloud: &str) -> Vec<Attack> {
         one("traps", json!({ "do": "trap" })),
         one("decompression bomb", json!({ "do": "fetch", "url": format!("{cloud}/bomb") })),
         one("answer without end", json!({ "do": "fetch", "url": format!("{cloud}/endless") })),
-        some("slow loris", vec![drip; 16]),
+        some("the same by a plain program", vec![Plan::Read { path: "/endless" }]),
+        some("slow loris", vec![Plan::Call(drip); 16]),
     ];
-    let all: Vec<_> = attacks.iter().flat_map(|attack| attack.plans.clone()).collect();
+    let all = attacks.iter().flat_map(|attack| attack.plans.clone());
+    let all: Vec<_> = all.filter(|plan| matches!(plan, Plan::Call(_))).collect();
     attacks.push(some("all at the same time", all.clone()));
     attacks.push(Attack {
         what: "the same, beside calls without a pause",
