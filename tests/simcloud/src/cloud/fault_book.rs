@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::request::Request;
-use crate::server::faults::{Effect, Faults, Match, Rule};
+use crate::cloud::faults::{Effect, Faults, Match, Rule};
 use crate::wire::error::{ApiError, Code};
 
 /// The faults of a call.
