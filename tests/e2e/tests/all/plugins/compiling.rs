@@ -71,8 +71,7 @@ async fn story(lab: &Lab) -> Result<()> {
         ]
         .map(str::to_owned),
     );
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
+    let host = Host::start_ready(&options).await?;
     lab.install_driver(&SIM).await?;
     lab.create_machine("before", "small").await?;
     is_running(lab, "before").await?;
