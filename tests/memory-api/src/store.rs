@@ -249,14 +249,8 @@ impl Store {
         set(object, "apiVersion", json!(kind.api_version()));
         set(object, "kind", json!(kind.name));
         for field in [
-            "name",
-            "namespace",
-            "uid",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "generation",
-            "deletionGracePeriodSeconds",
-            "resourceVersion",
+            "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation",
+            "deletionGracePeriodSeconds", "resourceVersion",
         ] {
             set(&mut object["metadata"], field, old["metadata"][field].clone());
         }

@@ -56,13 +56,7 @@ mod tests {
             assert!(is_of_object(schema), "{schema}");
         }
         for schema in [
-            "",
-            "{]",
-            "{}",
-            "[]",
-            r#""object""#,
-            r#"{"type":"array"}"#,
-            r#"{"type":["null"]}"#,
+            "", "{]", "{}", "[]", r#""object""#, r#"{"type":"array"}"#, r#"{"type":["null"]}"#,
             r#"{"type":1}"#,
         ] {
             assert!(!is_of_object(schema), "{schema}");

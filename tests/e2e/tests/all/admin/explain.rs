@@ -138,9 +138,7 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
         lab,
         &waiting,
         &[
-            "Awaited:   ClassMissing, since",
-            "!! class   nowhere does not exist",
-            "looks again in",
+            "Awaited:   ClassMissing, since", "!! class   nowhere does not exist", "looks again in",
             "none since it started",
         ],
     )

@@ -64,8 +64,7 @@ const DELETIONS: [u64; 6] = [0, 20, 60, 120, 250, 500];
 
 /// A crash leaves a Lease behind that nobody renews. Long enough for a busy machine to renew one that is in use.
 const SHORT_LEASES: [&str; 3] = [
-    "--leader-elect-lease-duration=6s",
-    "--leader-elect-renew-deadline=5s",
+    "--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=5s",
     "--leader-elect-retry-period=200ms",
 ];
 const NO_LEASES: [&str; 1] = ["--leader-elect=false"];

@@ -29,8 +29,7 @@ async fn start(lab: &Lab, cache: &str) -> Result<Host> {
     let mut options = lab.host_options();
     options.cache = options.cache.with_file_name(cache);
     let times = [
-        "--leader-elect-lease-duration=4s",
-        "--leader-elect-renew-deadline=3s",
+        "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
         "--leader-elect-retry-period=500ms",
     ];
     options.flags.extend(times.map(str::to_owned));

@@ -35,10 +35,7 @@ async fn target_cluster() -> Result<(ControlPlane, std::path::PathBuf)> {
     let plane = ControlPlane::start(Options::without_controller_manager()).await?;
     let rbac = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac");
     for file in [
-        "00-namespace.yaml",
-        "10-serviceaccount.yaml",
-        "40-target-clusterrole.yaml",
-        "50-bootstrap-role.yaml",
+        "00-namespace.yaml", "10-serviceaccount.yaml", "40-target-clusterrole.yaml", "50-bootstrap-role.yaml",
     ] {
         plane.apply_path(rbac.join(file)).await?;
     }

@@ -65,8 +65,7 @@ async fn story(lab: &Lab) -> Result<()> {
     options.cache = options.cache.with_file_name("empty");
     options.flags.extend(
         [
-            "--leader-elect-lease-duration=4s",
-            "--leader-elect-renew-deadline=3s",
+            "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
             "--leader-elect-retry-period=500ms",
         ]
         .map(str::to_owned),

@@ -275,13 +275,7 @@ async fn a_configmap_that_was_signed_is_pushed_to_without_force() {
     staged(&[], async |lab, _| {
         let shell = Shell::new(lab)?;
         let first = [
-            "push",
-            "sim.wasm",
-            "--configmap",
-            "sim",
-            "--grants",
-            "grants.yaml",
-            "--settings",
+            "push", "sim.wasm", "--configmap", "sim", "--grants", "grants.yaml", "--settings",
             "settings.json",
         ];
         shell.does(&first).await?;

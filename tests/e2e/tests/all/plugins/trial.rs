@@ -9,18 +9,8 @@ use crate::scene::{SIM, in_lab, runs, scene};
 const FIRST: [&str; 8] =
     ["push", "sim.wasm", "--configmap", "sim", "--grants", "grants.yaml", "--settings", "settings.json"];
 const SECOND: [&str; 12] = [
-    "push",
-    "sim-2.wasm",
-    "--configmap",
-    "sim-2",
-    "--plugin-name",
-    "sim",
-    "--grants",
-    "grants.yaml",
-    "--settings",
-    "settings.json",
-    "--rollout",
-    "rollout.yaml",
+    "push", "sim-2.wasm", "--configmap", "sim-2", "--plugin-name", "sim", "--grants", "grants.yaml",
+    "--settings", "settings.json", "--rollout", "rollout.yaml",
 ];
 
 #[tokio::test]
