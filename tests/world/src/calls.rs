@@ -1,4 +1,5 @@
 //! Calls of drivers on the wire.
+#![expect(clippy::result_large_err, reason = "the port's own type of answers")]
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

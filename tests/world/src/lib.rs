@@ -1,4 +1,4 @@
-//! What stands around hosts in one process, where each test has a cloud and kubelets of its own.
+//! The surroundings of hosts in one process, for tests with clouds and kubelets of their own.
 //!
 //! | question | module |
 //! | --- | --- |

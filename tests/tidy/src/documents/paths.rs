@@ -65,23 +65,23 @@ fn leads_nowhere(page: &str, path: &str, known: &BTreeSet<String>) -> bool {
         return false;
     }
     let first = path.split('/').next().unwrap_or_default();
-    let mut bases = with_folders(page).skip(1).chain([""]).map(without_src);
+    let bases: Vec<String> = with_folders(page).skip(1).chain([""]).map(without_src).collect();
     let stripped = without_src(path);
-    let is_at = |base: &str, path: &str| {
-        let whole = format!("{base}/{path}");
-        let whole = whole.trim_start_matches('/');
-        known.contains(whole) || (path.contains('*') && known.iter().any(|it| matches(it, whole)))
+    let is_there = |path: &str| {
+        bases.iter().any(|base| {
+            let whole = format!("{base}/{path}");
+            let whole = whole.trim_start_matches('/');
+            known.contains(whole) || (path.contains('*') && known.iter().any(|it| matches(it, whole)))
+        })
     };
     if is_ours {
         let folder = page.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let end = format!("/{stripped}");
         let is_below = known.iter().any(|it| it.starts_with(&folder) && it.ends_with(&end));
-        return !is_below && !bases.any(|base| is_at(&base, &stripped));
+        return !is_below && !is_there(&stripped);
     }
     // The reader's project may have any `src`.
-    first != "src"
-        && bases.clone().any(|base| is_at(&base, first))
-        && !bases.any(|base| is_at(&base, &stripped))
+    first != "src" && is_there(first) && !is_there(&stripped)
 }
 
 /// True for relative paths without names that the reader has to fill in: `NAME`, `vX.Y.Z`.
