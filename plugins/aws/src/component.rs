@@ -5,13 +5,13 @@ use machinist_sdk::driver::{
     Reboot, Request, Vm,
 };
 
-use crate::class::settings::wished_hosts;
 use crate::class::{spec, volume};
 use crate::ec2::Ec2;
 use crate::ec2::http::{self, Signed};
+use crate::ec2::settings::wished_hosts;
 use crate::instance::adoption;
 use crate::instance::initialize;
-use crate::machine::{self, Machines, Outcome};
+use crate::instance::machine::{self, Machines, Outcome};
 
 const NAME: &str = "aws";
 /// The provider in MachineClasses.

@@ -3,11 +3,11 @@
 //! | topic | module |
 //! | --- | --- |
 //! | the calls of the host | `component` |
-//! | the work of each call in EC2 | `machine`, `instance::{create, initialize}` |
-//! | ownership of instances | `instance::{marks, adoption}` |
+//! | the work of each call in EC2 | `instance::{machine, create, initialize}` |
+//! | ownership of instances | `instance::{marks, adoption}`, `tags` |
 //! | the fields of a class, and lenient JSON | `class::{spec, lenient}` |
 //! | the parameters of a launch | `instance::launch`, `class::placement` |
-//! | the target of a call | `ec2::region`, `class::settings` |
+//! | the target of a call | `ec2::{region, settings}` |
 //! | EC2's API and its objects | `ec2`, `ec2::{answer, xml, params}` |
 //! | requests and credentials | `ec2::{http, credentials}` |
 //! | EC2's error codes | `ec2::{error_codes, errors, lost_answers}` |
@@ -21,7 +21,7 @@ mod class;
 mod component;
 mod ec2;
 mod instance;
-mod machine;
+mod tags;
 
 /// Public for `tests/fuzz`, which calls it natively.
 #[doc(hidden)]

@@ -111,56 +111,30 @@ fn main() -> Result<()> {
 async fn measure(options: &Options) -> Result<String> {
     let mut page = report::start(&Conditions::now()?);
     let machines = usize::try_from(options.machines)?;
-    let wants = |part| options.only.is_empty() || options.only.contains(&part);
-    if wants(Part::Calls) {
-        calls::measure().await?.write(&mut page);
-    }
-    if wants(Part::Swaps) {
-        swaps::measure().await?.write(&mut page);
-    }
-    if wants(Part::Languages) {
-        languages::measure().await?.write(&mut page);
-    }
-    if wants(Part::Attacks) {
-        attacks::measure(&options.attack).await?.write(&mut page);
-    }
-    if wants(Part::Signing) {
-        calls::signing::measure().await?.write(&mut page);
-    }
-    if wants(Part::Machines) {
-        machines::measure(machines).await?.write(&mut page);
-    }
-    if wants(Part::Deletions) {
-        machines::deletions::measure(machines).await?.write(&mut page);
-    }
-    if wants(Part::Drains) {
-        drains::measure(machines).await?.write(&mut page);
-    }
-    if wants(Part::Faults) {
-        faults::measure().await?.write(&mut page);
-    }
-    if wants(Part::Idle) {
-        idle::measure(2 * machines).await?.write(&mut page);
-    }
-    if wants(Part::Deployment) {
-        deployments::growth(&options.sizes).await?.write(&mut page);
-    }
-    if wants(Part::Rolling) {
-        for machines in &options.rolled {
-            deployments::rolling(*machines).await?.write(&mut page);
+    let wanted = |part: &&Part| options.only.is_empty() || options.only.contains(part);
+    for part in Part::value_variants().iter().filter(wanted) {
+        match part {
+            Part::Calls => calls::measure().await?.write(&mut page),
+            Part::Swaps => swaps::measure().await?.write(&mut page),
+            Part::Languages => languages::measure().await?.write(&mut page),
+            Part::Attacks => attacks::measure(&options.attack).await?.write(&mut page),
+            Part::Signing => calls::signing::measure().await?.write(&mut page),
+            Part::Machines => machines::measure(machines).await?.write(&mut page),
+            Part::Deletions => drains::deletions::measure(machines).await?.write(&mut page),
+            Part::Drains => drains::measure(machines).await?.write(&mut page),
+            Part::Faults => faults::measure().await?.write(&mut page),
+            Part::Idle => idle::measure(2 * machines).await?.write(&mut page),
+            Part::Deployment => deployments::growth(&options.sizes).await?.write(&mut page),
+            Part::Rolling => {
+                for machines in &options.rolled {
+                    deployments::rolling(*machines).await?.write(&mut page);
+                }
+            }
+            Part::ScaleDown => deployments::scale_down(options.scaled).await?.write(&mut page),
+            Part::Many => deployments::many(options.deployments).await?.write(&mut page),
+            Part::Ec2 => machines::ec2::measure().await?.write(&mut page),
+            Part::Week => tokio::task::spawn_blocking(week::measure).await??.write(&mut page),
         }
-    }
-    if wants(Part::ScaleDown) {
-        deployments::scale_down(options.scaled).await?.write(&mut page);
-    }
-    if wants(Part::Many) {
-        deployments::many(options.deployments).await?.write(&mut page);
-    }
-    if wants(Part::Ec2) {
-        machines::ec2::measure().await?.write(&mut page);
-    }
-    if wants(Part::Week) {
-        tokio::task::spawn_blocking(week::measure).await??.write(&mut page);
     }
     Ok(page.into_text())
 }

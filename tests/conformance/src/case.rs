@@ -86,6 +86,21 @@ impl Case {
         self.bench.about.capabilities
     }
 
+    /// Skips a check of a function that the driver does not offer.
+    pub(crate) fn offers(&self, function: &str) -> Outcome {
+        let all = self.capabilities();
+        let is_offered = match function {
+            "initialize" => all.initialize,
+            "get-status" => all.status,
+            "list" => all.listing,
+            "get-volume-ids" => all.volume_ids,
+            "reboot" => all.reboot,
+            "delete-by-id" => all.delete_by_id,
+            other => unreachable!("{other} is not optional"),
+        };
+        if is_offered { Ok(()) } else { skipped(format!("the driver does not offer {function}")) }
+    }
+
     /// Only keys, or names that are unique, make one VM of two creates of which neither sees the other's VM.
     pub(crate) fn needs_keys(&self) -> Outcome {
         if self.capabilities().idempotency_key {

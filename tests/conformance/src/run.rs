@@ -89,12 +89,12 @@ impl Selection {
 }
 
 fn is_named(check: &Check, name: &str) -> bool {
-    check.group == name || check.id() == name
+    check.group() == name || check.id == name
 }
 
 /// All checks, in the order of reports.
 pub fn list() -> Vec<Listing> {
-    checks::all().iter().map(|check| Listing { id: check.id(), promise: check.promise }).collect()
+    checks::all().iter().map(|check| Listing { id: check.id.to_owned(), promise: check.promise }).collect()
 }
 
 /// Runs the checks. `progress` gets each finished check and the number of all.
@@ -115,7 +115,7 @@ pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) ->
     let mut results: Vec<(usize, Checked)> = futures::stream::iter(order)
         .map(|(index, check)| {
             let (stages, progress, cluster) =
-                (&stages, &progress, format!("conf-{nonce}-{}-{}", check.group, check.name));
+                (&stages, &progress, format!("conf-{nonce}-{}-{}", check.group(), check.name()));
             async move {
                 let checked = stages.check(&check, cluster).await;
                 progress(&checked, count);
@@ -175,8 +175,8 @@ impl Stages {
             self.perform(check, cluster).await
         };
         Checked {
-            group: check.group,
-            name: check.name,
+            group: check.group(),
+            name: check.name(),
             promise: check.promise,
             verdict,
             took: started.elapsed(),

@@ -401,9 +401,6 @@ fn server(port: u16) -> String {
 }
 
 /// A port of 127.0.0.1 on which nobody listens now, for a server that cannot choose one itself.
-///
-/// # Errors
-/// When there is none.
 pub fn free_port() -> anyhow::Result<u16> {
     for _ in 0..200 {
         let port = rand::random_range(PORTS);

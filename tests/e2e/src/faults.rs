@@ -3,7 +3,6 @@
 use simcloud::{Code, Effect, Faults, Match, Rule};
 
 /// Answers these shares of all calls with 429 and with 500, by chance. The cloud does nothing for such a call.
-#[must_use]
 pub fn failing(throttled: f64, broken: f64) -> Faults {
     let rule = |code, retry_after, probability| Rule {
         name: None,
@@ -23,7 +22,6 @@ pub fn failing(throttled: f64, broken: f64) -> Faults {
 }
 
 /// Answers all look-ups with 500.
-#[must_use]
 pub fn failing_looks() -> Faults {
     let matches =
         Match { method: Some("GET".to_owned()), path: Some("/v1/**".to_owned()), ..Match::default() };

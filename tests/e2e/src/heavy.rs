@@ -10,7 +10,6 @@ const STEPS: i64 = 250;
 
 /// The same component with a module of this many functions beside it, which nobody calls. A compiler has to take them
 /// all.
-#[must_use]
 pub fn heavy(component: &[u8], functions: u32) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([ValType::I64, ValType::I64], [ValType::I64]);

@@ -41,6 +41,13 @@ impl HostOptions {
         self.flags.extend(["--log".into(), "info".into()]);
         self
     }
+
+    /// With these flags too.
+    #[must_use]
+    pub fn with(mut self, flags: &[impl AsRef<str>]) -> Self {
+        self.flags.extend(flags.iter().map(|flag| flag.as_ref().to_owned()));
+        self
+    }
 }
 
 /// A running host. Killed when it is dropped.
@@ -52,9 +59,6 @@ pub struct Host {
 }
 
 /// The executable `machinist` of this build.
-///
-/// # Errors
-/// When it is not built.
 pub fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("MACHINIST_BIN") {
         return Ok(path.into());
@@ -74,9 +78,6 @@ pub fn binary() -> Result<PathBuf> {
 
 impl Host {
     /// Starts it. It is not ready yet. It is killed when the calling thread ends, however that ends.
-    ///
-    /// # Errors
-    /// When the executable is missing or does not start.
     pub fn start(options: &HostOptions) -> Result<Self> {
         let mut command = Command::new(binary()?);
         command
@@ -88,11 +89,15 @@ impl Host {
         Self::spawn(command, options)
     }
 
+    /// Starts it and waits until it is ready.
+    pub async fn start_ready(options: &HostOptions) -> Result<Self> {
+        let mut host = Self::start(options)?;
+        host.ready().await?;
+        Ok(host)
+    }
+
     /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but
     /// those of the options and where to listen.
-    ///
-    /// # Errors
-    /// When the executable is missing or does not start.
     pub fn start_as(name: &str, options: &HostOptions) -> Result<Self> {
         let link = options.log.with_file_name(name);
         if !link.exists() {
@@ -119,20 +124,15 @@ impl Host {
         Ok(Self { child, port, log: options.log.clone() })
     }
 
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// Waits until `/readyz` says so. When the host has ended instead, the end of its log is the complaint.
-    ///
-    /// # Errors
-    /// When it ends or does not become ready.
     pub async fn ready(&mut self) -> Result<()> {
         let url = format!("{}/readyz", self.url());
         let http = http()?;
@@ -152,9 +152,6 @@ impl Host {
     }
 
     /// Its metrics.
-    ///
-    /// # Errors
-    /// When it does not answer.
     pub async fn metrics(&self) -> Result<Metrics> {
         let text =
             http()?.get(format!("{}/metrics", self.url())).send().await?.error_for_status()?.text().await?;
@@ -162,9 +159,6 @@ impl Host {
     }
 
     /// The text of one of its pages.
-    ///
-    /// # Errors
-    /// When it does not answer, or with an error.
     pub async fn page(&self, path: &str) -> Result<String> {
         Ok(http()?.get(format!("{}{path}", self.url())).send().await?.error_for_status()?.text().await?)
     }
@@ -174,9 +168,6 @@ impl Host {
     }
 
     /// SIGTERM, and how it ended.
-    ///
-    /// # Errors
-    /// When it does not end within half a minute.
     pub async fn terminate(mut self) -> Result<ExitStatus> {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).context("a strange process id")?);
         kill(pid, Signal::SIGTERM).context("failed to signal the host")?;
@@ -190,7 +181,6 @@ impl Host {
     }
 
     /// Lines of its log with this level, such as `ERROR`.
-    #[must_use]
     pub fn log_lines(&self, level: &str) -> Vec<String> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(level);
@@ -198,7 +188,6 @@ impl Host {
     }
 
     /// The last lines of its log.
-    #[must_use]
     pub fn log_end(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();

@@ -42,9 +42,6 @@ impl Drop for PortForwards {
 
 impl PortForwards {
     /// Starts it on a free port of loopback.
-    ///
-    /// # Errors
-    /// When it cannot listen.
     pub async fn start() -> Result<Self> {
         let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
@@ -66,7 +63,6 @@ impl PortForwards {
         Ok(Self { port, serving })
     }
 
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }

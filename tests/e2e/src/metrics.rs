@@ -8,7 +8,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Reads the text format. Lines that are no samples are passed over.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let samples = lines.filter_map(|line| {
@@ -19,7 +18,6 @@ impl Metrics {
     }
 
     /// The sum of all samples of this name whose labels contain each of these `key="value"` texts.
-    #[must_use]
     pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         self.matching(name, labels).map(|(_, value)| value).sum()
     }
@@ -37,7 +35,6 @@ impl Metrics {
     }
 
     /// Requests of the host to API servers, by verb and resource, but for Events and Leases and watches.
-    #[must_use]
     pub fn api_requests(&self) -> Vec<(String, f64)> {
         let counted = |labels: &str| {
             !labels.contains("resource=\"events\"")
@@ -48,14 +45,5 @@ impl Metrics {
             .filter(|(labels, _)| counted(labels))
             .map(|(labels, value)| (labels.trim_end_matches('}').to_owned(), value))
             .collect()
-    }
-
-    /// Of these, the writes.
-    #[must_use]
-    pub fn api_writes(&self) -> f64 {
-        let is_write = |labels: &str| {
-            ["POST", "PUT", "PATCH", "DELETE"].iter().any(|verb| labels.contains(&format!("verb=\"{verb}\"")))
-        };
-        self.api_requests().iter().filter(|(labels, _)| is_write(labels)).map(|(_, value)| value).sum()
     }
 }

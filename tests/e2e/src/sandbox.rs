@@ -20,16 +20,12 @@ use crate::host::binary;
 const USER_DATA: &str = "userData";
 
 /// The settings that the program has, with compiled code in this folder.
-///
-/// # Errors
-/// When the program, which compiles, is not built.
 pub fn settings(folder: &Path) -> Result<HostSettings> {
     let compile = [OsString::from("compile-component")];
     Ok(HostSettings::new(folder, CacheKey::Bytes([1; 32]), binary()?, compile))
 }
 
 /// A ConfigMap as the plugin host gets it.
-#[must_use]
 pub fn raw(map: ConfigMap) -> RawConfigMap {
     let binary = map.binary_data.unwrap_or_default();
     RawConfigMap {
@@ -43,9 +39,6 @@ pub fn raw(map: ConfigMap) -> RawConfigMap {
 }
 
 /// Declares a plugin and waits until it serves.
-///
-/// # Errors
-/// When it is rejected.
 pub async fn load(host: &PluginHost, map: RawConfigMap) -> Result<PluginReport> {
     let source = map.source();
     let mut changes = pin!(host.changes());
@@ -65,10 +58,7 @@ pub async fn load(host: &PluginHost, map: RawConfigMap) -> Result<PluginReport> 
 }
 
 /// The same component with another digest: a custom section changes nothing else.
-///
-/// # Panics
-/// When the mark is longer than a hundred bytes.
-#[must_use]
+/// Panics if the mark is longer than a hundred bytes.
 pub fn marked(component: &[u8], mark: &str) -> Vec<u8> {
     const NAME: &[u8] = b"mark";
     assert!(mark.len() < 100, "the length is one byte of LEB128");
@@ -78,7 +68,6 @@ pub fn marked(component: &[u8], mark: &str) -> Vec<u8> {
 }
 
 /// A class as a driver sees it.
-#[must_use]
 pub fn class(class: &MachineClass) -> ClassSpec {
     ClassSpec {
         name: class.metadata.name.clone().unwrap_or_default().as_str().into(),
@@ -91,7 +80,6 @@ pub fn class(class: &MachineClass) -> ClassSpec {
 }
 
 /// A Secret's values, with user data as it is.
-#[must_use]
 pub fn secrets(secret: &Secret) -> SecretValues {
     let data = secret.data.clone().unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
     let mut values: BTreeMap<String, Vec<u8>> = data.collect();
@@ -100,7 +88,6 @@ pub fn secrets(secret: &Secret) -> SecretValues {
 }
 
 /// A request about a machine that nothing is known about.
-#[must_use]
 pub fn request(name: &str, of: &MachineClass, secret: &Secret, cluster: &str) -> MachineRequest {
     let uid = format!("uid-of-{name}");
     MachineRequest {

@@ -41,9 +41,6 @@ pub struct SwapsUnderLoad {
 
 impl SwapsUnderLoad {
     /// Whether each call was answered, and each reached the cloud once.
-    ///
-    /// # Errors
-    /// When one was lost or doubled.
     pub fn holds(&self) -> Result<()> {
         ensure!(self.failed.is_empty(), "calls failed: {:?}", self.failed);
         ensure!(
@@ -59,9 +56,6 @@ impl SwapsUnderLoad {
 }
 
 /// Swaps the driver of the simulated cloud so often, while so many creates are in flight at any time.
-///
-/// # Errors
-/// When the cloud or the plugin host does not start, or a version does not become ready.
 pub async fn measure(
     folder: &Path,
     component: &[u8],

@@ -34,3 +34,14 @@ pub async fn within<T>(
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
+
+/// Adds to an error how things are then.
+pub(crate) async fn or_show<T>(
+    waited: impl Future<Output = Result<T>>,
+    show: impl AsyncFnOnce() -> String,
+) -> Result<T> {
+    match waited.await {
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(error.context(show().await)),
+    }
+}

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::moto::xml::escaped;
+use crate::xml::escaped;
 
 /// An error of the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]

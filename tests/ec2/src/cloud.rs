@@ -13,13 +13,13 @@ use roxmltree::Document;
 use crate::fixture::Fixture;
 use crate::instance::{Instance, read_page};
 use crate::moto::accounts::{Credentials, IdentityToken};
-use crate::moto::xml::{instances, text};
 use crate::moto::{self, Client, Process};
 use crate::options::Options;
 use crate::proxy::faults::Faults;
 use crate::proxy::journal::{Entry, Stats};
 use crate::proxy::ledger::Lag;
 use crate::proxy::{Books, Proxy, Shared};
+use crate::xml::{instances, text};
 
 /// Instances a page when we list them ourselves.
 const PAGE: &str = "1000";
@@ -37,10 +37,7 @@ pub struct Ec2 {
 }
 
 impl Ec2 {
-    /// Installs moto if it must, starts it and the proxy, and makes the fixture.
-    ///
-    /// # Errors
-    /// When moto cannot be installed or started; the message says what to do.
+    /// Installs moto if it must, starts it and the proxy, and makes the fixture. The error says what to do.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let python = tokio::task::spawn_blocking(moto::prepare).await.context("the installer panicked")??;
         let started = Instant::now();
@@ -67,48 +64,40 @@ impl Ec2 {
     }
 
     /// The base URL of EC2 and STS: the proxy's. No slash at the end.
-    #[must_use]
     pub fn url(&self) -> String {
         self.proxy.url().to_owned()
     }
 
     /// moto's own base URL, for those whom neither faults nor lag may reach. It verifies nothing.
-    #[must_use]
     pub fn moto_url(&self) -> String {
         self.process.url()
     }
 
     /// The process id of moto.
-    #[must_use]
     pub fn moto_pid(&self) -> u32 {
         self.process.pid()
     }
 
     /// How long it took to start, without the installation.
-    #[must_use]
     pub fn started_in(&self) -> Duration {
         self.started_in
     }
 
     /// The region of the fixture.
-    #[must_use]
     pub fn region(&self) -> &str {
         self.moto.region()
     }
 
     /// The networks and images for instances.
-    #[must_use]
     pub fn fixture(&self) -> &Fixture {
         &self.fixture
     }
 
     /// The accepted keys that it was started with.
-    #[must_use]
     pub fn credentials(&self) -> &[Credentials] {
         &self.credentials
     }
 
-    #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.proxy.shared.faults
     }
@@ -151,18 +140,15 @@ impl Ec2 {
     }
 
     /// The sessions that STS issued.
-    #[must_use]
     pub fn sessions(&self) -> Vec<Credentials> {
         self.proxy.shared.books().accounts.sessions().cloned().collect()
     }
 
     /// All requests, oldest first.
-    #[must_use]
     pub fn journal(&self) -> Vec<Entry> {
         self.proxy.shared.books().journal.entries()
     }
 
-    #[must_use]
     pub fn stats(&self) -> Stats {
         let faults_fired = self.faults().fired();
         let books = self.proxy.shared.books();
@@ -177,9 +163,6 @@ impl Ec2 {
     }
 
     /// All instances of the region as moto has them, by id. Neither faults nor lag reach this.
-    ///
-    /// # Errors
-    /// When moto does not answer.
     pub async fn instances(&self) -> anyhow::Result<Vec<Instance>> {
         let mut all = Vec::new();
         let mut next: Option<String> = None;
@@ -198,17 +181,11 @@ impl Ec2 {
     }
 
     /// Those that cost money.
-    ///
-    /// # Errors
-    /// When moto does not answer.
     pub async fn live_instances(&self) -> anyhow::Result<Vec<Instance>> {
         Ok(self.instances().await?.into_iter().filter(Instance::is_live).collect())
     }
 
     /// The user data of an instance, decoded as the instance sees it.
-    ///
-    /// # Errors
-    /// When there is no such instance, or it has none.
     pub async fn user_data(&self, id: &str) -> anyhow::Result<Vec<u8>> {
         let parameters = [("InstanceId", id), ("Attribute", "userData")];
         let answer = self.moto.ec2("DescribeInstanceAttribute", &parameters).await?;
@@ -219,9 +196,6 @@ impl Ec2 {
     }
 
     /// Somebody terminates an instance past us.
-    ///
-    /// # Errors
-    /// When there is no such instance.
     pub async fn terminate_by_hand(&self, id: &str) -> anyhow::Result<()> {
         self.moto.ec2("TerminateInstances", &[("InstanceId.1", id)]).await?;
         let mut books = self.proxy.shared.books();
@@ -231,9 +205,6 @@ impl Ec2 {
     }
 
     /// Somebody makes an instance past us: for another cluster, or a twin with the same `Name`. Gives its id.
-    ///
-    /// # Errors
-    /// When moto refuses it.
     pub async fn create_foreign(&self, tags: &BTreeMap<String, String>) -> anyhow::Result<String> {
         let pairs: Vec<[(String, &str); 2]> = tags
             .iter()
@@ -262,9 +233,6 @@ impl Ec2 {
     }
 
     /// Makes a subnet of the smallest size and fills it. Gives its id.
-    ///
-    /// # Errors
-    /// When moto refuses it.
     pub async fn full_subnet(&self) -> anyhow::Result<String> {
         let zone = self.fixture.subnets.first().map_or("", |subnet| subnet.zone.as_str());
         let parameters = [

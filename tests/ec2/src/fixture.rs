@@ -4,7 +4,7 @@ use anyhow::Context;
 use roxmltree::Document;
 
 use crate::moto::Client;
-use crate::moto::xml::{child, items, text};
+use crate::xml::{child, items, text};
 
 /// The type of the instances.
 const INSTANCE_TYPE: &str = "m5.large";
@@ -36,7 +36,6 @@ pub struct Subnet {
 }
 
 impl Fixture {
-    #[must_use]
     pub fn subnet_id(&self) -> &str {
         self.subnets.first().map_or("", |subnet| &subnet.id)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use roxmltree::{Document, Node};
 
-use crate::moto::xml::{child, instances, items, text};
+use crate::xml::{child, instances, items, text};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
@@ -27,13 +27,11 @@ pub struct Instance {
 }
 
 impl Instance {
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.tags.get("Name").map(String::as_str)
     }
 
     /// Whether it costs money.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         !matches!(self.state.as_str(), "shutting-down" | "terminated")
     }

@@ -8,10 +8,12 @@ mod answer;
 mod cache;
 mod cloud;
 mod fixture;
+mod form;
 mod instance;
 pub mod moto;
 mod options;
 mod proxy;
+mod xml;
 
 pub use cloud::Ec2;
 pub use fixture::Fixture;

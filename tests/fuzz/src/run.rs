@@ -49,10 +49,7 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// Tries one input; the way it was taken.
-///
-/// # Errors
-/// A broken promise.
+/// Tries one input; the way it was taken. The error is a broken promise.
 pub fn once(target: &Target, input: &[u8]) -> Result<Shape, Finding> {
     caught::check(target, input).map_err(|what| Finding { what, input: input.to_vec() })
 }

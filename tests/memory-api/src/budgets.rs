@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::store::Key;
+use crate::object::Key;
 
 /// One label that a budget asks for, in its namespace.
 type Place = (String, Option<(String, String)>);

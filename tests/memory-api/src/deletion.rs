@@ -4,9 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
+use crate::object::Key;
 use crate::refusal::Refusal;
 use crate::store::{
-    Key, Outcome, Store, count_generation, fields, finalizers, is_deleting, named, set, whole_second,
+    Outcome, Store, count_generation, fields, finalizers, is_deleting, named, set, whole_second,
 };
 
 /// The finalizer of an owner whose dependents stay.
@@ -68,7 +69,7 @@ impl Store {
                 return Err(Refusal::conflict(&named(key)));
             }
         }
-        let grace = if kind.plural == "pods" { crate::pods::grace(&old, options.grace) } else { 0 };
+        let grace = if kind.plural == "pods" { grace(&old, options.grace) } else { 0 };
         let held_by = held_by(&old, options.propagation);
         if grace == 0 && held_by.is_empty() {
             return Ok(self.remove(kind, key, Value::clone(&old)));
@@ -111,4 +112,13 @@ fn held_by(object: &Value, asked: Option<Propagation>) -> Vec<&str> {
         return own;
     }
     own.iter().copied().filter(|name| !is_of_the_collector(name)).chain(wish).collect()
+}
+
+/// The grace period of a pod that is deleted: what was asked for, or what the pod says; none where no kubelet has it.
+fn grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let has_ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() || has_ended {
+        return 0;
+    }
+    asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(30).max(0)
 }

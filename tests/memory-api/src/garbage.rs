@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::ApiServer;
 use crate::deletion::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::kinds;
-use crate::store::{Key, Part, Store, finalizers, is_deleting};
+use crate::object::Key;
+use crate::store::{Part, Store, finalizers, is_deleting};
 
 const ACTOR: &str = "garbage-collector";
 

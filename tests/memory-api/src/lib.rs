@@ -30,9 +30,10 @@ use serde_json::Value;
 
 use deletion::DeleteOptions;
 pub use deletion::{FOREGROUND, ORPHAN, Propagation};
+use object::Key;
 pub use pods::{covers, is_ready};
 pub use refusal::Refusal;
-use store::{Key, Outcome, Part, Store};
+use store::{Outcome, Part, Store};
 use wire::Wire;
 
 /// The object as it is after a request, or why not.

@@ -1,4 +1,4 @@
-//! One version of one object.
+//! One version of one object, and its place.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -11,6 +11,9 @@ pub(crate) struct Object {
     value: Value,
     text: OnceLock<String>,
 }
+
+/// Resource, namespace and name.
+pub(crate) type Key = (&'static str, String, String);
 
 /// Shared by store, history and watches.
 pub(crate) type Shared = Arc<Object>;

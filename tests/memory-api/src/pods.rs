@@ -5,19 +5,11 @@ use serde_json::{Value, json};
 
 use crate::deletion::DeleteOptions;
 use crate::kinds;
+use crate::object::Key;
 use crate::object::Shared;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
-use crate::store::{Key, Outcome, Part, Store};
-
-/// The grace period of a pod that is deleted: what was asked for, or what the pod says; none where no kubelet has it.
-pub(crate) fn grace(pod: &Value, asked: Option<i64>) -> i64 {
-    let has_ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    if pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() || has_ended {
-        return 0;
-    }
-    asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(30).max(0)
-}
+use crate::store::{Outcome, Part, Store};
 
 /// Evicts a pod, if its budget lets it go.
 pub(crate) fn evict(store: &mut Store, key: &Key, options: &DeleteOptions, now: Timestamp) -> Outcome {

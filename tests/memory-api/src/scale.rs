@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::merge::merge;
+use crate::object::Key;
 use crate::object::{Object, Shared};
 use crate::refusal::Refusal;
-use crate::store::{Key, Outcome, Part, Store};
+use crate::store::{Outcome, Part, Store};
 
 /// An object as its number of replicas.
 fn shown(object: &Value) -> Value {

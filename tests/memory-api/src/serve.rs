@@ -20,11 +20,12 @@ use crate::ApiServer;
 use crate::deletion::DeleteOptions;
 use crate::history::{Delivery, bookmark};
 use crate::kinds::{self, Kind};
+use crate::object::Key;
 use crate::object::{Object, Shared};
 use crate::pods;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
-use crate::store::{Key, Outcome, Part};
+use crate::store::{Outcome, Part};
 use crate::wire::{CallFailure, Manner};
 
 /// How far back a stale listing may be.

@@ -10,15 +10,12 @@ use crate::budgets::Budgets;
 use crate::history::History;
 use crate::kinds::{EVENTS_LIVE_FOR, Kind};
 use crate::merge::{merge, merge_strategically};
-use crate::object::{Object, Shared};
+use crate::object::{Key, Object, Shared};
 use crate::refusal::Refusal;
 use crate::{Change, Observer};
 
 /// The object as it is after a request.
 pub(crate) type Outcome = Result<Shared, Refusal>;
-
-/// Resource, namespace and name.
-pub(crate) type Key = (&'static str, String, String);
 
 /// The part of an object that a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,14 +249,8 @@ impl Store {
         set(object, "apiVersion", json!(kind.api_version()));
         set(object, "kind", json!(kind.name));
         for field in [
-            "name",
-            "namespace",
-            "uid",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "generation",
-            "deletionGracePeriodSeconds",
-            "resourceVersion",
+            "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation",
+            "deletionGracePeriodSeconds", "resourceVersion",
         ] {
             set(&mut object["metadata"], field, old["metadata"][field].clone());
         }

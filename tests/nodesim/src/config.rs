@@ -24,7 +24,6 @@ pub struct Config {
 
 impl Config {
     /// The usual settings for this cluster.
-    #[must_use]
     pub fn new(target: Target) -> Self {
         Self {
             target,

@@ -17,6 +17,7 @@ mod fleet;
 mod node;
 pub mod pods;
 mod run;
+mod shared;
 mod source;
 mod user_data;
 mod vm;

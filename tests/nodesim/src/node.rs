@@ -13,7 +13,6 @@ const KUBELET_VERSION: &str = "v1.36.0";
 const SECONDS_PER_HEARTBEAT_LIMIT: u64 = 40;
 
 /// The Node that registers this VM, with its whole status: registering is one request.
-#[must_use]
 pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, now: Timestamp) -> Value {
     let mut all_labels = Map::new();
     for (key, value) in [
@@ -73,7 +72,6 @@ fn resources(vm: &Vm, memory_mib: u32) -> Value {
 }
 
 /// A strategic merge patch of a Node's status. It holds for the Node with this uid alone.
-#[must_use]
 pub fn status_patch(vm: &Vm, uid: &str, write: &StatusWrite, now: Timestamp) -> Value {
     let mut status = json!({"conditions": conditions(write, now)});
     if let (StatusWrite::Report { .. }, Value::Object(fields)) = (write, &mut status) {
@@ -129,7 +127,6 @@ fn condition(
 }
 
 /// The Lease of a Node, which goes when the Node goes.
-#[must_use]
 pub fn lease(node_name: &str, uid: &str, now: Timestamp) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1",
@@ -147,7 +144,6 @@ pub fn lease(node_name: &str, uid: &str, now: Timestamp) -> Value {
 }
 
 /// A merge patch that renews a Lease.
-#[must_use]
 pub fn lease_renewal(now: Timestamp) -> Value {
     json!({"spec": {"renewTime": micros(now)}})
 }

@@ -1,19 +1,18 @@
 //! Performs what the fleet wants done, on a thread of its own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::api::ApiServer;
 use crate::config::{Config, StartError};
 use crate::fleet::{Action, Done, Fleet, KubeletId, Stats};
 use crate::pods::PodStats;
+use crate::shared::Shared;
 use crate::source::{VmEvent, VmSource};
-use crate::volumes::AttacherStats;
 use crate::workloads::{self, Models};
 
 /// Events that wait for the fleet.
@@ -27,23 +26,16 @@ const GRACE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct NodeSim {
     shared: Arc<Shared>,
+    workloads: Option<Arc<Models>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl NodeSim {
-    /// Starts the kubelets of the VMs that the source tells of.
-    ///
-    /// # Errors
-    /// When the target's configuration cannot be used, or no thread can be had. Whether the API server answers is not
-    /// asked: kubelets keep trying.
+    /// Starts the kubelets of the VMs that the source tells of. The API server may be away: kubelets keep trying.
     pub fn start(config: Config, source: Arc<dyn VmSource>) -> Result<Self, StartError> {
-        let shared = Arc::new(Shared {
-            fleet: Mutex::new(Fleet::new(config.timing.clone(), config.seed)),
-            changed: Notify::new(),
-            started: (Timestamp::now(), Instant::now()),
-            workloads: config.workloads.as_ref().map(|workloads| Arc::new(Models::new(workloads))),
-        });
+        let shared = Arc::new(Shared::new(Fleet::new(config.timing.clone(), config.seed)));
+        let workloads = config.workloads.as_ref().map(|workloads| Arc::new(Models::new(workloads)));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("nodesim")
@@ -52,7 +44,7 @@ impl NodeSim {
             .map_err(StartError::Threads)?;
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let running = Arc::clone(&shared);
+        let (running, models) = (Arc::clone(&shared), workloads.clone());
         let thread = std::thread::Builder::new()
             .name("nodesim".to_owned())
             .spawn(move || {
@@ -61,7 +53,7 @@ impl NodeSim {
                         Ok(api) => {
                             ready.send(Ok(())).ok();
                             let (api, concurrency) = (Arc::new(api), config.concurrency.max(1));
-                            let working = running.workloads.clone().map(|models| {
+                            let working = models.map(|models| {
                                 workloads::run(models, Arc::clone(&api), Arc::clone(&running), concurrency)
                             });
                             let performer = Performer { api, source, shared: running };
@@ -80,7 +72,7 @@ impl NodeSim {
             })
             .map_err(StartError::Threads)?;
         is_ready.recv().map_err(|_| StartError::Ended)??;
-        Ok(Self { shared, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { shared, workloads, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Sets what the kubelet of this Node reports as Ready. False if there is no such kubelet.
@@ -117,30 +109,20 @@ impl NodeSim {
 
     /// Detachments from this Node hang, as when the cloud does, or go on. False where nobody looks at volumes.
     pub fn set_detaching_stuck(&self, node_name: &str, is_stuck: bool) -> bool {
-        let workloads = self.shared.workloads.as_ref();
+        let workloads = self.workloads.as_ref();
         workloads.map(|models| models.attacher(|attacher| attacher.set_stuck(node_name, is_stuck))).is_some()
     }
 
     /// Counts of pods; all zero where nobody looks at them.
-    #[must_use]
     pub fn pod_stats(&self) -> PodStats {
-        self.shared.workloads.as_ref().map(|models| models.pods(|pods| pods.stats())).unwrap_or_default()
+        self.workloads.as_ref().map(|models| models.pods(|pods| pods.stats())).unwrap_or_default()
     }
 
-    /// Counts of volumes; all zero where nobody looks at them.
-    #[must_use]
-    pub fn attacher_stats(&self) -> AttacherStats {
-        let workloads = self.shared.workloads.as_ref();
-        workloads.map(|models| models.attacher(|attacher| attacher.stats())).unwrap_or_default()
-    }
-
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.with(|fleet, _| fleet.stats())
     }
 
     /// Names of the Nodes that kubelets of running VMs have registered, in order.
-    #[must_use]
     pub fn registered(&self) -> Vec<String> {
         self.shared.with(|fleet, _| fleet.registered())
     }
@@ -154,34 +136,6 @@ impl Drop for NodeSim {
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    fleet: Mutex<Fleet>,
-    workloads: Option<Arc<Models>>,
-    /// An order may have made something due.
-    changed: Notify,
-    started: (Timestamp, Instant),
-}
-
-impl Shared {
-    pub(crate) fn with<T>(&self, ask: impl FnOnce(&mut Fleet, Timestamp) -> T) -> T {
-        let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
-        ask(&mut fleet, self.now())
-    }
-
-    fn order<T>(&self, order: impl FnOnce(&mut Fleet, Timestamp) -> T) -> T {
-        let answer = self.with(order);
-        self.changed.notify_one();
-        answer
-    }
-
-    /// Wall-clock time that never goes back.
-    pub(crate) fn now(&self) -> Timestamp {
-        let (started, since) = self.started;
-        started.checked_add(since.elapsed()).unwrap_or(Timestamp::MAX)
     }
 }
 

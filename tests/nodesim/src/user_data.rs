@@ -10,7 +10,6 @@ const SHORTEST_NESTED: usize = 32;
 
 /// The first bootstrap token (`[a-z0-9]{6}.[a-z0-9]{16}`, standing alone) in the text, be it a script or a
 /// cloud-config; failing that, in a file that the text carries as base64.
-#[must_use]
 pub fn bootstrap_token(user_data: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(user_data);
     find(&text).or_else(|| {

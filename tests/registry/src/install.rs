@@ -11,10 +11,7 @@ const STEP: &str = "install it with the system's package manager (Debian: apt-ge
                     its lists (apt-get update) and run this again";
 
 /// The registry's program. Nothing is installed into the system: without it on the PATH Debian's package is downloaded
-/// and unpacked into the cache, once, by one of any number of processes. Blocks.
-///
-/// # Errors
-/// When there is neither the program nor its package. The message says what to do.
+/// and unpacked into the cache, once, by one of any number of processes. Blocks. The error says what to do.
 pub fn prepare() -> anyhow::Result<PathBuf> {
     if let Some(path) = on_path(PROGRAM) {
         return Ok(path);

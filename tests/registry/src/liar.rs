@@ -56,9 +56,6 @@ const MOST_BODY_BYTES: usize = 256 << 20;
 
 impl Liar {
     /// A proxy in front of the registry at `upstream` that passes everything on unchanged.
-    ///
-    /// # Errors
-    /// When no port is free.
     pub async fn start(upstream: &str) -> anyhow::Result<Self> {
         // Fails only when another provider was installed before, and then there is one.
         let _ = rustls::crypto::ring::default_provider().install_default();

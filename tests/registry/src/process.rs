@@ -42,9 +42,6 @@ const SHELL: &str = r#""$0" serve "$1" & child=$!; cat > /dev/null; kill $child;
 
 impl Registry {
     /// Starts it and waits until it listens. Blocks.
-    ///
-    /// # Errors
-    /// When its program cannot be had, or it does not start.
     pub fn start(door: Door) -> anyhow::Result<Self> {
         let program = prepare()?;
         let folder = tempfile::Builder::new().prefix("registry-").tempdir().context("no temporary folder")?;

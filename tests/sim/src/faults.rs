@@ -7,7 +7,8 @@ use std::time::Duration;
 use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Sent};
 use memory_api::wire::{Call, Handling, Wire};
 
-use crate::check::{HOST, Watchman};
+use crate::check::Watchman;
+use crate::names::HOST;
 use crate::plan::CallFaults;
 use crate::rng::Rng;
 

@@ -7,8 +7,8 @@
 //! | what happens when | `run`: chaos, calm, silence |
 //! | who disturbs | `actors` (users, operators, weather), `faults` (the result of each call) |
 //! | what is around the hosts | `cloud`, `cluster` (processes, kubelets, pods, volumes, budgets, policies, owners) |
-//! | what must always hold | `check`: rules over the world as it is |
-//! | do the rules bite | `planted`: bugs at the ports |
+//! | what must always hold | `rule`, by name; `check`: over the world as it is |
+//! | do the rules bite | `planted`: bugs at the ports, listed in `plan` |
 //! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
@@ -16,15 +16,16 @@ mod check;
 mod cloud;
 mod cluster;
 mod faults;
+mod names;
 mod plan;
 mod planted;
 mod progress;
 mod rng;
+mod rule;
 mod run;
 mod story;
 
-pub use check::{Rule, Violation};
-pub use plan::Plan;
-pub use planted::Planted;
+pub use plan::{Plan, Planted};
 pub use progress::Progress;
+pub use rule::{Rule, Violation};
 pub use run::{Report, run, run_watched};

@@ -11,16 +11,18 @@ use memory_api::ApiServer;
 use memory_api::wire::Wire;
 
 use crate::actors::Actors;
-use crate::check::{MachineFact, Rule, Violation, Watchman};
-use crate::cloud::{STRANGER, SimCloud, UID_TAG};
+use crate::check::{MachineFact, Watchman};
+use crate::cloud::SimCloud;
 use crate::cluster::Cluster;
 use crate::cluster::fleet::Fleet;
-use crate::cluster::hosts::{CLUSTER, Hosts};
+use crate::cluster::hosts::Hosts;
 use crate::cluster::policies::Policies;
-use crate::cluster::pools::{Owners, Pools};
+use crate::cluster::pools::Pools;
 use crate::faults::Faults;
-use crate::plan::Plan;
+use crate::names::{CLUSTER, STRANGER, UID_TAG, provider_id};
+use crate::plan::{Owners, Plan};
 use crate::progress::Progress;
+use crate::rule::{Rule, Violation};
 use crate::story::Story;
 
 /// When every run begins.
@@ -346,7 +348,7 @@ fn leaks(actors: &Actors) {
         strangers.extend(second_vms(actors));
     }
     let lost = actors.cloud.look(|vm| {
-        let id = crate::cloud::provider_id(&vm.zone, &vm.id);
+        let id = provider_id(&vm.zone, &vm.id);
         let is_known = known.contains(&id) || strangers.contains(&vm.id);
         (vm.state != simcloud::VmState::Terminated && !is_known).then_some(id)
     });

@@ -17,10 +17,10 @@ mod stats;
 mod wire;
 
 pub use cloud::Cloud;
+pub use cloud::faults::{Capacity, Effect, Faults, Match, Rule};
+pub use cloud::journal::{Changes, Event, EventKind, EventVm};
 pub use config::{AccountConfig, Config, InstanceType, Latency, Role, Token};
 pub use request::{Method, Request};
-pub use server::faults::{Capacity, Effect, Faults, Match, Rule};
-pub use server::journal::{Changes, Event, EventKind, EventVm};
 pub use server::{Server, StartError};
 pub use stats::{Stats, VmCounts};
 pub use wire::answer::{Answer, Delivery};

@@ -14,7 +14,6 @@ pub enum Method {
 
 impl Method {
     /// The method with this HTTP name.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "GET" => Some(Self::Get),
@@ -55,7 +54,6 @@ pub struct Request {
 
 impl Request {
     /// A call without token, key and body. `target` is path and query as in a request line.
-    #[must_use]
     pub fn new(method: Method, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Self {
@@ -91,9 +89,6 @@ impl Request {
     }
 
     /// The same call with a JSON body.
-    ///
-    /// # Errors
-    /// When the value has no JSON form.
     pub fn with_json(mut self, body: &impl Serialize) -> Result<Self, serde_json::Error> {
         self.body = serde_json::to_vec(body)?;
         Ok(self)

@@ -27,13 +27,11 @@ pub struct Stats {
 
 impl Stats {
     /// Calls of an operation, whatever came of them.
-    #[must_use]
     pub fn calls_of(&self, operation: &str) -> u64 {
         self.calls.get(operation).map_or(0, |outcomes| outcomes.values().sum())
     }
 
     /// Calls of an operation with this outcome.
-    #[must_use]
     pub fn outcome(&self, operation: &str, outcome: &str) -> u64 {
         self.calls.get(operation).and_then(|outcomes| outcomes.get(outcome)).copied().unwrap_or(0)
     }
@@ -50,7 +48,6 @@ pub struct VmCounts {
 
 impl VmCounts {
     /// VMs that work for somebody or are about to.
-    #[must_use]
     pub fn live(&self) -> u64 {
         self.pending + self.running
     }

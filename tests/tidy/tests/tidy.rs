@@ -57,6 +57,11 @@ fn links_lead_somewhere() -> Result<()> {
 }
 
 #[test]
+fn paths_in_backticks_lead_somewhere() -> Result<()> {
+    on_the_tree(tidy::documents::paths::check)
+}
+
+#[test]
 fn each_function_of_the_contracts_has_a_page() -> Result<()> {
     on_the_tree(tidy::documents::pages::check)
 }

@@ -27,14 +27,7 @@ pub(crate) fn build_all() -> Result<()> {
 pub(crate) fn build(package: &str) -> Result<()> {
     let folder = paths::cache()?.join("guests");
     Line::cargo(&[
-        "build",
-        "--quiet",
-        "--target",
-        COMPONENT_TARGET,
-        "--profile",
-        "guest",
-        "--package",
-        package,
+        "build", "--quiet", "--target", COMPONENT_TARGET, "--profile", "guest", "--package", package,
     ])
     .variable("CARGO_TARGET_DIR", &folder)
     .variable("CARGO_BUILD_BUILD_DIR", &folder)

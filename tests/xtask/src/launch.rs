@@ -85,16 +85,8 @@ fn optimised(program: &str, chosen: &[&str], crates: &[&str]) -> Result<Line> {
 
 /// The crates in which a fuzzer spends its time.
 const FUZZED: [&str; 10] = [
-    "fuzz",
-    "machinist-api",
-    "machinist-artifacts",
-    "machinist-core",
-    "machinist-plugin-host",
-    "machinist-runtime",
-    "machinist-sdk",
-    "memory-api",
-    "native-aws-driver",
-    "native-sim-driver",
+    "fuzz", "machinist-api", "machinist-artifacts", "machinist-core", "machinist-plugin-host",
+    "machinist-runtime", "machinist-sdk", "memory-api", "native-aws-driver", "native-sim-driver",
 ];
 
 /// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given

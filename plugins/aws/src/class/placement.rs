@@ -12,15 +12,8 @@ pub(crate) const ANNOTATION: &str = "machine.sapcloud.io/awsPlacement";
 
 /// The text fields of EC2's Placement. `PartitionNumber` is its only number.
 const TEXTS: [&str; 9] = [
-    "Affinity",
-    "AvailabilityZone",
-    "AvailabilityZoneId",
-    "GroupId",
-    "GroupName",
-    "HostId",
-    "HostResourceGroupArn",
-    "SpreadDomain",
-    "Tenancy",
+    "Affinity", "AvailabilityZone", "AvailabilityZoneId", "GroupId", "GroupName", "HostId",
+    "HostResourceGroupArn", "SpreadDomain", "Tenancy",
 ];
 const PARTITION: &str = "PartitionNumber";
 

@@ -215,22 +215,11 @@ mod tests {
     #[test]
     fn exhaustion_has_the_codes_that_the_autoscaler_waits_for() {
         for name in [
-            "InsufficientCapacity",
-            "InsufficientAddressCapacity",
-            "InsufficientInstanceCapacity",
-            "InsufficientVolumeCapacity",
-            "InstanceLimitExceeded",
-            "VcpuLimitExceeded",
-            "VolumeLimitExceeded",
-            "MaxIOPSLimitExceeded",
-            "RouteLimitExceeded",
-            "Unsupported",
-            "InsufficientFreeAddressesInSubnet",
-            "MaxSpotInstanceCountExceeded",
-            "SpotMaxPriceTooLow",
-            "InsufficientHostCapacity",
-            "InsufficientReservedInstanceCapacity",
-            "UnfulfillableCapacity",
+            "InsufficientCapacity", "InsufficientAddressCapacity", "InsufficientInstanceCapacity",
+            "InsufficientVolumeCapacity", "InstanceLimitExceeded", "VcpuLimitExceeded",
+            "VolumeLimitExceeded", "MaxIOPSLimitExceeded", "RouteLimitExceeded", "Unsupported",
+            "InsufficientFreeAddressesInSubnet", "MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow",
+            "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity", "UnfulfillableCapacity",
         ] {
             let row = meaning(name).unwrap();
             let meaning = (row.code, row.is_terminal, row.outcome);

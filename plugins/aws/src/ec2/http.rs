@@ -5,9 +5,9 @@ use machinist_sdk::driver::{
     SecretRefused, auth,
 };
 
-use crate::class::settings::Endpoint;
 use crate::ec2::credentials;
 use crate::ec2::errors::Target;
+use crate::ec2::settings::Endpoint;
 use crate::ec2::{Answer, Transport};
 
 /// EC2 answers a launch within seconds; after this time no answer comes.

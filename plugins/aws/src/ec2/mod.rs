@@ -9,6 +9,7 @@ pub(crate) mod lost_answers;
 pub(crate) mod params;
 pub(crate) mod pending;
 pub(crate) mod region;
+pub(crate) mod settings;
 pub(crate) mod xml;
 
 use machinist_sdk::driver::{Effect, NoAnswer};

@@ -9,27 +9,8 @@ use std::collections::BTreeMap;
 use machinist_sdk::driver::{Code, Failure, quoted_up_to as quoted};
 use serde_json::Value;
 
-use crate::ec2::answer::Instance;
 use crate::ec2::errors::error;
-
-/// The prefix of the key that marks a cluster's instances; the cluster's name follows.
-pub(crate) const CLUSTER_KEY: &str = "kubernetes.io/cluster/";
-/// The prefix of the key with a role; the role follows.
-pub(crate) const ROLE_KEY: &str = "kubernetes.io/role/";
-
-/// The keys of the two tags that machine-controller-manager set on each instance of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct TagKeys {
-    pub(crate) cluster: String,
-    pub(crate) role: String,
-}
-
-impl TagKeys {
-    /// True if the instance has both tags.
-    pub(crate) fn are_on(&self, instance: &Instance) -> bool {
-        instance.tags.contains_key(&self.cluster) && instance.tags.contains_key(&self.role)
-    }
-}
+use crate::tags::{CLUSTER_KEY, ROLE_KEY, TagKeys};
 
 /// Returns the keys by which this cluster adopts. `None`: it adopts nothing. The error says what to write.
 pub(crate) fn of(settings: &str, cluster: &str) -> Result<Option<TagKeys>, Failure> {

@@ -13,9 +13,9 @@ use crate::ec2::errors::error;
 use crate::ec2::params::{Filter, Params};
 use crate::ec2::pending::{PendingCreate, token};
 use crate::instance::launch::{self, Launch};
+use crate::instance::machine::{Look, Machines, Outcome, of_another_cluster, only};
 use crate::instance::map;
 use crate::instance::marks::Marks;
-use crate::machine::{Look, Machines, Outcome, of_another_cluster, only};
 
 /// The time until the next call for an instance that EC2 does not show, or that has no name yet.
 const LAG_RETRY_MS: u64 = 2_000;

@@ -8,11 +8,10 @@ use machinist_sdk::driver::{self as wit, Code, DriverError, Failure, Request};
 use crate::class::spec::{self, Spec};
 use crate::ec2::answer::{Instance, Nic};
 use crate::ec2::errors::error;
-use crate::instance::adoption::TagKeys;
+use crate::instance::machine::{Look, Machines, Outcome, known_id, launched_id, not_found, only};
 use crate::instance::map;
 use crate::instance::marks::{Marks, lacks_marks};
-use crate::machine::Look;
-use crate::machine::{Machines, Outcome, known_id, launched_id, not_found, only};
+use crate::tags::TagKeys;
 
 /// The time until the next search for an instance that reads do not show yet.
 const LAG_RETRY_MS: u64 = 2_000;

@@ -5,7 +5,7 @@ use machinist_sdk::driver as wit;
 use crate::ec2::answer::{Instance, InstanceState};
 use crate::ec2::pending::is_instance;
 use crate::ec2::region;
-use crate::instance::marks::{NAME_TAG, UID_TAG};
+use crate::tags::{NAME_TAG, UID_TAG};
 
 const PREFIX: &str = "aws://";
 

@@ -13,14 +13,7 @@ use crate::class::spec::Spec;
 use crate::ec2::answer::Instance;
 use crate::ec2::params::Filter;
 use crate::ec2::pending::is_token_of;
-use crate::instance::adoption::TagKeys;
-
-/// The tag with the Machine's name.
-pub(crate) const NAME_TAG: &str = "Name";
-/// The tag with the Machine's uid.
-pub(crate) const UID_TAG: &str = "machinist.dev/machine-uid";
-/// The tag with the cluster's mark.
-pub(crate) const CLUSTER_TAG: &str = "machinist.dev/cluster";
+use crate::tags::{CLUSTER_TAG, NAME_TAG, TagKeys, UID_TAG};
 
 /// States in which an instance exists.
 const STATES: [&str; 4] = ["pending", "running", "stopping", "stopped"];

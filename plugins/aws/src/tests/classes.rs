@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::harness::{Harness, class, request_of, spec, spec_with};
 use crate::class::spec::{Iam, Market, SCHEMA, read, read_in_part};
-use crate::instance::adoption::TagKeys;
+use crate::tags::TagKeys;
 
 /// Returns the problems of a class, which are all reported at once.
 fn problems(spec: &Value) -> Vec<String> {

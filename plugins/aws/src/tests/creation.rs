@@ -7,7 +7,7 @@ use super::harness::{
     Fault, Harness, answer, no_answer, request, request_of, spec, spec_with, state_of, with_id, with_state,
 };
 use crate::ec2::Answer;
-use crate::machine::region_of_create;
+use crate::instance::machine::region_of_create;
 
 fn in_progress(harness: &Harness, request: &Request) -> Progress {
     match harness.begin(request).unwrap() {

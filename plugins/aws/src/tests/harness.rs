@@ -14,7 +14,7 @@ use crate::ec2::pending::PendingCreate;
 use crate::ec2::{Answer, Ec2, Transport};
 use crate::instance::adoption;
 use crate::instance::initialize::is_offered;
-use crate::machine::Machines;
+use crate::instance::machine::Machines;
 
 /// The placeholder of the user data.
 pub(super) const USER_DATA: &str = "x0placeholder0x";

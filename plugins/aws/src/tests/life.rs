@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::harness::{Fault, Harness, no_answer, request, request_of, spec, spec_with, with_id, with_state};
 use super::takeover::{adopts, made_by_another_program, mcm};
-use crate::machine::{region_of, region_of_class};
+use crate::instance::machine::{region_of, region_of_class};
 
 #[test]
 fn an_instance_is_found_by_id_and_without_it_by_uid() {

@@ -11,21 +11,8 @@ use crate::ec2::pending::PendingCreate;
 use crate::instance::map;
 
 const KEYS: [&str; 16] = [
-    "ami",
-    "AMI",
-    "region",
-    "machineType",
-    "iam",
-    "name",
-    "blockDevices",
-    "ebs",
-    "volumeType",
-    "volumeSize",
-    "networkInterfaces",
-    "subnetID",
-    "securityGroupIDs",
-    "tags",
-    "kubernetes.io/cluster/a",
+    "ami", "AMI", "region", "machineType", "iam", "name", "blockDevices", "ebs", "volumeType", "volumeSize",
+    "networkInterfaces", "subnetID", "securityGroupIDs", "tags", "kubernetes.io/cluster/a",
     "instanceMarketOptions",
 ];
 

@@ -34,10 +34,7 @@ fn an_instance_is_read_whole() {
     assert_eq!(
         addresses,
         [
-            "InternalIP 10.0.0.1",
-            "InternalIP 2600::1",
-            "InternalDNS ip-1",
-            "ExternalIP 1.2.3.4",
+            "InternalIP 10.0.0.1", "InternalIP 2600::1", "InternalDNS ip-1", "ExternalIP 1.2.3.4",
             "ExternalDNS ec2-1"
         ]
     );

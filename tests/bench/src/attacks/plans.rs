@@ -27,10 +27,6 @@ pub(super) enum Plan {
 }
 
 /// Those of these names, or all if none is named.
-///
-/// # Errors
-///
-/// If no attack has one of the names.
 pub(super) fn chosen(cloud: &str, names: &[String]) -> Result<Vec<Attack>> {
     let mut attacks = attacks(cloud);
     for name in names {

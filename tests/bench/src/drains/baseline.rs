@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use e2e::manifests::workloads::{PodShape, WORKLOADS, pod};
 use e2e::{Lab, manifests};
-use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, core::ObjectMeta};
+use kube::{Api, Client};
 use machinist_api::{Machine, names};
 use serde_json::{Value, json};
 
+use crate::machines::baseline::{Share, make_namespace, many, name};
 use crate::machines::{CONCURRENCY, Requests};
 use crate::progress::Progress;
 
@@ -25,24 +25,6 @@ pub(crate) struct DeletionBaseline {
     pub(crate) wall: Duration,
     /// With the requests for deletion and the kubelets' writes.
     pub(crate) writes: u64,
-}
-
-/// How many writes of a kind a Machine gets: so many each, and one more for the first ones.
-#[derive(Clone, Copy, Debug)]
-struct Share {
-    each: usize,
-    rest: usize,
-}
-
-impl Share {
-    fn of(total: u64, machines: usize) -> Result<Self> {
-        let total = usize::try_from(total)?;
-        Ok(Self { each: total / machines, rest: total % machines })
-    }
-
-    fn times(self, number: usize) -> usize {
-        self.each + usize::from(number < self.rest)
-    }
 }
 
 /// The host's writes, apart from evictions and the deletion of the Node.
@@ -63,12 +45,9 @@ pub(crate) async fn measure(
     made: &Requests,
 ) -> Result<DeletionBaseline> {
     let client = lab.client.clone();
-    let metadata = ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() };
-    let namespace = Namespace { metadata, ..Namespace::default() };
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
+    make_namespace(&client, NAMESPACE).await?;
     let progress = Progress::of(lab, None);
-    let prepared = many(machines, async |number| prepare(lab, number, pods).await);
+    let prepared = many(machines, CONCURRENCY, async |number| prepare(lab, number, pods).await);
     progress.during(&format!("{machines} Machines and Nodes with {pods} pods each"), prepared).await?;
     let share = |verb, resource| Share::of(made.of(verb, resource), machines);
     let shares = Shares {
@@ -78,18 +57,9 @@ pub(crate) async fn measure(
         node_status: share("PATCH", "nodes/status")?,
     };
     let started = Instant::now();
-    let deletions = many(machines, async |number| one(&client, number, pods, shares).await);
+    let deletions = many(machines, CONCURRENCY, async |number| one(&client, number, pods, shares).await);
     let writes = progress.during("their deletion", deletions).await?;
     Ok(DeletionBaseline { wall: started.elapsed(), writes })
-}
-
-async fn many(machines: usize, each: impl AsyncFn(usize) -> Result<u64>) -> Result<u64> {
-    let all = futures::stream::iter(0..machines).map(|number| each(number)).buffer_unordered(CONCURRENCY);
-    all.try_fold(0, async |sum, writes| Ok(sum + writes)).await
-}
-
-fn name(number: usize) -> String {
-    format!("plain-{number:04}")
 }
 
 fn pod_name(number: usize, pod: usize) -> String {

@@ -1,6 +1,7 @@
 //! Machines that are drained: many at a time until they are gone, and many that wait.
 
 pub(crate) mod baseline;
+pub(crate) mod deletions;
 mod flight;
 mod pods;
 

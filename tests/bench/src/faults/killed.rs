@@ -29,9 +29,7 @@ pub(crate) struct Killed {
 async fn start_without_lease(lab: &Lab) -> Result<Host> {
     let mut options = lab.host_options().quiet();
     options.flags.push("--leader-elect=false".to_owned());
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
-    Ok(host)
+    Host::start_ready(&options).await
 }
 
 pub(super) async fn measure() -> Result<Killed> {

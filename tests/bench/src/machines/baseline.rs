@@ -34,6 +34,24 @@ pub(crate) struct Baseline {
     pub(crate) concurrency: usize,
 }
 
+/// How many writes of a kind a Machine gets: so many each, and one more for the first ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    each: usize,
+    rest: usize,
+}
+
+impl Share {
+    pub(crate) fn of(total: u64, machines: usize) -> Result<Self> {
+        let total = usize::try_from(total)?;
+        Ok(Self { each: total / machines, rest: total % machines })
+    }
+
+    pub(crate) fn times(self, number: usize) -> usize {
+        self.each + usize::from(number < self.rest)
+    }
+}
+
 /// Writes of one Machine beside its create, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Write {
@@ -69,20 +87,10 @@ pub(crate) async fn measure(
     ask_cloud: impl AsyncFn(usize) -> Result<()>,
 ) -> Result<Baseline> {
     let client = lab.client.clone();
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let namespace = Namespace {
-        metadata: ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() },
-        ..Namespace::default()
-    };
-    namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
+    make_namespace(&client, NAMESPACE).await?;
     many(machines, concurrency, async |number| node(&client, number).await).await?;
-    let shares: BTreeMap<Write, (usize, usize)> = Write::ALL
-        .iter()
-        .map(|write| {
-            let counted = usize::try_from(write.counted(made))?;
-            anyhow::Ok((*write, (counted / machines, counted % machines)))
-        })
-        .collect::<Result<_>>()?;
+    let share = |write: &Write| anyhow::Ok((*write, Share::of(write.counted(made), machines)?));
+    let shares: BTreeMap<Write, Share> = Write::ALL.iter().map(share).collect::<Result<_>>()?;
     let api_server = lab.plane.pids().api_server.context("the API server runs")?;
     let before = (process_usage(api_server)?.cpu, process_usage(std::process::id())?.cpu);
     let cores = BusyCores::start()?;
@@ -99,9 +107,22 @@ pub(crate) async fn measure(
     Ok(Baseline { wall, writes, api_server_cpu, client_cpu, others, concurrency })
 }
 
-async fn many(machines: usize, concurrency: usize, each: impl AsyncFn(usize) -> Result<u64>) -> Result<u64> {
+/// Does it for many Machines at once; how many writes there were.
+pub(crate) async fn many(
+    machines: usize,
+    concurrency: usize,
+    each: impl AsyncFn(usize) -> Result<u64>,
+) -> Result<u64> {
     let all = futures::stream::iter(0..machines).map(|number| each(number)).buffer_unordered(concurrency);
     all.try_fold(0, async |sum, writes| Ok(sum + writes)).await
+}
+
+/// The namespace of a plain client's Machines.
+pub(crate) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let namespace = Namespace { metadata, ..Namespace::default() };
+    let created = Api::all(client.clone()).create(&PostParams::default(), &namespace).await;
+    created.map(drop).context("failed to create a namespace")
 }
 
 async fn node(client: &Client, number: usize) -> Result<u64> {
@@ -116,19 +137,20 @@ async fn node(client: &Client, number: usize) -> Result<u64> {
     Ok(1)
 }
 
-fn name(number: usize) -> String {
+/// The name of a Machine, and of its Node.
+pub(crate) fn name(number: usize) -> String {
     format!("plain-{number:04}")
 }
 
 /// One Machine's writes; how many there were.
-async fn one(client: &Client, number: usize, shares: &BTreeMap<Write, (usize, usize)>) -> Result<u64> {
+async fn one(client: &Client, number: usize, shares: &BTreeMap<Write, Share>) -> Result<u64> {
     let machines: Api<Machine> = Api::namespaced(client.clone(), NAMESPACE);
     let mut machine = manifests::machine(&name(number), "small");
     machine.metadata.namespace = Some(NAMESPACE.to_owned());
     machines.create(&PostParams::default(), &machine).await.context("failed to create a Machine")?;
     let mut writes = 1;
-    for (write, (each, rest)) in shares {
-        for time in 0..each + usize::from(number < *rest) {
+    for (write, share) in shares {
+        for time in 0..share.times(number) {
             perform(client, &machines, *write, &name(number), time).await?;
             writes += 1;
         }

@@ -1,7 +1,6 @@
 //! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
 
 pub(crate) mod baseline;
-pub(crate) mod deletions;
 pub(crate) mod ec2;
 mod follow;
 pub(crate) mod requests;
@@ -98,9 +97,7 @@ pub(crate) async fn measure(machines: usize) -> Result<MachineFigures> {
 }
 
 pub(crate) async fn start_host(lab: &Lab<impl Cloud>) -> Result<Host> {
-    let mut host = Host::start(&lab.host_options().quiet())?;
-    host.ready().await?;
-    Ok(host)
+    Host::start_ready(&lab.host_options().quiet()).await
 }
 
 pub(crate) async fn stop(host: Host) -> Result<()> {

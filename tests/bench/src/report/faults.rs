@@ -25,16 +25,8 @@ impl Report for FaultFigures {
             ),
         );
         page.table(&[
-            "Machines",
-            "429",
-            "500",
-            "until Running",
-            "until gone",
-            "VMs",
-            "duplicates",
-            "tokens left",
-            "calls a Machine",
-            "aims",
+            "Machines", "429", "500", "until Running", "until gone", "VMs", "duplicates", "tokens left",
+            "calls a Machine", "aims",
         ]);
         for fire in &self.fires {
             write_fire(page, fire);

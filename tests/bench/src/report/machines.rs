@@ -2,9 +2,9 @@
 
 use super::page::none;
 use super::{Page, Report, float, megabytes, millis, per_machine, seconds, secs, spread};
+use crate::drains::deletions::DeletionFigures;
 use crate::drains::{DrainFigures, EXIT, Flight, PODS};
 use crate::idle::IdleFigures;
-use crate::machines::deletions::DeletionFigures;
 use crate::machines::ec2::Ec2Figures;
 use crate::machines::{Cpu, MachineFigures, Troubled};
 use crate::week::Week;

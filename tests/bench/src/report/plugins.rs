@@ -83,12 +83,7 @@ fn write_loads(page: &mut Page, loads: &[Load]) {
          in a child process, at low priority), linked and called. Unpacking and hashing alone, in plain Rust, stand beside. Times in ms.",
     );
     page.table(&[
-        "driver",
-        "KiB",
-        "cached, median",
-        "p99",
-        "unpacking alone, median",
-        "compiled, median",
+        "driver", "KiB", "cached, median", "p99", "unpacking alone, median", "compiled, median",
         "aim for cached",
     ]);
     for load in loads {
@@ -147,15 +142,7 @@ fn write_first_calls<'a>(page: &mut Page, measured: impl Iterator<Item = &'a Lan
          (in a child process, at low priority), and from the cache. Beside it, when optimised code has taken the place of the first.",
     );
     page.table(&[
-        "language",
-        "KiB",
-        "packed",
-        "new, s",
-        "its code",
-        "aim",
-        "optimised after, s",
-        "cached, ms",
-        "p99",
+        "language", "KiB", "packed", "new, s", "its code", "aim", "optimised after, s", "cached, ms", "p99",
         "aim",
     ]);
     for figures in measured {
@@ -183,17 +170,8 @@ fn write_calls<'a>(page: &mut Page, measured: impl Iterator<Item = &'a LanguageF
          bare prototype of the language. Memory is that of an instance that waits for its cloud.",
     );
     page.table(&[
-        "language",
-        "empty, median",
-        "p99",
-        "times plain Rust",
-        "times the prototype",
-        "aim",
-        "with a request, median",
-        "p99",
-        "times plain Rust",
-        "resident KiB",
-        "private KiB",
+        "language", "empty, median", "p99", "times plain Rust", "times the prototype", "aim",
+        "with a request, median", "p99", "times plain Rust", "resident KiB", "private KiB",
     ]);
     for figures in measured {
         let (empty, request) = (&figures.empty, &figures.request);
@@ -225,17 +203,8 @@ impl Report for AttackFigures {
             ),
         );
         page.table(&[
-            "attack",
-            "callers",
-            "attacks ended",
-            "median alone",
-            "during",
-            "ratio",
-            "p99 alone",
-            "during",
-            "ratio",
-            "of all runs",
-            "aim",
+            "attack", "callers", "attacks ended", "median alone", "during", "ratio", "p99 alone", "during",
+            "ratio", "of all runs", "aim",
         ]);
         for measured in &self.measured {
             let run = measured.run();

@@ -32,8 +32,7 @@ pub(super) async fn measure(drivers: &Drivers) -> Result<Vec<Change>> {
     let mut options = LabOptions::default();
     options.kubelets.heartbeat = Duration::from_secs(300);
     let lab = Lab::start(options).await?;
-    let mut host = Host::start(&lab.host_options().quiet())?;
-    host.ready().await?;
+    let host = Host::start_ready(&lab.host_options().quiet()).await?;
     lab.put_secret(&manifests::secret("plain", "no-token")).await?;
     lab.put_class(&manifests::class_of("small", "plain", "plain", &json!({}))).await?;
     lab.put_plugin(&plugin(&drivers.plain, "content-0", "0.0.0")?).await?;

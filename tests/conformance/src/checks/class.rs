@@ -2,38 +2,16 @@
 
 use machinist_core::driver::error::Code;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, fine, guest, must, skipped};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!("class", "valid", Shared, false, valid, "a class that works is accepted"),
-        check!(
-            "class",
-            "invalid",
-            Shared,
-            false,
-            invalid,
-            "a class that cannot work is refused as invalid-argument"
-        ),
-        check!("class", "field", Shared, false, field, "the refusal of a class names the field"),
-        check!(
-            "class",
-            "no-json",
-            Shared,
-            false,
-            no_json,
-            "a providerSpec that is no JSON object is refused, not trapped over"
-        ),
-        check!(
-            "class",
-            "create",
-            Shared,
-            true,
-            create,
-            "a create with an invalid class asks nothing of the cloud and says that no retry helps"
-        ),
-    ]
+checks! {
+    "class/valid" Shared offline valid "a class that works is accepted";
+    "class/invalid" Shared offline invalid "a class that cannot work is refused as invalid-argument";
+    "class/field" Shared offline field "the refusal of a class names the field";
+    "class/no-json" Shared offline no_json "a providerSpec that is no JSON object is refused, not trapped over";
+    "class/create" Shared cloud create
+        "a create with an invalid class asks nothing of the cloud and says that no retry helps";
 }
 
 async fn validated(case: &Case, spec: String) -> machinist_core::driver::DriverResult<Vec<String>> {

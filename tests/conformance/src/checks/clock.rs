@@ -3,28 +3,14 @@
 use jiff::SignedDuration;
 use machinist_core::driver::error::CallError;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, failed, must, said};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "clock",
-            "ahead",
-            Shared,
-            true,
-            ahead,
-            "with a clock that is an hour ahead all works, or the error tells of the clock and passes"
-        ),
-        check!(
-            "clock",
-            "behind",
-            Shared,
-            true,
-            behind,
-            "with a clock that is an hour behind all works, or the error tells of the clock and passes"
-        ),
-    ]
+checks! {
+    "clock/ahead" Shared cloud ahead
+        "with a clock that is an hour ahead all works, or the error tells of the clock and passes";
+    "clock/behind" Shared cloud behind
+        "with a clock that is an hour behind all works, or the error tells of the clock and passes";
 }
 
 async fn ahead(case: Case) -> Outcome {

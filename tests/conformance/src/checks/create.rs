@@ -5,73 +5,25 @@ use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::Creation;
 use machinist_core::driver::error::CallError;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, failed, fine, must, said, skipped};
 use crate::profile::contains;
 use crate::proxy::RequestKind;
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!("create", "one", Shared, true, one, "a create makes one VM and names it"),
-        check!("create", "again", Shared, true, again, "a create that is repeated answers with the same VM"),
-        check!(
-            "create",
-            "after-crash",
-            Shared,
-            true,
-            after_crash,
-            "a create that is repeated by a host that has forgotten everything makes no second VM"
-        ),
-        check!(
-            "create",
-            "at-once",
-            Shared,
-            true,
-            at_once,
-            "creates of one machine at the same time make one VM"
-        ),
-        check!(
-            "create",
-            "window",
-            Shared,
-            false,
-            window,
-            "a driver whose cloud keeps no idempotency keys says how long reads may lag"
-        ),
-        check!(
-            "create",
-            "class-changed",
-            Shared,
-            true,
-            class_changed,
-            "a create that is repeated after its class has changed makes no second VM"
-        ),
-        check!("create", "two", Shared, true, two, "two machines get two VMs"),
-        check!(
-            "create",
-            "after-delete",
-            Shared,
-            true,
-            after_delete,
-            "a create after a deletion does not answer with the VM that is gone"
-        ),
-        check!(
-            "create",
-            "user-data",
-            Shared,
-            true,
-            user_data,
-            "what the machine gets at boot reaches the cloud"
-        ),
-        check!(
-            "create",
-            "namesake",
-            Shared,
-            true,
-            namesake,
-            "another cluster's VM of the same name is not taken for this machine's"
-        ),
-    ]
+checks! {
+    "create/one" Shared cloud one "a create makes one VM and names it";
+    "create/again" Shared cloud again "a create that is repeated answers with the same VM";
+    "create/after-crash" Shared cloud after_crash
+        "a create that is repeated by a host that has forgotten everything makes no second VM";
+    "create/at-once" Shared cloud at_once "creates of one machine at the same time make one VM";
+    "create/window" Shared offline window "a driver whose cloud keeps no idempotency keys says how long reads may lag";
+    "create/class-changed" Shared cloud class_changed
+        "a create that is repeated after its class has changed makes no second VM";
+    "create/two" Shared cloud two "two machines get two VMs";
+    "create/after-delete" Shared cloud after_delete
+        "a create after a deletion does not answer with the VM that is gone";
+    "create/user-data" Shared cloud user_data "what the machine gets at boot reaches the cloud";
+    "create/namesake" Shared cloud namesake "another cluster's VM of the same name is not taken for this machine's";
 }
 
 async fn one(case: Case) -> Outcome {

@@ -3,54 +3,19 @@
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
 
+use super::checks;
 use super::cloud_trouble::lost::knows_requests;
-use super::{Check, check};
-use crate::case::{Case, Outcome, failed, fine, must, skipped};
+use crate::case::{Case, Outcome, failed, fine, must};
 use crate::proxy::{Effect, On, RequestKind, Times};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "deadline",
-            "create",
-            ShortDeadline,
-            true,
-            create,
-            "a create that hangs ends before the host ends it, and says that it may have happened"
-        ),
-        check!(
-            "deadline",
-            "status",
-            ShortDeadline,
-            true,
-            status,
-            "a look that hangs ends before the host ends it, and does not say that the machine is not there"
-        ),
-        check!(
-            "deadline",
-            "delete",
-            ShortDeadline,
-            true,
-            delete,
-            "a deletion that hangs ends before the host ends it"
-        ),
-        check!(
-            "deadline",
-            "list",
-            ShortDeadline,
-            true,
-            list,
-            "a listing that hangs ends before the host ends it"
-        ),
-        check!(
-            "deadline",
-            "repeated",
-            ShortDeadline,
-            true,
-            repeated,
-            "a create that hung is repeated without a second VM"
-        ),
-    ]
+checks! {
+    "deadline/create" ShortDeadline cloud create
+        "a create that hangs ends before the host ends it, and says that it may have happened";
+    "deadline/status" ShortDeadline cloud status
+        "a look that hangs ends before the host ends it, and does not say that the machine is not there";
+    "deadline/delete" ShortDeadline cloud delete "a deletion that hangs ends before the host ends it";
+    "deadline/list" ShortDeadline cloud list "a listing that hangs ends before the host ends it";
+    "deadline/repeated" ShortDeadline cloud repeated "a create that hung is repeated without a second VM";
 }
 
 fn hang(case: &Case) {
@@ -84,9 +49,7 @@ async fn create(case: Case) -> Outcome {
 }
 
 async fn status(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     hang(&case);
     let error = ended(case.status(&mut case.machine("status")).await, "get-status")?;
     must(error.is_some_and(|error| error.code != Code::NotFound && !error.terminal), || {
@@ -100,9 +63,7 @@ async fn delete(case: Case) -> Outcome {
 }
 
 async fn list(case: Case) -> Outcome {
-    if !case.capabilities().listing {
-        return skipped("the driver does not offer list");
-    }
+    case.offers("list")?;
     hang(&case);
     let error = ended(case.page(&case.cluster, None).await, "list")?;
     must(error.is_some(), || "list that hangs answers with a page".to_owned())

@@ -3,56 +3,20 @@
 use machinist_core::driver::error::{CallError, Code};
 use serde_json::json;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, failed, fine, must};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!("delete", "removes", Shared, true, removes, "a deletion removes the VM"),
-        check!("delete", "again", Shared, true, again, "a deletion that is repeated is success"),
-        check!("delete", "absent", Shared, true, absent, "a deletion of what was never made is success"),
-        check!("delete", "by-uid", Shared, true, by_uid, "a deletion without provider id removes the VM"),
-        check!(
-            "delete",
-            "poor-class",
-            Shared,
-            true,
-            poor_class,
-            "a deletion needs no more of a class than what it uses"
-        ),
-        check!(
-            "delete",
-            "neighbour",
-            Shared,
-            true,
-            neighbour,
-            "a deletion leaves the cluster's other machines alone"
-        ),
-        check!(
-            "delete",
-            "foreign",
-            Shared,
-            true,
-            foreign,
-            "a deletion refuses another cluster's VM, whatever the provider id says"
-        ),
-        check!(
-            "delete",
-            "unmarked",
-            Shared,
-            true,
-            unmarked,
-            "a deletion refuses a VM without any mark, whatever provider id and name say"
-        ),
-        check!(
-            "delete",
-            "namesake",
-            Shared,
-            true,
-            namesake,
-            "a deletion leaves another cluster's VM of the same name alone"
-        ),
-    ]
+checks! {
+    "delete/removes" Shared cloud removes "a deletion removes the VM";
+    "delete/again" Shared cloud again "a deletion that is repeated is success";
+    "delete/absent" Shared cloud absent "a deletion of what was never made is success";
+    "delete/by-uid" Shared cloud by_uid "a deletion without provider id removes the VM";
+    "delete/poor-class" Shared cloud poor_class "a deletion needs no more of a class than what it uses";
+    "delete/neighbour" Shared cloud neighbour "a deletion leaves the cluster's other machines alone";
+    "delete/foreign" Shared cloud foreign "a deletion refuses another cluster's VM, whatever the provider id says";
+    "delete/unmarked" Shared cloud unmarked
+        "a deletion refuses a VM without any mark, whatever provider id and name say";
+    "delete/namesake" Shared cloud namesake "a deletion leaves another cluster's VM of the same name alone";
 }
 
 async fn removes(case: Case) -> Outcome {

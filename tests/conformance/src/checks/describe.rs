@@ -2,29 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, must};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "describe",
-            "schema",
-            Shared,
-            false,
-            schema,
-            "the class schema, where there is one, is JSON Schema of an object"
-        ),
-        check!(
-            "describe",
-            "window",
-            Shared,
-            false,
-            window,
-            "reads lag behind a create for ten minutes at most"
-        ),
-        check!("describe", "name", Shared, false, name, "the driver's name is a word"),
-    ]
+checks! {
+    "describe/schema" Shared offline schema "the class schema, where there is one, is JSON Schema of an object";
+    "describe/window" Shared offline window "reads lag behind a create for ten minutes at most";
+    "describe/name" Shared offline name "the driver's name is a word";
 }
 
 async fn schema(case: Case) -> Outcome {
@@ -72,13 +56,7 @@ mod tests {
             assert!(is_of_object(schema), "{schema}");
         }
         for schema in [
-            "",
-            "{]",
-            "{}",
-            "[]",
-            r#""object""#,
-            r#"{"type":"array"}"#,
-            r#"{"type":["null"]}"#,
+            "", "{]", "{}", "[]", r#""object""#, r#"{"type":"array"}"#, r#"{"type":["null"]}"#,
             r#"{"type":1}"#,
         ] {
             assert!(!is_of_object(schema), "{schema}");

@@ -3,52 +3,16 @@
 use machinist_core::driver::error::Code;
 use machinist_core::value::id::ProviderId;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Machine, Outcome, fine, guest, must, skipped};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "duplicates",
-            "status",
-            Shared,
-            true,
-            status,
-            "two VMs of one machine are out-of-range, not one of them"
-        ),
-        check!(
-            "duplicates",
-            "delete",
-            Shared,
-            true,
-            delete,
-            "a deletion removes all VMs that carry the machine's marks"
-        ),
-        check!(
-            "delete-by-id",
-            "one",
-            Shared,
-            true,
-            one,
-            "of two VMs the one that is named is removed, and no other, however often that is asked for"
-        ),
-        check!(
-            "delete-by-id",
-            "kept",
-            Shared,
-            true,
-            kept,
-            "the VM that the machine keeps is failed-precondition, and stays"
-        ),
-        check!(
-            "delete-by-id",
-            "foreign",
-            Shared,
-            true,
-            foreign,
-            "another cluster's VM is failed-precondition, and stays"
-        ),
-    ]
+checks! {
+    "duplicates/status" Shared cloud status "two VMs of one machine are out-of-range, not one of them";
+    "duplicates/delete" Shared cloud delete "a deletion removes all VMs that carry the machine's marks";
+    "delete-by-id/one" Shared cloud one
+        "of two VMs the one that is named is removed, and no other, however often that is asked for";
+    "delete-by-id/kept" Shared cloud kept "the VM that the machine keeps is failed-precondition, and stays";
+    "delete-by-id/foreign" Shared cloud foreign "another cluster's VM is failed-precondition, and stays";
 }
 
 async fn doubled(case: &Case, name: &str) -> Outcome<Machine> {
@@ -60,9 +24,7 @@ async fn doubled(case: &Case, name: &str) -> Outcome<Machine> {
 }
 
 async fn status(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     let mut machine = doubled(&case, "status").await?;
     let error = guest(case.status(&mut machine).await, "get-status of a machine with two VMs")?;
     must(error.code == Code::OutOfRange, || {
@@ -78,9 +40,7 @@ async fn delete(case: Case) -> Outcome {
 
 /// A machine with the VM that it keeps, and another one of it.
 async fn with_second(case: &Case, name: &str) -> Outcome<(Machine, ProviderId)> {
-    if !case.capabilities().delete_by_id {
-        return skipped("the driver does not offer delete-by-id");
-    }
+    case.offers("delete-by-id")?;
     let mut machine = case.machine(name);
     let second = case.plant(&case.cluster, &machine).await?;
     machine.provider_id = Some(case.plant(&case.cluster, &machine).await?);

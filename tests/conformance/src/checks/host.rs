@@ -2,36 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, must};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "host",
-            "granted",
-            Shared,
-            true,
-            granted,
-            "a machine's life needs no request that the grants refuse"
-        ),
-        check!(
-            "host",
-            "declared",
-            Shared,
-            true,
-            declared,
-            "each host that is asked is one that describe names"
-        ),
-        check!(
-            "host",
-            "offline",
-            Shared,
-            false,
-            offline,
-            "describe, validate-class and get-volume-ids send nothing"
-        ),
-    ]
+checks! {
+    "host/granted" Shared cloud granted "a machine's life needs no request that the grants refuse";
+    "host/declared" Shared cloud declared "each host that is asked is one that describe names";
+    "host/offline" Shared offline offline "describe, validate-class and get-volume-ids send nothing";
 }
 
 async fn life(case: &Case) -> Outcome {

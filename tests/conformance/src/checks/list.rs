@@ -4,52 +4,19 @@ use std::collections::BTreeSet;
 
 use machinist_core::driver::Listed;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
 use crate::proxy::{Effect, On, Times};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!("list", "own", Shared, true, own, "a listing has the cluster's machines, with name and uid"),
-        check!("list", "foreign", Shared, true, foreign, "a listing never has another cluster's VM"),
-        check!(
-            "list",
-            "unmarked",
-            Shared,
-            true,
-            unmarked,
-            "a listing never has a VM without any mark that no operator lets the cluster adopt"
-        ),
-        check!(
-            "list",
-            "empty",
-            Shared,
-            true,
-            empty,
-            "a listing of a cluster without machines is empty, and no error"
-        ),
-        check!("list", "gone", Shared, true, gone, "a listing does not have what was deleted"),
-        check!(
-            "list",
-            "pages",
-            Shared,
-            true,
-            pages,
-            "a listing of several pages has every machine exactly once"
-        ),
-        check!(
-            "list",
-            "endless",
-            Shared,
-            true,
-            endless,
-            "a cloud that repeats a page for ever is an error, not a listing without end"
-        ),
-    ]
-}
-
-fn offered(case: &Case) -> Outcome {
-    if case.capabilities().listing { Ok(()) } else { skipped("the driver does not offer list") }
+checks! {
+    "list/own" Shared cloud own "a listing has the cluster's machines, with name and uid";
+    "list/foreign" Shared cloud foreign "a listing never has another cluster's VM";
+    "list/unmarked" Shared cloud unmarked
+        "a listing never has a VM without any mark that no operator lets the cluster adopt";
+    "list/empty" Shared cloud empty "a listing of a cluster without machines is empty, and no error";
+    "list/gone" Shared cloud gone "a listing does not have what was deleted";
+    "list/pages" Shared cloud pages "a listing of several pages has every machine exactly once";
+    "list/endless" Shared cloud endless "a cloud that repeats a page for ever is an error, not a listing without end";
 }
 
 fn has(listed: &[Listed], uid: &str) -> bool {
@@ -57,7 +24,7 @@ fn has(listed: &[Listed], uid: &str) -> bool {
 }
 
 async fn own(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let machine = case.made("own").await?;
     let listed = fine(case.list().await, "list")?;
     let found = listed.iter().find(|listed| Some(&listed.provider_id) == machine.provider_id.as_ref());
@@ -70,7 +37,7 @@ async fn own(case: Case) -> Outcome {
 }
 
 async fn foreign(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut theirs = case.machine("foreign");
     "another-uid".clone_into(&mut theirs.uid);
     let id = case.plant(&case.other_cluster(), &theirs).await?;
@@ -81,7 +48,7 @@ async fn foreign(case: Case) -> Outcome {
 }
 
 async fn unmarked(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let id = case.plant_unmarked(&case.machine("unmarked")).await?;
     let listed = fine(case.list().await, "list")?;
     must(!listed.iter().any(|machine| machine.provider_id == id), || {
@@ -90,7 +57,7 @@ async fn unmarked(case: Case) -> Outcome {
 }
 
 async fn empty(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     // Not even a VM of a check that is over.
     let page = fine(
         case.page(&format!("{}-empty", case.cluster), None).await,
@@ -102,7 +69,7 @@ async fn empty(case: Case) -> Outcome {
 }
 
 async fn gone(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut machine = case.made("gone").await?;
     fine(case.delete_to_end(&mut machine).await, "delete")?;
     let listed = fine(case.list().await, "list")?;
@@ -110,7 +77,7 @@ async fn gone(case: Case) -> Outcome {
 }
 
 async fn pages(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let Some(paging) = case.profile().paging.clone() else {
         return skipped("the profile does not say how listings get several pages (paging)");
     };
@@ -143,7 +110,7 @@ async fn pages(case: Case) -> Outcome {
 }
 
 async fn endless(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let Some(paging) = case.profile().paging.clone().filter(|paging| paging.query.is_some()) else {
         return skipped("the profile does not say which parameter makes pages small (paging.query)");
     };

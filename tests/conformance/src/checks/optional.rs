@@ -2,60 +2,24 @@
 
 use machinist_core::driver::error::Code;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
 use machinist_core::driver::error::CallError;
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "initialize",
-            "twice",
-            Shared,
-            true,
-            initialize_twice,
-            "an initialisation that is repeated is success, and the VM is the same"
-        ),
-        check!(
-            "initialize",
-            "absent",
-            Shared,
-            true,
-            initialize_absent,
-            "an initialisation of what was never made is not-found or unimplemented"
-        ),
-        check!("reboot", "keeps", Shared, true, reboot_keeps, "a reboot keeps the VM"),
-        check!(
-            "reboot",
-            "absent",
-            Shared,
-            true,
-            reboot_absent,
-            "a reboot of what was never made is not-found"
-        ),
-        check!(
-            "volumes",
-            "ids",
-            Shared,
-            false,
-            volume_ids,
-            "ids of volumes are found, in the order of the input"
-        ),
-        check!(
-            "volumes",
-            "no-json",
-            Shared,
-            false,
-            volume_no_json,
-            "a volume spec that is no JSON is an error or has no id, and never a trap"
-        ),
-    ]
+checks! {
+    "initialize/twice" Shared cloud initialize_twice
+        "an initialisation that is repeated is success, and the VM is the same";
+    "initialize/absent" Shared cloud initialize_absent
+        "an initialisation of what was never made is not-found or unimplemented";
+    "reboot/keeps" Shared cloud reboot_keeps "a reboot keeps the VM";
+    "reboot/absent" Shared cloud reboot_absent "a reboot of what was never made is not-found";
+    "volumes/ids" Shared offline volume_ids "ids of volumes are found, in the order of the input";
+    "volumes/no-json" Shared offline volume_no_json
+        "a volume spec that is no JSON is an error or has no id, and never a trap";
 }
 
 async fn initialize_twice(case: Case) -> Outcome {
-    if !case.capabilities().initialize {
-        return skipped("the driver does not offer initialize");
-    }
+    case.offers("initialize")?;
     let mut machine = case.made("twice").await?;
     let made = machine.provider_id.clone();
     for _ in 0..2 {
@@ -71,9 +35,7 @@ async fn initialize_twice(case: Case) -> Outcome {
 }
 
 async fn initialize_absent(case: Case) -> Outcome {
-    if !case.capabilities().initialize {
-        return skipped("the driver does not offer initialize");
-    }
+    case.offers("initialize")?;
     let error =
         guest(case.initialize(&mut case.machine("absent")).await, "initialize of what was never made")?;
     must(matches!(error.code, Code::NotFound | Code::Unimplemented), || {
@@ -82,18 +44,14 @@ async fn initialize_absent(case: Case) -> Outcome {
 }
 
 async fn reboot_keeps(case: Case) -> Outcome {
-    if !case.capabilities().reboot {
-        return skipped("the driver does not offer reboot");
-    }
+    case.offers("reboot")?;
     let machine = case.made("keeps").await?;
     fine(case.reboot(&machine).await, "reboot")?;
     case.expect_vms(&machine, 1, "after a reboot").await
 }
 
 async fn reboot_absent(case: Case) -> Outcome {
-    if !case.capabilities().reboot {
-        return skipped("the driver does not offer reboot");
-    }
+    case.offers("reboot")?;
     let error = guest(case.reboot(&case.machine("absent")).await, "reboot of what was never made")?;
     must(error.code == Code::NotFound, || {
         format!("reboot of what was never made answers {} instead of not-found", error.code)
@@ -105,9 +63,7 @@ async fn ids(case: &Case, specs: Vec<String>) -> machinist_core::driver::DriverR
 }
 
 async fn volume_ids(case: Case) -> Outcome {
-    if !case.capabilities().volume_ids {
-        return skipped("the driver does not offer get-volume-ids");
-    }
+    case.offers("get-volume-ids")?;
     let volumes = &case.profile().volumes;
     if volumes.is_empty() {
         return skipped("the profile names no volumes (volumes)");
@@ -123,9 +79,7 @@ async fn volume_ids(case: Case) -> Outcome {
 }
 
 async fn volume_no_json(case: Case) -> Outcome {
-    if !case.capabilities().volume_ids {
-        return skipped("the driver does not offer get-volume-ids");
-    }
+    case.offers("get-volume-ids")?;
     for spec in ["", "{", "7", "[]", "{\"csi\": 7}"] {
         match ids(&case, vec![spec.to_owned()]).await {
             Ok(ids) => must(ids == [None], || format!("get-volume-ids finds {ids:?} in {spec:?}"))?,

@@ -4,38 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use machinist_core::driver::error::CallError;
 
-use super::{Check, check};
+use super::checks;
 use crate::case::{Case, Outcome, must, skipped};
 use crate::profile::Profile;
 use crate::proxy::{Effect, On, Times, canned};
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "secrets",
-            "messages",
-            Shared,
-            true,
-            messages,
-            "no error holds a secret, user data or a placeholder of one"
-        ),
-        check!(
-            "secrets",
-            "logs",
-            Shared,
-            true,
-            logs,
-            "no line of the log holds a secret, user data or a placeholder of one"
-        ),
-        check!(
-            "secrets",
-            "answers",
-            Shared,
-            true,
-            answers,
-            "no answer holds a secret, user data or a placeholder of one"
-        ),
-    ]
+checks! {
+    "secrets/messages" Shared cloud messages "no error holds a secret, user data or a placeholder of one";
+    "secrets/logs" Shared cloud logs "no line of the log holds a secret, user data or a placeholder of one";
+    "secrets/answers" Shared cloud answers "no answer holds a secret, user data or a placeholder of one";
 }
 
 /// The text that the host puts in the place of a secret that it finds: then the driver has written one.

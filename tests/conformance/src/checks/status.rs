@@ -4,71 +4,33 @@ use machinist_core::driver::VmState;
 use machinist_core::driver::error::{CallError, Code};
 use machinist_core::value::id::ProviderId;
 
-use super::{Check, check};
-use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
+use super::checks;
+use crate::case::{Case, Outcome, failed, fine, guest, must, said};
 use crate::proxy::RequestKind;
 
-pub(super) fn checks() -> Vec<Check> {
-    vec![
-        check!("status", "by-id", Shared, true, by_id, "a machine is found by its provider id"),
-        check!("status", "by-uid", Shared, true, by_uid, "a machine is found without its provider id"),
-        check!(
-            "status",
-            "same",
-            Shared,
-            true,
-            same,
-            "create and status agree about provider id and node name"
-        ),
-        check!("status", "absent", Shared, true, absent, "a machine that was never made is not-found"),
-        check!(
-            "status",
-            "gone",
-            Shared,
-            true,
-            gone,
-            "a machine that was deleted is not-found, or no longer running"
-        ),
-        check!(
-            "status",
-            "foreign",
-            Shared,
-            true,
-            foreign,
-            "a provider id that leads to another cluster's VM is failed-precondition, and never not-found"
-        ),
-        check!(
-            "status",
-            "unmarked",
-            Shared,
-            true,
-            unmarked,
-            "a provider id that leads to a VM without any mark is failed-precondition, whatever its name"
-        ),
-        check!("status", "changes-nothing", Shared, true, changes_nothing, "looking changes nothing"),
-        check!(
-            "status",
-            "odd-id",
-            Shared,
-            true,
-            invalid_id,
-            "a provider id of another cloud is an error or leads nowhere, and never a trap"
-        ),
-    ]
-}
-
-fn offered(case: &Case) -> Outcome {
-    if case.capabilities().status { Ok(()) } else { skipped("the driver does not offer get-status") }
+checks! {
+    "status/by-id" Shared cloud by_id "a machine is found by its provider id";
+    "status/by-uid" Shared cloud by_uid "a machine is found without its provider id";
+    "status/same" Shared cloud same "create and status agree about provider id and node name";
+    "status/absent" Shared cloud absent "a machine that was never made is not-found";
+    "status/gone" Shared cloud gone "a machine that was deleted is not-found, or no longer running";
+    "status/foreign" Shared cloud foreign
+        "a provider id that leads to another cluster's VM is failed-precondition, and never not-found";
+    "status/unmarked" Shared cloud unmarked
+        "a provider id that leads to a VM without any mark is failed-precondition, whatever its name";
+    "status/changes-nothing" Shared cloud changes_nothing "looking changes nothing";
+    "status/odd-id" Shared cloud invalid_id
+        "a provider id of another cloud is an error or leads nowhere, and never a trap";
 }
 
 async fn by_id(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut machine = case.made("by-id").await?;
     fine(case.status(&mut machine).await, "get-status by provider id").map(drop)
 }
 
 async fn by_uid(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let machine = case.made("by-uid").await?;
     let mut forgotten = machine.forgotten();
     let vm = fine(case.status(&mut forgotten).await, "get-status without provider id")?;
@@ -81,7 +43,7 @@ async fn by_uid(case: Case) -> Outcome {
 }
 
 async fn same(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut machine = case.machine("same");
     let made = fine(case.create_to_end(&mut machine).await, "create")?;
     let seen = fine(case.status(&mut machine).await, "get-status")?;
@@ -90,7 +52,7 @@ async fn same(case: Case) -> Outcome {
 }
 
 async fn absent(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let error = guest(case.status(&mut case.machine("absent")).await, "get-status of what was never made")?;
     must(error.code == Code::NotFound, || {
         format!("get-status of what was never made answers {} instead of not-found", error.code)
@@ -98,7 +60,7 @@ async fn absent(case: Case) -> Outcome {
 }
 
 async fn gone(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut machine = case.made("gone").await?;
     fine(case.delete_to_end(&mut machine).await, "delete")?;
     match case.status(&mut machine).await {
@@ -110,7 +72,7 @@ async fn gone(case: Case) -> Outcome {
 }
 
 async fn foreign(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut twin = case.machine("foreign");
     "another-uid".clone_into(&mut twin.uid);
     twin.name = "somebody-elses".to_owned();
@@ -132,7 +94,7 @@ async fn foreign(case: Case) -> Outcome {
 }
 
 async fn unmarked(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let mut machine = case.machine("unmarked");
     machine.provider_id = Some(case.plant_unmarked(&machine).await?);
     match case.status(&mut machine).await {
@@ -149,7 +111,7 @@ async fn unmarked(case: Case) -> Outcome {
 }
 
 async fn changes_nothing(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     let machine = case.made("changes-nothing").await?;
     case.stage.proxy.forget();
     for mut machine in [machine.clone(), machine.forgotten(), case.machine("never-made")] {
@@ -161,7 +123,7 @@ async fn changes_nothing(case: Case) -> Outcome {
 }
 
 async fn invalid_id(case: Case) -> Outcome {
-    offered(&case)?;
+    case.offers("get-status")?;
     for id in ["x", "other:///zone/id", "///", "a/../b", "sim:///ä/%00"] {
         let mut machine = case.machine("odd-id");
         machine.provider_id = Some(ProviderId::new(id));

@@ -16,7 +16,6 @@ pub struct NodeGroup {
 }
 
 /// Returns true if it takes a rollout for finished. Without a condition about one there was none.
-#[must_use]
 pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
     let conditions =
         deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -29,22 +28,10 @@ pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
 
 impl Autoscaler {
     /// So many more.
-    ///
-    /// # Errors
-    /// When that is more than the group may have, or the write fails for good.
     pub async fn increase_size(&self, group: &NodeGroup, more: u32) -> Result<()> {
         let size = replicas(&self.read(group).await?) + i32::try_from(more)?;
         ensure!(size <= group.max, "{} would have {size}, and may have {}", group.name, group.max);
         self.set_size(group, size).await
-    }
-
-    /// So many fewer are asked for, of those that are not there yet.
-    ///
-    /// # Errors
-    /// When a rollout goes on, or the write fails for good.
-    pub async fn decrease_target_size(&self, group: &NodeGroup, fewer: u32) -> Result<()> {
-        let size = replicas(&self.read(group).await?) - i32::try_from(fewer)?;
-        self.set_size(group, size.max(group.min)).await
     }
 
     /// The number is decided before, whatever it has become meanwhile.

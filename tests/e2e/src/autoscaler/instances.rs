@@ -41,9 +41,6 @@ pub enum InstanceState {
 
 impl Autoscaler {
     /// The instances of a group, from its Machines and the Nodes.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn instances(&self, group: &NodeGroup) -> Result<Vec<Instance>> {
         let nodes = Api::<Node>::all(self.client.clone()).list(&ListParams::default()).await?.items;
         let ids: BTreeMap<String, String> = nodes

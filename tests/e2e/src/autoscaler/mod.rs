@@ -53,15 +53,11 @@ pub struct Autoscaler {
 
 impl Autoscaler {
     /// It does nothing on its own.
-    #[must_use]
     pub fn new(client: Client, dialect: Dialect, groups: Vec<NodeGroup>) -> Self {
         Self { client, dialect, groups, backed_off: Mutex::default(), lagging: Mutex::default() }
     }
 
     /// One turn of its loop, with so many pods' worth of Machines missing. Answers the group that was made larger.
-    ///
-    /// # Errors
-    /// When a request fails, or no group may be made larger.
     pub async fn turn(&self, missing: u32) -> Result<Option<String>> {
         for group in &self.groups {
             self.refresh(group).await?;
@@ -83,16 +79,12 @@ impl Autoscaler {
     }
 
     /// Whether the cloud had no more for this group a short while ago.
-    #[must_use]
     pub fn is_backed_off(&self, group: &str) -> bool {
         let backed_off = self.backed_off.lock().unwrap_or_else(PoisonError::into_inner);
         backed_off.get(group).is_some_and(|until| Instant::now() < *until)
     }
 
     /// Until its next write, reads of this group answer what is there at this moment.
-    ///
-    /// # Errors
-    /// When the deployment is not there.
     pub async fn lag(&self, group: &NodeGroup) -> Result<()> {
         let old = self.deployments().get(&group.name).await?;
         self.lagging.lock().unwrap_or_else(PoisonError::into_inner).insert(group.name.clone(), old);

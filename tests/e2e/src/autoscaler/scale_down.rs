@@ -18,9 +18,6 @@ use super::{Autoscaler, Dialect, Instance, NodeGroup};
 impl Autoscaler {
     /// Nodes that are not needed: marked as such, emptied of what the scheduler may still put there, then deleted. When
     /// that is refused, pods may come again.
-    ///
-    /// # Errors
-    /// When it is refused, or a write fails for good.
     pub async fn scale_down(&self, group: &NodeGroup, nodes: &[String]) -> Result<()> {
         for node in nodes {
             self.taint(node, CANDIDATE, "PreferNoSchedule").await?;
@@ -42,9 +39,6 @@ impl Autoscaler {
     }
 
     /// Registered instances and such as are only asked for.
-    ///
-    /// # Errors
-    /// When the group is as small as it may be or is being rolled, or a write fails for good.
     pub async fn delete_instances(&self, group: &NodeGroup, instances: &[Instance]) -> Result<()> {
         let deployment = self.read(group).await?;
         if replicas(&deployment) <= group.min {

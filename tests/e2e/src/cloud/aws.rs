@@ -22,24 +22,17 @@ pub struct Aws {
 
 impl Aws {
     /// An account for a single cluster.
-    ///
-    /// # Errors
-    /// When moto does not start.
     pub async fn start() -> Result<Self> {
         let ec2 = Ec2::start(ec2::Options::default()).await.context("failed to start EC2")?;
         Ok(Self { ec2: Arc::new(ec2), cluster: None })
     }
 
     /// The same account for another cluster.
-    #[must_use]
     pub fn shared_with(&self, cluster: &str) -> Self {
         Self { ec2: Arc::clone(&self.ec2), cluster: Some(cluster.to_owned()) }
     }
 
     /// Its instances that live.
-    ///
-    /// # Errors
-    /// When moto does not answer.
     pub async fn live_instances(&self) -> Result<Vec<Instance>> {
         let mut live = self.ec2.live_instances().await?;
         live.retain(|instance| {
@@ -49,10 +42,6 @@ impl Aws {
     }
 
     /// The keys that its Secret has.
-    ///
-    /// # Panics
-    /// Never: EC2 is started with keys.
-    #[must_use]
     pub fn keys(&self) -> &Credentials {
         self.ec2.credentials().first().expect("EC2 is started with keys")
     }

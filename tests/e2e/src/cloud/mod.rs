@@ -34,15 +34,9 @@ pub trait Cloud: Send + Sync + 'static {
     const LARGE: (&'static str, &'static str);
 
     /// Its VMs, for kubelets.
-    ///
-    /// # Errors
-    /// When no client for the cloud can be made.
     fn vm_source(&self) -> Result<Arc<dyn VmSource>>;
 
     /// The ConfigMap of its driver.
-    ///
-    /// # Errors
-    /// When the component cannot be compressed.
     fn plugin(&self, component: &[u8]) -> Result<ConfigMap>;
 
     /// A Secret of this name with credentials and user data.
@@ -67,14 +61,8 @@ pub trait Cloud: Send + Sync + 'static {
     }
 
     /// Ids of the VMs that live.
-    ///
-    /// # Errors
-    /// When the cloud does not say.
     fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 
     /// The VMs created since the cloud began.
-    ///
-    /// # Errors
-    /// When the cloud does not say.
     fn made(&self) -> impl Future<Output = Result<Made>> + Send;
 }

@@ -45,9 +45,6 @@ pub enum Provider {
 }
 
 /// True when all of it held.
-///
-/// # Errors
-/// When a part does not start or a step does not come about.
 pub async fn run(options: Options) -> Result<bool> {
     match options.provider {
         Provider::Sim => tell(&options, "the simulated cloud", async || simulated()).await,

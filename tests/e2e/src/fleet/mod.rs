@@ -78,9 +78,6 @@ pub struct Stretch {
 
 impl Stretch {
     /// Whether the bounds were kept at every moment.
-    ///
-    /// # Errors
-    /// When they were not, or when a moment may have been missed.
     pub fn keeps_to(&self, bounds: FleetBounds) -> Result<()> {
         ensure!(self.gaps == 0, "the watch broke {} times: nobody knows what was in between", self.gaps);
         ensure!(
@@ -112,31 +109,26 @@ pub struct Fleet {
 
 impl Fleet {
     /// The Machines that are there, by name.
-    #[must_use]
     pub fn machines(&self) -> &BTreeMap<String, Seen> {
         &self.machines
     }
 
     /// How many there are.
-    #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
     /// The extremes since [`Fleet::begin`].
-    #[must_use]
     pub fn stretch(&self) -> &Stretch {
         &self.stretch
     }
 
     /// When each Machine was seen first, with those that are gone.
-    #[must_use]
     pub fn came(&self) -> &BTreeMap<String, Instant> {
         &self.came
     }
 
     /// From when each Machine was seen first until it ran, sorted. Only of those that ran.
-    #[must_use]
     pub fn times_to_running(&self) -> Vec<Duration> {
         let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*self.came.get(name)?));
         let mut times: Vec<Duration> = self.runs.iter().filter_map(took).collect();
@@ -145,7 +137,6 @@ impl Fleet {
     }
 
     /// When each Machine was seen to run first, with those that are gone.
-    #[must_use]
     pub fn runs(&self) -> &BTreeMap<String, Instant> {
         &self.runs
     }

@@ -25,13 +25,11 @@ pub struct Seen {
 
 impl Seen {
     /// Alive, and in a phase in which a rollout counts on it.
-    #[must_use]
     pub fn is_available(&self) -> bool {
         !self.is_deleting && ["Running", "Available"].contains(&self.phase.as_str())
     }
 
     /// The phase for people.
-    #[must_use]
     pub fn shown_phase(&self) -> &str {
         match self.phase.as_str() {
             _ if self.is_deleting => "Deleting",

@@ -28,9 +28,6 @@ pub struct FleetWatch {
 
 impl FleetWatch {
     /// Starts, and has seen all that are there when it answers.
-    ///
-    /// # Errors
-    /// When the Machines cannot be listed.
     pub async fn start(api: Api<Machine>, config: watcher::Config) -> Result<Self> {
         let fleet: Arc<Mutex<Fleet>> = Arc::default();
         let (count_of_changes, mut changes) = watch::channel(0);
@@ -78,9 +75,6 @@ impl FleetWatch {
     }
 
     /// Waits until this is so. `what` is the sentence that will be true.
-    ///
-    /// # Errors
-    /// When it is not, and nothing has changed for minutes.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut(&Tally) -> bool) -> Result<Instant> {
         let mut changes = self.changes.clone();
         loop {

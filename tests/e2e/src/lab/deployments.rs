@@ -2,15 +2,16 @@
 
 use anyhow::{Context, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::{MachineDeployment, MachineSet, names};
 use serde_json::{Value, json};
 
 use super::Lab;
+use super::objects::create;
 use crate::cloud::Cloud;
 use crate::manifests::NAMESPACE;
-use crate::wait::eventually;
+use crate::wait::{eventually, or_show};
 
 /// The condition that says how a rollout goes.
 const PROGRESSING: &str = names::conditions::PROGRESSING;
@@ -19,21 +20,16 @@ const COMPLETE: &str = "NewMachineSetAvailable";
 
 impl<C: Cloud> Lab<C> {
     /// Deployments of the lab's namespace.
-    #[must_use]
     pub fn deployments(&self) -> Api<MachineDeployment> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// Sets of the lab's namespace.
-    #[must_use]
     pub fn sets(&self) -> Api<MachineSet> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// The sets that a deployment controls, the oldest first.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn sets_of(&self, deployment: &str) -> Result<Vec<MachineSet>> {
         let is_its = |set: &MachineSet| {
             set.owner_references()
@@ -47,20 +43,11 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Creates a deployment.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn create_deployment(&self, deployment: &MachineDeployment) -> Result<MachineDeployment> {
-        self.deployments()
-            .create(&PostParams::default(), deployment)
-            .await
-            .with_context(|| format!("failed to create MachineDeployment {}", deployment.name_any()))
+        create(&self.deployments(), deployment).await
     }
 
     /// Merges into a deployment.
-    ///
-    /// # Errors
-    /// When that is refused.
     pub async fn patch_deployment(&self, name: &str, patch: &Value) -> Result<MachineDeployment> {
         self.deployments()
             .patch(name, &PatchParams::default(), &Patch::Merge(patch))
@@ -69,9 +56,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Scales a deployment as `kubectl scale` does.
-    ///
-    /// # Errors
-    /// When that is refused.
     pub async fn scale(&self, name: &str, replicas: u32) -> Result<()> {
         let patch = json!({ "spec": { "replicas": replicas } });
         self.deployments()
@@ -82,18 +66,12 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Gives a deployment's Machines another class.
-    ///
-    /// # Errors
-    /// When that is refused.
     pub async fn roll(&self, name: &str, class: &str) -> Result<()> {
         let patch = json!({ "spec": { "template": { "spec": { "class": { "name": class } } } } });
         self.patch_deployment(name, &patch).await.map(drop)
     }
 
     /// Asks for a deployment's earlier template; revision 0 is the one before.
-    ///
-    /// # Errors
-    /// When that is refused.
     pub async fn roll_back(&self, name: &str, revision: i64) -> Result<()> {
         self.patch_deployment(name, &json!({ "spec": { "rollbackTo": { "revision": revision } } }))
             .await
@@ -101,9 +79,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Deletes a deployment.
-    ///
-    /// # Errors
-    /// When it is not there.
     pub async fn delete_deployment(&self, name: &str) -> Result<()> {
         self.deployments()
             .delete(name, &DeleteParams::default())
@@ -113,26 +88,18 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Waits until all Machines of a deployment are there, of the current template, and the status says so of this very
-    /// generation.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows the status.
+    /// generation. The error shows the status.
     pub async fn deployment_is_complete(&self, name: &str) -> Result<MachineDeployment> {
         let what = format!("MachineDeployment {name} is complete");
         let waited = eventually(&what, async || {
             let deployment = self.deployments().get(name).await?;
             Ok(is_complete(&deployment).then_some(deployment))
         });
-        match waited.await {
-            Ok(deployment) => Ok(deployment),
-            Err(error) => Err(error.context(self.describe_deployment(name).await)),
-        }
+        or_show(waited, async || self.describe_deployment(name).await).await
     }
 
     /// Waits until the condition Ready of a deployment has this reason and its message contains `part`.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows the status.
+    /// The error shows the status.
     pub async fn deployment_reason(&self, name: &str, reason: &str, part: &str) -> Result<Condition> {
         let what = format!("MachineDeployment {name} is {reason} with {part:?}");
         let waited = eventually(&what, async || {
@@ -141,16 +108,10 @@ impl<C: Cloud> Lab<C> {
             let mut conditions = own.conditions.into_iter();
             Ok(conditions.find(|one| one.reason == reason && one.message.contains(part)))
         });
-        match waited.await {
-            Ok(condition) => Ok(condition),
-            Err(error) => Err(error.context(self.describe_deployment(name).await)),
-        }
+        or_show(waited, async || self.describe_deployment(name).await).await
     }
 
-    /// Waits until neither deployments nor sets are left.
-    ///
-    /// # Errors
-    /// When some stay; the complaint shows which.
+    /// Waits until neither deployments nor sets are left. The error shows which.
     pub async fn no_deployments(&self) -> Result<()> {
         let everything = ListParams::default();
         let left = async || {
@@ -162,10 +123,7 @@ impl<C: Cloud> Lab<C> {
         let waited = eventually("no deployment and no set is left", async || {
             Ok(left().await?.is_empty().then_some(()))
         });
-        match waited.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.context(format!("left are {:?}", left().await))),
-        }
+        or_show(waited, async || format!("left are {:?}", left().await)).await
     }
 
     /// The status of a deployment, for error messages.
@@ -185,7 +143,6 @@ impl<C: Cloud> Lab<C> {
 }
 
 /// Whether all Machines are there and of the current template, as the autoscaler and Gardener ask for it.
-#[must_use]
 pub fn is_complete(deployment: &MachineDeployment) -> bool {
     let Some(status) = &deployment.status else { return false };
     let wanted = deployment.spec.replicas.unwrap_or_default();

@@ -10,13 +10,10 @@ use serde_json::Value;
 use super::Lab;
 use crate::cloud::Cloud;
 use crate::manifests::NAMESPACE;
-use crate::wait::eventually;
+use crate::wait::{eventually, or_show};
 
 impl<C: Cloud> Lab<C> {
-    /// Waits until so many Machines are in a phase.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows the Machines.
+    /// Waits until so many Machines are in a phase. The error shows the Machines.
     pub async fn machines_in_phase(&self, phase: &str, count: usize) -> Result<()> {
         let what = format!("{count} Machines are {phase}");
         let waited = eventually(&what, async || {
@@ -24,45 +21,27 @@ impl<C: Cloud> Lab<C> {
             let there = machines.items.iter().filter(|machine| machine.phase().as_str() == phase).count();
             Ok((there == count).then_some(()))
         });
-        match waited.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.context(self.describe_machines().await)),
-        }
+        or_show(waited, async || self.describe_machines().await).await
     }
 
-    /// Waits until no Machine is left.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows the Machines.
+    /// Waits until no Machine is left. The error shows the Machines.
     pub async fn no_machines(&self) -> Result<()> {
         let waited = eventually("no Machine is left", async || {
             Ok(self.machines().list(&ListParams::default()).await?.items.is_empty().then_some(()))
         });
-        match waited.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.context(self.describe_machines().await)),
-        }
+        or_show(waited, async || self.describe_machines().await).await
     }
 
-    /// Waits until the host has written this state onto a plugin's ConfigMap.
-    ///
-    /// # Errors
-    /// When it does not; the complaint shows what it wrote instead.
+    /// Waits until the host has written this state onto a plugin's ConfigMap. The error shows what it wrote instead.
     pub async fn plugin_state(&self, name: &str, state: &str) -> Result<()> {
         let what = format!("plugin {name} is {state}");
         let waited = eventually(&what, async || {
             Ok(self.plugin_status(name).await?.filter(|status| status["state"] == state).map(drop))
         });
-        match waited.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.context(format!("its status is {:?}", self.plugin_status(name).await))),
-        }
+        or_show(waited, async || format!("its status is {:?}", self.plugin_status(name).await)).await
     }
 
     /// The status that the host wrote onto a plugin's ConfigMap.
-    ///
-    /// # Errors
-    /// When the ConfigMap is not there.
     pub async fn plugin_status(&self, name: &str) -> Result<Option<Value>> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         let map = api.get_metadata(name).await?;
@@ -71,9 +50,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Names of the Nodes, and of the bootstrap tokens.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn left_in_target(&self) -> Result<(Vec<String>, Vec<String>)> {
         let name = |meta: kube::core::ObjectMeta| meta.name.unwrap_or_default();
         let nodes = Api::<Node>::all(self.client.clone()).list_metadata(&ListParams::default()).await?;
@@ -87,9 +63,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Events on an object, as `reason: note`.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn events(&self, kind: &str, name: &str) -> Result<Vec<String>> {
         let api: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(self.client.clone(), NAMESPACE);
         let fields = format!("involvedObject.kind={kind},involvedObject.name={name}");
@@ -101,9 +74,7 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Waits until an Event of this reason is on an object whose note contains `part`.
-    ///
-    /// # Errors
-    /// When none comes; the complaint shows those that came.
+    /// The error shows those that came.
     pub async fn event(&self, kind: &str, name: &str, reason: &str, part: &str) -> Result<()> {
         let what = format!("{kind} {name} has an Event {reason} with {part:?}");
         let start = format!("{reason}: ");
@@ -111,16 +82,11 @@ impl<C: Cloud> Lab<C> {
             let events = self.events(kind, name).await?;
             Ok(events.iter().any(|event| event.starts_with(&start) && event.contains(part)).then_some(()))
         });
-        match waited.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.context(format!("it has {:#?}", self.events(kind, name).await))),
-        }
+        or_show(waited, async || format!("it has {:#?}", self.events(kind, name).await)).await
     }
 
     /// Waits until the condition Ready of a Machine has this reason and its message contains `part`.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows the Machines.
+    /// The error shows the Machines.
     pub async fn machine_reason(&self, name: &str, reason: &str, part: &str) -> Result<Condition> {
         let what = format!("Machine {name} is {reason} with {part:?}");
         let waited = eventually(&what, async || {
@@ -129,10 +95,7 @@ impl<C: Cloud> Lab<C> {
             let mut conditions = own.conditions.into_iter();
             Ok(conditions.find(|condition| condition.reason == reason && condition.message.contains(part)))
         });
-        match waited.await {
-            Ok(condition) => Ok(condition),
-            Err(error) => Err(error.context(self.describe_machines().await)),
-        }
+        or_show(waited, async || self.describe_machines().await).await
     }
 
     async fn describe_machines(&self) -> String {

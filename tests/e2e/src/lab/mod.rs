@@ -43,7 +43,6 @@ pub struct LabOptions {
 
 impl LabOptions {
     /// A lab in which workloads work. Pods end a moment after SIGTERM, volumes move in a moment.
-    #[must_use]
     pub fn with_workloads() -> Self {
         const MOMENT: Duration = Duration::from_millis(200);
         let workloads = Workloads {
@@ -128,9 +127,6 @@ pub struct Lab<C = simcloud::Server> {
 
 impl Lab {
     /// Starts everything but the host around a simulated cloud, and installs `deploy/` as a user would.
-    ///
-    /// # Errors
-    /// When a part does not start.
     pub async fn start(options: LabOptions) -> Result<Self> {
         let cloud = simcloud::Server::start(options.cloud.clone()).context("failed to start the cloud")?;
         Self::around(cloud, options).await
@@ -139,9 +135,6 @@ impl Lab {
 
 impl<C: Cloud> Lab<C> {
     /// Starts everything but the host around a cloud that runs, and installs `deploy/` as a user would.
-    ///
-    /// # Errors
-    /// When a part does not start.
     pub async fn around(cloud: C, options: LabOptions) -> Result<Self> {
         let plane = ControlPlane::start(options.plane).await.context("failed to start the control plane")?;
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -166,15 +159,11 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Kubelets for the VMs of one more cloud, which run no pods. They end when they are dropped.
-    ///
-    /// # Errors
-    /// When they do not start.
     pub fn kubelets_of(&self, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
         kubelets(&self.plane, vms, timing, None)
     }
 
     /// How a host of this lab is started. All hosts share their cache, as a pod that comes back does.
-    #[must_use]
     pub fn host_options(&self) -> HostOptions {
         let number = self.hosts.fetch_add(1, Ordering::Relaxed);
         let mut flags: Vec<String> = vec!["--log".into(), "info,machinist_runtime=debug".into()];
@@ -188,29 +177,21 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Starts a host and waits until it is ready.
-    ///
-    /// # Errors
-    /// When it does not become ready.
     pub async fn start_host(&self) -> Result<Host> {
-        let mut host = Host::start(&self.host_options())?;
-        host.ready().await?;
-        Ok(host)
+        Host::start_ready(&self.host_options()).await
     }
 
     /// Machines of the lab's namespace.
-    #[must_use]
     pub fn machines(&self) -> Api<Machine> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// Classes of the lab's namespace.
-    #[must_use]
     pub fn classes(&self) -> Api<MachineClass> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
     /// Kubeconfig of the host's account.
-    #[must_use]
     pub fn host_kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
 use machinist_api::{Machine, MachineClass};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::Lab;
@@ -16,9 +18,6 @@ use crate::wait::eventually;
 
 impl Lab {
     /// As [`Lab::install_driver`], with a driver that uses no idempotency keys and declares this consistency window.
-    ///
-    /// # Errors
-    /// When an object is refused, or the driver does not serve.
     pub async fn install_driver_without_keys(&self, component: &[u8], window: Duration) -> Result<()> {
         let url = self.cloud.url();
         self.install(&manifests::plugin_without_keys("sim", component, &url, window)?).await
@@ -27,9 +26,6 @@ impl Lab {
 
 impl<C: Cloud> Lab<C> {
     /// Creates the driver's ConfigMap, a Secret and the class `small`, and waits until the driver serves.
-    ///
-    /// # Errors
-    /// When an object is refused, or the driver does not serve.
     pub async fn install_driver(&self, component: &[u8]) -> Result<()> {
         self.install(&self.cloud.plugin(component)?).await
     }
@@ -42,9 +38,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Creates a plugin's ConfigMap, or replaces the one that is there.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn put_plugin(&self, map: &ConfigMap) -> Result<()> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         let name = map.metadata.name.as_deref().context("a plugin has a name")?;
@@ -66,43 +59,21 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Creates a Secret.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn put_secret(&self, secret: &Secret) -> Result<()> {
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
-        api.create(&PostParams::default(), secret).await.context("failed to create a Secret")?;
-        Ok(())
+        create(&Api::namespaced(self.client.clone(), NAMESPACE), secret).await.map(drop)
     }
 
     /// Creates a class.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn put_class(&self, class: &MachineClass) -> Result<()> {
-        self.classes()
-            .create(&PostParams::default(), class)
-            .await
-            .context("failed to create a MachineClass")?;
-        Ok(())
+        create(&self.classes(), class).await.map(drop)
     }
 
     /// Creates a Machine of a class.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn create_machine(&self, name: &str, class: &str) -> Result<Machine> {
-        let machine = manifests::machine(name, class);
-        self.machines()
-            .create(&PostParams::default(), &machine)
-            .await
-            .with_context(|| format!("failed to create Machine {name}"))
+        create(&self.machines(), &manifests::machine(name, class)).await
     }
 
     /// Deletes a Machine.
-    ///
-    /// # Errors
-    /// When it is not there.
     pub async fn delete_machine(&self, name: &str) -> Result<()> {
         self.machines()
             .delete(name, &DeleteParams::default())
@@ -112,10 +83,7 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Deletes all deployments, sets and Machines, then all classes and Secrets, and checks that nothing of them is
-    /// left anywhere.
-    ///
-    /// # Errors
-    /// When something is left; the complaint says what.
+    /// left anywhere. The error says what.
     pub async fn clear(&self) -> Result<()> {
         let everything = ListParams::default();
         self.deployments().delete_collection(&DeleteParams::default(), &everything).await?;
@@ -140,4 +108,13 @@ impl<C: Cloud> Lab<C> {
         })
         .await
     }
+}
+
+/// Creates an object. The error names it.
+pub(super) async fn create<K>(api: &Api<K>, object: &K) -> Result<K>
+where
+    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+{
+    let created = api.create(&PostParams::default(), object).await;
+    created.with_context(|| format!("failed to create {} {}", K::kind(&()), object.name_any()))
 }

@@ -2,24 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use serde_json::Value;
 
 use super::Lab;
+use super::objects::create;
 use crate::cloud::Cloud;
 use crate::manifests::workloads::WORKLOADS;
-use crate::wait::eventually;
+use crate::wait::{eventually, or_show};
 
 impl<C: Cloud> Lab<C> {
     /// Applies objects of any kind.
-    ///
-    /// # Errors
-    /// When one is refused.
     pub async fn apply(&self, objects: &[Value]) -> Result<()> {
         let text: Vec<String> = objects.iter().map(Value::to_string).collect();
         self.plane.apply(&text.join("\n---\n")).await?;
@@ -27,32 +25,23 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Creates a pod.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub async fn create_pod(&self, pod: &Pod) -> Result<Pod> {
-        self.pods().create(&PostParams::default(), pod).await.context("failed to create a pod")
+        create(&self.pods(), pod).await
     }
 
-    #[must_use]
     pub fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.client.clone(), WORKLOADS)
     }
 
-    #[must_use]
     pub fn attachments(&self) -> Api<VolumeAttachment> {
         Api::all(self.client.clone())
     }
 
-    #[must_use]
     pub fn node_objects(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
 
     /// Names of the pods of an app that are bound to this Node, in order, whether they are to end or not.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn pods_on(&self, node: &str, app: &str) -> Result<Vec<String>> {
         let params =
             ListParams::default().labels(&format!("app={app}")).fields(&format!("spec.nodeName={node}"));
@@ -63,9 +52,7 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Waits until so many pods of an app run on a Node and none of them is to end.
-    ///
-    /// # Errors
-    /// When that does not come about; the complaint shows where its pods are.
+    /// The error shows where its pods are.
     pub async fn pods_run_on(&self, node: &str, app: &str, count: usize) -> Result<()> {
         let params = ListParams::default().labels(&format!("app={app}"));
         let what = format!("{count} pods of {app} run on {node}");
@@ -87,9 +74,6 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Volumes by Node, from VolumeAttachments that say that they are attached.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub async fn attached(&self) -> Result<BTreeMap<String, Vec<String>>> {
         let mut by_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for one in self.attachments().list(&ListParams::default()).await?.items {
@@ -103,9 +87,7 @@ impl<C: Cloud> Lab<C> {
     }
 
     /// Waits until an own condition of this type says this much on a Machine.
-    ///
-    /// # Errors
-    /// When it does not; the complaint shows the Machine's conditions.
+    /// The error shows the Machine's conditions.
     pub async fn machine_condition(&self, name: &str, kind: &str, part: &str) -> Result<Condition> {
         let what = format!("condition {kind} of Machine {name} says {part:?}");
         let ask = async || {
@@ -117,10 +99,7 @@ impl<C: Cloud> Lab<C> {
             let mut conditions = ask().await?.into_iter();
             Ok(conditions.find(|one| one.type_ == kind && one.message.contains(part)))
         });
-        match waited.await {
-            Ok(condition) => Ok(condition),
-            Err(error) => Err(error.context(format!("its conditions are {:#?}", ask().await))),
-        }
+        or_show(waited, async || format!("its conditions are {:#?}", ask().await)).await
     }
 }
 

@@ -11,18 +11,12 @@ use serde_json::{Value, json};
 use super::{USER_DATA, class_of, packed, secret_with};
 
 /// The driver's ConfigMap, with EC2 and STS at `endpoint`.
-///
-/// # Errors
-/// When it cannot be compressed.
 pub fn plugin(name: &str, component: &[u8], endpoint: &str, grants: &str) -> Result<ConfigMap> {
     packed(name, component, &json!({ "endpoint": endpoint }), grants)
 }
 
 /// The grants of the driver: reach EC2, which is on loopback here, have its requests signed with the keys of the
 /// Secret, and put the user data where RunInstances has it.
-///
-/// # Errors
-/// When the endpoint has no port.
 pub fn grants(endpoint: &str) -> Result<String> {
     let authority = endpoint.trim_start_matches("http://").trim_end_matches('/');
     let (host, port) = authority.rsplit_once(':').context("an endpoint of a test has a port")?;
@@ -45,9 +39,6 @@ secrets:
 }
 
 /// As [`grants`], with credentials that STS gives for the identity tokens in this folder.
-///
-/// # Errors
-/// When the endpoint has no port.
 pub fn grants_of_web_identity(endpoint: &str, tokens: &Path) -> Result<String> {
     let web_identity = format!(
         "    web-identity:\n      token-files: [{}/]\n      role-arns: ['arn:aws:iam::123456789012:role/*']\n      \
@@ -58,7 +49,6 @@ pub fn grants_of_web_identity(endpoint: &str, tokens: &Path) -> Result<String> {
 }
 
 /// Keys and user data.
-#[must_use]
 pub fn secret(name: &str, credentials: &Credentials) -> Secret {
     let mut data = vec![
         ("providerAccessKeyId", credentials.access_key_id.as_str()),
@@ -72,19 +62,16 @@ pub fn secret(name: &str, credentials: &Credentials) -> Secret {
 }
 
 /// A role to be taken on with the identity token in a file, and user data.
-#[must_use]
 pub fn secret_of_web_identity(name: &str, token_file: &Path, role: &str) -> Secret {
     let file = token_file.to_string_lossy();
     secret_with(name, &[("workloadIdentityTokenFile", &file), ("roleARN", role), ("userData", USER_DATA)])
 }
 
 /// A class of small instances whose Secret has the name `secret`.
-#[must_use]
 pub fn class(name: &str, secret: &str, ec2: &Ec2) -> MachineClass {
     class_of(name, secret, "AWS", &spec(ec2))
 }
 
-#[must_use]
 pub fn spec(ec2: &Ec2) -> Value {
     let fixture = ec2.fixture();
     json!({

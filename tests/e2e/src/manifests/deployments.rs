@@ -7,23 +7,17 @@ use super::NAMESPACE;
 
 /// A deployment of Machines of a class that rolls with this surge and this unavailability. Its name is the label by
 /// which it selects them.
-///
-/// # Panics
-/// Never: the JSON is right.
-#[must_use]
 pub fn deployment(name: &str, class: &str, replicas: u32, surge: u32, unavailable: u32) -> MachineDeployment {
     let raw = raw_deployment(name, class, replicas, &rolling(&json!(surge), &json!(unavailable)));
     serde_json::from_value(raw).expect("the MachineDeployment is right")
 }
 
 /// The strategy RollingUpdate with these bounds, whatever they are.
-#[must_use]
 pub fn rolling(surge: &Value, unavailable: &Value) -> Value {
     json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": surge, "maxUnavailable": unavailable } })
 }
 
 /// As [`deployment`], as JSON that can be made wrong.
-#[must_use]
 pub fn raw_deployment(name: &str, class: &str, replicas: u32, strategy: &Value) -> Value {
     json!({
         "apiVersion": "machine.sapcloud.io/v1alpha1",

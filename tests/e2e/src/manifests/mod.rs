@@ -24,17 +24,11 @@ write_files:
 ";
 
 /// The ConfigMap of a driver for the simulated cloud at `endpoint`: compressed, with digest, settings and grants.
-///
-/// # Errors
-/// When it cannot be compressed.
 pub fn plugin(name: &str, component: &[u8], endpoint: &str) -> Result<ConfigMap> {
     packed(name, component, &json!({ "endpoint": endpoint }), &grants(endpoint))
 }
 
 /// The same driver for a cloud that keeps no idempotency keys and whose reads lag for at most this long.
-///
-/// # Errors
-/// When it cannot be compressed.
 pub fn plugin_without_keys(
     name: &str,
     component: &[u8],
@@ -59,9 +53,6 @@ fn packed(name: &str, component: &[u8], settings: &Value, grants: &str) -> Resul
 }
 
 /// The ConfigMap of a driver with other settings and grants than those of the simulated cloud's.
-///
-/// # Errors
-/// When it cannot be compressed.
 pub fn plugin_granted(name: &str, component: &[u8], settings: &Value, grants: &Value) -> Result<ConfigMap> {
     let packed = zstd::encode_all(component, 3).context("failed to compress the driver")?;
     let mut map = plugin_with(name, "plugin.wasm.zst", packed);
@@ -74,7 +65,6 @@ pub fn plugin_granted(name: &str, component: &[u8], settings: &Value, grants: &V
 }
 
 /// A ConfigMap that claims to be a driver, with these bytes under this key.
-#[must_use]
 pub fn plugin_with(name: &str, key: &str, bytes: Vec<u8>) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -89,7 +79,6 @@ pub fn plugin_with(name: &str, key: &str, bytes: Vec<u8>) -> ConfigMap {
 }
 
 /// The grants of the driver: reach the cloud, which is on loopback here, and use two secrets in two places.
-#[must_use]
 pub fn grants(endpoint: &str) -> String {
     let authority = endpoint.trim_start_matches("http://");
     let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
@@ -112,13 +101,11 @@ secrets:
 }
 
 /// Credentials and user data.
-#[must_use]
 pub fn secret(name: &str, token: &str) -> Secret {
     secret_with(name, &[("token", token), ("userData", USER_DATA)])
 }
 
 /// A Secret with these values.
-#[must_use]
 pub fn secret_with(name: &str, values: &[(&str, &str)]) -> Secret {
     let value = |(key, value): &(&str, &str)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()));
     Secret {
@@ -133,10 +120,6 @@ pub fn secret_with(name: &str, values: &[(&str, &str)]) -> Secret {
 }
 
 /// A class of the simulated cloud's machines whose Secret has the name `secret`.
-///
-/// # Panics
-/// Never: the JSON is right.
-#[must_use]
 pub fn class(name: &str, secret: &str) -> MachineClass {
     serde_json::from_value(json!({
         "apiVersion": "machine.sapcloud.io/v1alpha1",
@@ -150,7 +133,6 @@ pub fn class(name: &str, secret: &str) -> MachineClass {
 }
 
 /// A class of another provider, whose Secret has the name `secret`.
-#[must_use]
 pub fn class_of(name: &str, secret: &str, provider: &str, spec: &Value) -> MachineClass {
     let mut class = class(name, secret);
     class.provider = Some(provider.to_owned());
@@ -159,10 +141,6 @@ pub fn class_of(name: &str, secret: &str, provider: &str, spec: &Value) -> Machi
 }
 
 /// A Machine of a class.
-///
-/// # Panics
-/// Never: the JSON is right.
-#[must_use]
 pub fn machine(name: &str, class: &str) -> Machine {
     serde_json::from_value(json!({
         "apiVersion": "machine.sapcloud.io/v1alpha1",

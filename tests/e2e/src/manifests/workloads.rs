@@ -23,7 +23,6 @@ pub struct PodShape {
 
 impl PodShape {
     /// A pod of this app that any Node may run.
-    #[must_use]
     pub fn of(app: &str) -> Self {
         Self { app: app.to_owned(), grace_secs: 30, ..Self::default() }
     }
@@ -67,10 +66,6 @@ impl PodShape {
 }
 
 /// A pod without a controller, bound already.
-///
-/// # Panics
-/// Never: the JSON is right.
-#[must_use]
 pub fn pod(name: &str, node: &str, shape: &PodShape) -> Pod {
     let mut pod = json!({ "metadata": shape.metadata(), "spec": shape.spec() });
     pod["metadata"]["name"] = name.into();
@@ -80,13 +75,11 @@ pub fn pod(name: &str, node: &str, shape: &PodShape) -> Pod {
 }
 
 /// The mirror of a static pod.
-#[must_use]
 pub fn mirror_pod(name: &str, node: &str) -> Pod {
     pod(name, node, &PodShape::of("static").annotated("kubernetes.io/config.mirror", "0123456789abcdef"))
 }
 
 /// So many pods that a controller creates again.
-#[must_use]
 pub fn replica_set(name: &str, replicas: u32, shape: &PodShape) -> Value {
     let mut set = workload("ReplicaSet", name, shape);
     set["spec"]["replicas"] = replicas.into();
@@ -94,13 +87,11 @@ pub fn replica_set(name: &str, replicas: u32, shape: &PodShape) -> Value {
 }
 
 /// A pod on each Node.
-#[must_use]
 pub fn daemon_set(name: &str, shape: &PodShape) -> Value {
     workload("DaemonSet", name, shape)
 }
 
 /// So many pods with a volume each, all at once. The volumes are [`disks`] of the same name.
-#[must_use]
 pub fn stateful_set(name: &str, replicas: u32, shape: &PodShape) -> Value {
     let mut set = workload("StatefulSet", name, shape);
     set["spec"]["replicas"] = replicas.into();
@@ -117,7 +108,6 @@ pub fn stateful_set(name: &str, replicas: u32, shape: &PodShape) -> Value {
 }
 
 /// The volumes of a StatefulSet's pods, by the name of the PersistentVolume.
-#[must_use]
 pub fn disks(set: &str, replicas: u32) -> Vec<Value> {
     let disk = |number: u32| {
         json!({
@@ -135,7 +125,6 @@ pub fn disks(set: &str, replicas: u32) -> Vec<Value> {
 }
 
 /// A PodDisruptionBudget for an app. `field` is `minAvailable` or `maxUnavailable`.
-#[must_use]
 pub fn budget(name: &str, app: &str, field: &str, pods: u32) -> Value {
     json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",

@@ -5,40 +5,32 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Host, Lab, LabOptions, eventually};
+use e2e::{Host, Lab, eventually};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names;
 use serde_json::json;
 
-use crate::scene::{SIM, has_phase, is_gone, is_running, runs, turn};
+use crate::scene::{SIM, flagged, has_phase, is_gone, is_running, runs};
 
-/// A host whose clocks run fast. It leads whether or not it can renew its Leases, so that it is there during an outage.
-async fn quick(lab: &Lab) -> Result<Host> {
-    let mut options = lab.host_options();
-    let flags = [
-        "--leader-elect=false",
-        "--machine-safety-orphan-vms-period=3s",
-        "--machine-safety-orphan-vm-minimum-age=6s",
-        "--machine-safety-apiserver-statuscheck-period=1s",
-        "--machine-safety-apiserver-statuscheck-timeout=1s",
-        "--machine-health-timeout=15s",
-    ];
-    options.flags.extend(flags.map(str::to_owned));
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
-    Ok(host)
-}
+/// Flags of a host whose clocks run fast. It leads whether or not it can renew its Leases, so that it is there during an
+/// outage.
+const QUICK: [&str; 6] = [
+    "--leader-elect=false",
+    "--machine-safety-orphan-vms-period=3s",
+    "--machine-safety-orphan-vm-minimum-age=6s",
+    "--machine-safety-apiserver-statuscheck-period=1s",
+    "--machine-safety-apiserver-statuscheck-timeout=1s",
+    "--machine-health-timeout=15s",
+];
 
 async fn played(story: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let host = quick(&lab).await.expect("the host starts");
-    lab.install_driver(&SIM).await.expect("the driver is installed");
-    if let Err(error) = story(&lab, &host).await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    flagged(&QUICK, async |lab, host| {
+        lab.install_driver(&SIM).await?;
+        story(lab, host).await
+    })
+    .await;
 }
 
 /// A VM that no host made, as one that looks like `like`, of this cluster.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
-use e2e::{Cloud, Host, Lab, LabOptions, within};
+use e2e::{Cloud, Host, HostOptions, Lab, LabOptions, within};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -26,6 +26,28 @@ pub(crate) async fn turn() -> SemaphorePermit<'static> {
     LABS.acquire().await.expect("the semaphore is never closed")
 }
 
+/// Runs a test in a lab without a host.
+pub(crate) async fn in_lab(options: LabOptions, test: impl AsyncFnOnce(&Lab) -> Result<()>) {
+    let _turn = turn().await;
+    let lab = Lab::start(options).await.expect("the lab starts");
+    test(&lab).await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Runs a test in a lab with a host that has these flags too.
+pub(crate) async fn flagged(flags: &[impl AsRef<str>], test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
+    let _turn = turn().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    hosted(&lab.host_options().with(flags), async |host| test(&lab, host).await).await;
+}
+
+/// Runs a test with a host. When it fails, the complaint ends with the host's log.
+pub(crate) async fn hosted(options: &HostOptions, test: impl AsyncFnOnce(&Host) -> Result<()>) {
+    let host = Host::start_ready(options).await.expect("the host starts");
+    if let Err(error) = test(&host).await {
+        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
+    }
+}
+
 /// Runs a test in a lab with a host. When it fails, the complaint ends with the host's log.
 pub(crate) async fn scene(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
     let _turn = turn().await;
@@ -34,10 +56,7 @@ pub(crate) async fn scene(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Hos
 
 /// Starts a host in a lab and runs a test there.
 pub(crate) async fn played<C: Cloud>(lab: Lab<C>, test: impl AsyncFnOnce(&Lab<C>, &Host) -> Result<()>) {
-    let host = lab.start_host().await.expect("the host starts");
-    if let Err(error) = test(&lab, &host).await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    hosted(&lab.host_options(), async |host| test(&lab, host).await).await;
 }
 
 /// As [`scene`], with the driver of the simulated cloud serving, a Secret `sim` and a class `small`. In the end

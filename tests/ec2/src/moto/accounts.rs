@@ -20,7 +20,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    #[must_use]
     pub fn lasting(account: &str, access_key_id: &str, secret_access_key: &str) -> Self {
         Self {
             account: account.to_owned(),

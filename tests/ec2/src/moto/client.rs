@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::proxy::form::Form;
+use crate::form::Form;
 
 /// A call takes no longer.
 const LIMIT: Duration = Duration::from_secs(60);

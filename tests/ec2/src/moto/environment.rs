@@ -26,9 +26,7 @@ const VENV_STEP: &str = "install Python 3.10 or later with its venv module (Debi
 /// them installs. Nothing is downloaded when it is there. Blocks: call it from a blocking thread.
 ///
 /// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with `moto/<digest>`.
-///
-/// # Errors
-/// When Python or its venv module is missing, or a package cannot be had. The message says what to do.
+/// The error says what to do.
 pub fn prepare() -> anyhow::Result<PathBuf> {
     prepare_in(&cache::root()?, PYTHON, REQUIREMENTS)
 }

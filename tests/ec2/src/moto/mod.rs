@@ -6,7 +6,6 @@ mod environment;
 mod process;
 pub(crate) mod sigv4;
 pub(crate) mod sts;
-pub(crate) mod xml;
 
 pub(crate) use client::{Client, EC2_VERSION};
 pub use environment::prepare;

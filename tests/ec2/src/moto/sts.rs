@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::AwsError;
+use crate::form::Form;
 use crate::moto::accounts::{Accounts, IdentityToken};
-use crate::moto::xml::escaped;
-use crate::proxy::form::Form;
+use crate::xml::escaped;
 
 /// The only action, which nobody signs.
 pub(crate) const ASSUME: &str = "AssumeRoleWithWebIdentity";

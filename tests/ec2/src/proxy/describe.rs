@@ -6,9 +6,9 @@ use roxmltree::{Document, Node};
 use super::Shared;
 use super::handle::Request;
 use crate::answer::Answer;
-use crate::moto::xml::{self, Edits, child, items, text};
-use crate::proxy::form::Filter;
+use crate::form::Filter;
 use crate::proxy::ledger::Ledger;
+use crate::xml::{self, Edits, child, items, text};
 
 const TOKEN_FILTER: &str = "client-token";
 const STATE_FILTER: &str = "instance-state-name";

@@ -6,8 +6,8 @@ use roxmltree::Document;
 use super::Shared;
 use super::handle::{Request, work};
 use crate::answer::{Answer, AwsError, Delivery, Service, status_of};
-use crate::moto::xml::{Edits, child};
 use crate::proxy::faults::Effect;
+use crate::xml::{Edits, child};
 
 /// The token of the page that repeats.
 const REPEATED: &str = "repeated-page";

@@ -73,7 +73,6 @@ pub enum Effect {
 
 impl Effect {
     /// An error instead of the work.
-    #[must_use]
     pub fn error(code: &str) -> Self {
         let message = format!("{code} by the tests' wish");
         let (code, status, retry_after_seconds) = (code.to_owned(), None, None);
@@ -81,7 +80,6 @@ impl Effect {
     }
 
     /// EC2's throttling, with or without `Retry-After`.
-    #[must_use]
     pub fn throttle(retry_after_seconds: Option<u64>) -> Self {
         Self::Error {
             code: "RequestLimitExceeded".to_owned(),
@@ -93,7 +91,6 @@ impl Effect {
     }
 
     /// The answer never comes, though the work is done.
-    #[must_use]
     pub fn lost_answer() -> Self {
         Self::LostAnswer { hold: Duration::ZERO }
     }
@@ -101,7 +98,6 @@ impl Effect {
 
 impl Rule {
     /// A rule for all requests, STS included.
-    #[must_use]
     pub fn new(effect: Effect) -> Self {
         Self { name: String::new(), action: None, client: None, turn: Turn::All, effect }
     }
@@ -187,7 +183,6 @@ impl Faults {
     }
 
     /// How often each rule fired.
-    #[must_use]
     pub fn fired(&self) -> BTreeMap<String, u64> {
         self.with(|book| {
             let counts = book.iter().enumerate().map(|(place, page)| {

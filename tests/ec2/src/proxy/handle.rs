@@ -5,13 +5,13 @@ use jiff::Timestamp;
 
 use super::{Shared, describe, effects, launch, prefixes};
 use crate::answer::{Answer, AwsError, Service};
+use crate::form::Form;
 use crate::moto::sts;
-use crate::moto::xml;
 use crate::proxy::faults::Injection;
-use crate::proxy::form::Form;
 use crate::proxy::gate::{self, Caller, Rules};
 use crate::proxy::journal::Entry;
 use crate::proxy::ledger::State;
+use crate::xml;
 
 /// A request on its way.
 pub(super) struct Request {

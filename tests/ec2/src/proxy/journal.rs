@@ -52,7 +52,6 @@ pub struct Stats {
 
 impl Stats {
     /// All requests of an action.
-    #[must_use]
     pub fn requests_of(&self, action: &str) -> u64 {
         self.requests.get(action).into_iter().flat_map(BTreeMap::values).sum()
     }

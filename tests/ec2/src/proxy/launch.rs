@@ -10,8 +10,8 @@ use roxmltree::Document;
 use super::Shared;
 use super::handle::Request;
 use crate::answer::{Answer, AwsError};
-use crate::moto::xml::{self, Edits, child, instances, items, text};
 use crate::proxy::ledger::{Birth, UID_TAG};
+use crate::xml::{self, Edits, child, instances, items, text};
 
 const TOKEN_BYTES: usize = 64;
 /// The most user data, before it is encoded.

@@ -4,7 +4,6 @@ mod connection;
 mod describe;
 mod effects;
 pub(crate) mod faults;
-pub(crate) mod form;
 pub(crate) mod gate;
 mod handle;
 pub(crate) mod journal;

@@ -4,7 +4,7 @@ use super::Shared;
 use super::handle::Request;
 use crate::answer::Answer;
 use crate::moto::EC2_VERSION;
-use crate::moto::xml::escaped;
+use crate::xml::escaped;
 
 /// Assigns prefixes if the request asks for them, and leaves addresses to moto.
 pub(super) async fn assign(shared: &Shared, request: &Request) -> Answer {

@@ -17,12 +17,7 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Text,
     samples,
     words: &[
-        BOOTSTRAP_TOKEN,
-        MACHINE_NAME,
-        "%3C%3CBOOTSTRAP_TOKEN%3E%3E",
-        "%3C%3CMACHINE_NAME%3E%3E",
-        "<<",
-        ">>",
+        BOOTSTRAP_TOKEN, MACHINE_NAME, "%3C%3CBOOTSTRAP_TOKEN%3E%3E", "%3C%3CMACHINE_NAME%3E%3E", "<<", ">>",
     ],
     share: 40,
     check,

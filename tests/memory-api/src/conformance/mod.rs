@@ -22,9 +22,6 @@ pub const NAMESPACE: &str = "conformance";
 const ANSWER: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Asks the server all questions of the script. One line for each answer.
-///
-/// # Errors
-/// When a request does not get any answer.
 pub async fn transcript(client: &Client) -> Result<String, kube::Error> {
     let mut asker = Asker { client: client.clone(), lines: String::new(), known: BTreeMap::new() };
     script::objects(&mut asker).await?;

@@ -60,9 +60,7 @@ pub(super) async fn scales(asker: &mut Asker) -> OwnerStepResult {
 pub(super) async fn owners(asker: &mut Asker) -> OwnerStepResult {
     asker.part("owners");
     let shown = [
-        "/metadata/ownerReferences/0/name",
-        "/metadata/ownerReferences/0/controller",
-        "/metadata/generation",
+        "/metadata/ownerReferences/0/name", "/metadata/ownerReferences/0/controller", "/metadata/generation",
     ];
     let owner = |name: &str| {
         json!({

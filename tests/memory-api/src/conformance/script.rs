@@ -81,10 +81,7 @@ pub(super) async fn deletions(asker: &mut Asker) -> StepResult {
     asker.part("finalizers");
     let path = format!("{MACHINES}/m");
     let shown = [
-        "/kind",
-        "/reason",
-        "/metadata/finalizers",
-        "/metadata/generation",
+        "/kind", "/reason", "/metadata/finalizers", "/metadata/generation",
         "/metadata/deletionGracePeriodSeconds",
     ];
     asker.ask(Method::DELETE, &path, None, &shown).await?;
@@ -198,10 +195,7 @@ fn budget(name: &str) -> Option<Value> {
 pub(super) async fn evictions(asker: &mut Asker) -> StepResult {
     asker.part("evictions");
     let refused = [
-        "/reason",
-        "/details/causes/0/reason",
-        "/details/causes/0/message",
-        "/details/retryAfterSeconds",
+        "/reason", "/details/causes/0/reason", "/details/causes/0/message", "/details/retryAfterSeconds",
         "/message",
     ];
     let ready =

@@ -120,7 +120,6 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
         Self {
             timing,
@@ -176,7 +175,6 @@ impl Fleet {
     }
 
     /// When something is due next.
-    #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -231,13 +229,11 @@ impl Fleet {
     }
 
     /// Whether the kubelet of this Node works: its VM runs, the Node is registered and it is not silent.
-    #[must_use]
     pub fn is_up(&self, node_name: &str) -> bool {
         let kubelet = self.by_node.get(node_name).and_then(|id| self.kubelets.get(id));
         kubelet.is_some_and(Kubelet::is_up)
     }
 
-    #[must_use]
     pub fn stats(&self) -> Stats {
         let live = || self.kubelets.values().filter(|kubelet| kubelet.is_alive());
         Stats {
@@ -248,7 +244,6 @@ impl Fleet {
     }
 
     /// Names of the Nodes that live kubelets have registered, in order.
-    #[must_use]
     pub fn registered(&self) -> Vec<String> {
         let live = self.kubelets.values().filter(|kubelet| kubelet.is_alive() && kubelet.is_registered());
         let mut names: Vec<String> = live.map(|kubelet| kubelet.vm.node_name.clone()).collect();

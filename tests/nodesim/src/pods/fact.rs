@@ -62,7 +62,6 @@ pub struct Conduct {
 
 impl PodFact {
     /// Returns the facts about a pod for its kubelet; `None` while it is bound to no Node.
-    #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
         let (meta, spec) = (&pod.metadata, pod.spec.as_ref()?);
         let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);

@@ -69,7 +69,6 @@ struct NodeEntry {
 }
 
 impl Pods {
-    #[must_use]
     pub fn new(timing: PodTiming) -> Self {
         Self {
             timing,
@@ -188,7 +187,6 @@ impl Pods {
     }
 
     /// When something is due next.
-    #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -241,7 +239,6 @@ impl Pods {
         }
     }
 
-    #[must_use]
     pub fn stats(&self) -> PodStats {
         let count = |of: fn(&PodEntry) -> bool| self.pods.values().filter(|entry| of(entry)).count() as u64;
         PodStats {

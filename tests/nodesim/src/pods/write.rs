@@ -10,7 +10,6 @@ use super::PodFact;
 use crate::node::seconds;
 
 /// A strategic merge patch of a pod's status: its containers run.
-#[must_use]
 pub fn running_patch(pod: &PodFact, now: Timestamp) -> Value {
     let is_ready = pod.conduct.is_ready;
     let state = json!({ "running": { "startedAt": seconds(now) } });
@@ -39,7 +38,6 @@ pub fn running_patch(pod: &PodFact, now: Timestamp) -> Value {
 }
 
 /// A strategic merge patch of a pod's status: its containers have ended well.
-#[must_use]
 pub fn finished_patch(pod: &PodFact, now: Timestamp) -> Value {
     // The patch is merged with what is there, and a container has one state.
     let over = json!({ "exitCode": 0, "reason": "Completed", "finishedAt": seconds(now) });
@@ -60,7 +58,6 @@ pub fn finished_patch(pod: &PodFact, now: Timestamp) -> Value {
 }
 
 /// The options of the request that removes a pod.
-#[must_use]
 pub fn removal(uid: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "DeleteOptions",
@@ -69,7 +66,6 @@ pub fn removal(uid: &str) -> Value {
 }
 
 /// A strategic merge patch of a Node's status: these volumes are in use.
-#[must_use]
 pub fn in_use_patch(volumes: &BTreeSet<String>) -> Value {
     json!({ "status": { "volumesInUse": volumes } })
 }

@@ -30,9 +30,6 @@ pub struct SimcloudSource {
 
 impl SimcloudSource {
     /// All VMs of the cloud at this base URL.
-    ///
-    /// # Errors
-    /// When no HTTP client can be built.
     pub fn new(url: &str, admin_token: &str) -> Result<Self, reqwest::Error> {
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = reqwest::Client::builder().no_proxy().build()?;

@@ -28,7 +28,6 @@ pub enum AttacherAction {
 
 impl AttacherAction {
     /// The subject of the action.
-    #[must_use]
     pub fn fact(&self) -> &AttachmentFact {
         match self {
             Self::Hold(fact) | Self::Attached(fact) | Self::Release(fact) => fact,
@@ -36,7 +35,6 @@ impl AttacherAction {
     }
 
     /// Whether it goes to the status.
-    #[must_use]
     pub fn is_of_status(&self) -> bool {
         match self {
             Self::Attached(_) => true,
@@ -45,7 +43,6 @@ impl AttacherAction {
     }
 
     /// The merge patch. Lists of finalizers are written whole, so these hold for the version that was seen.
-    #[must_use]
     pub fn patch(&self) -> Value {
         let with_finalizers = |fact: &AttachmentFact, finalizers: Vec<String>| json!({ "metadata": { "uid": fact.uid, "resourceVersion": fact.version, "finalizers": finalizers } });
         match self {
@@ -94,7 +91,6 @@ struct AttachmentEntry {
 
 impl Attacher {
     /// Nothing is attached yet.
-    #[must_use]
     pub fn new(timing: VolumeTiming) -> Self {
         Self {
             timing,
@@ -158,7 +154,6 @@ impl Attacher {
     }
 
     /// When something is due next.
-    #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         self.attachments.values().filter_map(|entry| self.wish(entry)).map(|(at, _)| at).min()
     }
@@ -187,7 +182,6 @@ impl Attacher {
         }
     }
 
-    #[must_use]
     pub fn stats(&self) -> AttacherStats {
         self.stats
     }

@@ -20,7 +20,6 @@ pub struct AttachmentFact {
 
 impl AttachmentFact {
     /// Returns the facts for an attacher; `None` for a volume that is no PersistentVolume's.
-    #[must_use]
     pub fn of(attachment: &VolumeAttachment) -> Option<Self> {
         let meta = &attachment.metadata;
         Some(Self {
@@ -37,13 +36,11 @@ impl AttachmentFact {
     }
 
     /// The finalizer of its driver's attacher.
-    #[must_use]
     pub fn finalizer(&self) -> String {
         format!("external-attacher/{}", self.attacher.replace('.', "-"))
     }
 
     /// Whether the attacher holds it.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.finalizers.contains(&self.finalizer())
     }

@@ -54,7 +54,6 @@ impl Catalogue {
     }
 
     /// The name of a claim's volume as in `volumesAttached`.
-    #[must_use]
     pub fn volume_of(&self, namespace: &str, claim: &str) -> Option<&str> {
         let volume = self.claims.get(&(namespace.to_owned(), claim.to_owned()))?;
         self.volumes.get(volume).map(String::as_str)
@@ -62,7 +61,6 @@ impl Catalogue {
 }
 
 /// The name under which a Node's status tells of a volume.
-#[must_use]
 pub fn unique_name(driver: &str, handle: &str) -> String {
     format!("kubernetes.io/csi/{driver}^{handle}")
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::api::ApiServer;
 use crate::config::Workloads;
 use crate::pods::{PodAction, PodDone, Pods, Subject};
-use crate::run::Shared;
+use crate::shared::Shared;
 use crate::volumes::{Attacher, AttacherAction, AttachmentFact};
 
 /// The models of pods and volumes, for whoever performs and whoever gives orders.

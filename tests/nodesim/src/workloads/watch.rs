@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::Models;
 use crate::api::ApiServer;
 use crate::pods::{PodFact, PodKey};
-use crate::run::Shared;
+use crate::shared::Shared;
 use crate::volumes::AttachmentFact;
 
 pub(super) fn start(

@@ -12,68 +12,15 @@ use memory_api::ApiServer;
 use serde_json::{Value, json};
 
 use crate::check::Watchman;
-use crate::cloud::{SimCloud, ZONES};
+use crate::cloud::SimCloud;
 use crate::cluster::Cluster;
 use crate::cluster::fleet::Fleet;
-use crate::cluster::hosts::{Hosts, NAMESPACE, to_target};
+use crate::cluster::hosts::Hosts;
 use crate::cluster::policies::Policies;
-use crate::cluster::pools::Owners;
 use crate::faults::Faults;
-use crate::plan::Plan;
+use crate::names::{NAMESPACE, ZONES, to_target};
+use crate::plan::{ACTIONS, Action, Owners, Plan};
 use crate::rng::Rng;
-pub(crate) use owners::PoolAction;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Action {
-    DeleteMachine,
-    ForceDelete,
-    EditMachine,
-    EditClass,
-    BreakClass,
-    BreakSecret,
-    DeleteNode,
-    KillKubelet,
-    FlawNode,
-    RebootVm,
-    KillVm,
-    Cordon,
-    TakeName,
-    MakeOrphan,
-    MakeSecondVm,
-    HoldDeletion,
-    Preserve,
-    UpdateInPlace,
-    Spoil,
-}
-
-impl Action {
-    /// It is done to what many Machines share.
-    fn concerns_many(self) -> bool {
-        matches!(self, Self::EditClass | Self::BreakClass | Self::BreakSecret)
-    }
-}
-
-const ACTIONS: [(u32, Action); 19] = [
-    (20, Action::DeleteMachine),
-    (4, Action::ForceDelete),
-    (20, Action::EditMachine),
-    (5, Action::EditClass),
-    (3, Action::BreakClass),
-    (3, Action::BreakSecret),
-    (3, Action::DeleteNode),
-    (10, Action::KillKubelet),
-    (8, Action::FlawNode),
-    (10, Action::RebootVm),
-    (5, Action::KillVm),
-    (6, Action::Cordon),
-    (3, Action::TakeName),
-    (2, Action::MakeOrphan),
-    (3, Action::MakeSecondVm),
-    (8, Action::HoldDeletion),
-    (8, Action::Preserve),
-    (8, Action::UpdateInPlace),
-    (2, Action::Spoil),
-];
 
 /// Everything that can be disturbed.
 #[derive(Clone)]

@@ -6,63 +6,11 @@ use machinist_api::names::{annotations, labels};
 use memory_api::Propagation;
 use serde_json::{Value, json};
 
-use super::{Actors, NAMESPACE};
-use crate::cloud::ZONES;
-use crate::cluster::pools::{Owners, Pool, is_complete, strategy, wishes};
+use super::Actors;
+use crate::cluster::pools::{Pool, is_complete, strategy, wishes};
+use crate::names::{NAMESPACE, ZONES};
+use crate::plan::{Owners, POOL_ACTIONS, PoolAction};
 use crate::rng::Rng;
-
-/// An action on a set or deployment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PoolAction {
-    /// Another number, as `kubectl scale` writes it.
-    Scale,
-    /// Another class, or a restart: the deployment rolls.
-    Roll,
-    /// Other labels or taints for Nodes, which nothing rolls.
-    Retaint,
-    /// Pauses, mostly for a while.
-    Pause,
-    /// Goes back to an earlier template.
-    Undo,
-    /// Another strategy, or other bounds.
-    Restrategize,
-    /// Deletes it, in one of the ways that there are.
-    Delete,
-    /// Changes the number of a deployment's set behind its back.
-    EditSet,
-    /// Deletes a deployment's set.
-    DeleteSet,
-    /// Asks that a freeze ends.
-    Thaw,
-    /// Takes a Machine from its set by its labels, and mostly gives it back.
-    Release,
-    /// Wishes for disruptions: a budget, windows, an age, replacement first, other classes.
-    Wish,
-    /// Writes a time-out that is none, and mostly corrects it later.
-    Mistype,
-    /// The autoscaler wants more.
-    ScaleUp,
-    /// The autoscaler wants fewer, and says which are to go.
-    ScaleDown,
-}
-
-const ACTIONS: [(u32, PoolAction); 15] = [
-    (12, PoolAction::Scale),
-    (16, PoolAction::Roll),
-    (4, PoolAction::Retaint),
-    (5, PoolAction::Pause),
-    (6, PoolAction::Undo),
-    (5, PoolAction::Restrategize),
-    (3, PoolAction::Delete),
-    (4, PoolAction::EditSet),
-    (2, PoolAction::DeleteSet),
-    (2, PoolAction::Thaw),
-    (3, PoolAction::Release),
-    (6, PoolAction::Wish),
-    (3, PoolAction::Mistype),
-    (8, PoolAction::ScaleUp),
-    (12, PoolAction::ScaleDown),
-];
 
 /// Texts in the place of a time-out that are none, or that mean the default.
 const INVALID_TIMEOUTS: [&str; 6] = ["20min", "20", "1d", "-15m", "", "20m"];
@@ -75,7 +23,7 @@ impl Actors {
         loop {
             tokio::time::sleep(rng.pause(self.plan.hourly.pools)).await;
             let favourite = self.plan.favourite_of_pools.filter(|_| rng.happens(0.5));
-            let action = favourite.or_else(|| rng.weighed(&ACTIONS));
+            let action = favourite.or_else(|| rng.weighed(&POOL_ACTIONS));
             if let (Some(pool), Some(action)) = (rng.pick(&pools), action) {
                 self.on_pool(action, pool, &mut rng);
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Actors;
 use crate::cloud::Lie;
-use crate::cluster::hosts::CLUSTER;
+use crate::names::CLUSTER;
 use crate::rng::Rng;
 
 impl Actors {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use machinist_api::names::{annotations, labels};
 use serde_json::{Value, json};
 
-use super::{Actors, NAMESPACE};
+use super::Actors;
+use crate::names::NAMESPACE;
 use crate::rng::Rng;
 
 /// A user who changes a wish again does so within this time.

@@ -9,7 +9,8 @@ use memory_api::Change;
 use serde_json::Value;
 
 use super::facts::{Facts, text};
-use super::rules::{HOST, PROPAGATION};
+use super::rules::PROPAGATION;
+use crate::names::HOST;
 
 /// After the end of a doubt a host queries the cloud once more, which may hang for a minute, and writes the result.
 /// Without faults that is soon; with them a query or a write may fail, and the longest pause before the next one is

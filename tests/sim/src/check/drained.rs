@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
 
-use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::rules::{PROPAGATION, may_force};
-use crate::cluster::claim_of;
+use crate::names::claim_of;
+use crate::rule::Rule;
 
 /// The longest time that a volume may stay attached after the deletion of its pod before it is given up: the default.
 /// Its pod's grace period comes on top.

@@ -13,10 +13,10 @@ use super::node::NodeFact;
 use super::owners::OwnerFacts;
 use super::taken::{self, NamesTaken};
 use super::workload::Workload;
-use crate::cluster::hosts::{TARGET, to_target};
+use crate::names::{LEASE_TIMES, TARGET, to_target};
 
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
-const THEFT_GRACE: SignedDuration = crate::cluster::hosts::LEASE_TIMES.renew_deadline;
+const THEFT_GRACE: SignedDuration = LEASE_TIMES.renew_deadline;
 
 /// A Node as it is in truth, whatever its object says.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
 
 use super::facts::{Facts, text};
-use crate::cluster::hosts::to_target;
+use crate::names::to_target;
 
 /// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and
 /// one more round because calls in flight may take so long.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::facts::text;
 use super::owners::controller;
-use super::rules::HOST;
+use crate::names::HOST;
 
 /// How long hooks hold a deletion, and a Machine is preserved, when it says nothing itself: the defaults.
 const HOOK_LIMIT: SignedDuration = SignedDuration::from_hours(1);

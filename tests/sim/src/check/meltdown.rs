@@ -8,7 +8,8 @@ use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::node::Looks;
 use super::rules::PROPAGATION;
-use crate::cloud::{SimCloud, UID_TAG, provider_id};
+use crate::cloud::SimCloud;
+use crate::names::{UID_TAG, provider_id};
 
 /// As many of a group may be away: the default.
 const LIMIT: usize = 1;

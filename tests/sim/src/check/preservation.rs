@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
 
-use super::Rule;
 use super::facts::{Facts, text};
 use super::node::NodeFact;
 use super::owners;
 use super::rules::PROPAGATION;
+use crate::rule::Rule;
 
 /// From the moment when a pass looks at its clock until its write arrives.
 const RECONCILE_TAKES: SignedDuration = PROPAGATION;

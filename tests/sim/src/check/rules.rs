@@ -5,11 +5,12 @@ use machinist_api::names;
 use memory_api::Change;
 use memory_api::wire::Call;
 
-use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::{doubt, drained, gate, hooks, meltdown, owners, preservation, taken, verdicts};
-use crate::cloud::{SimCloud, UID_TAG, provider_id};
+use crate::cloud::SimCloud;
+use crate::names::{HOST, UID_TAG, provider_id};
+use crate::rule::Rule;
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute,
 /// with jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half
@@ -30,9 +31,6 @@ const ORPHAN_AGE: SignedDuration = SignedDuration::from_mins(20);
 
 /// So many listings must have shown it: the default.
 const ORPHAN_SIGHTINGS: usize = 3;
-
-/// All actors with this prefix are hosts.
-pub(crate) const HOST: &str = "host-";
 
 /// Rules that a change of an object breaks.
 pub(super) fn of_change(

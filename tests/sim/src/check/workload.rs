@@ -7,7 +7,7 @@ use memory_api::Change;
 use serde_json::Value;
 
 use super::facts::text;
-use super::rules::HOST;
+use crate::names::HOST;
 
 /// A pod that has its place.
 #[derive(Clone, Debug)]

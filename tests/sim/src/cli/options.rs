@@ -69,8 +69,8 @@ fn hours(text: &str) -> Result<f64, String> {
 }
 
 fn bug(text: &str) -> Result<Planted, String> {
-    let names = || Planted::ALL.map(name).join(", ");
-    let found = Planted::ALL.into_iter().find(|bug| name(*bug) == text);
+    let names = || Planted::ALL.iter().copied().map(name).collect::<Vec<_>>().join(", ");
+    let found = Planted::ALL.iter().copied().find(|bug| name(*bug) == text);
     found.ok_or_else(|| format!("is none of {}", names()))
 }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn every_planted_bug_has_a_name_of_its_own() {
         for planted in Planted::ALL {
-            assert_eq!(bug(&name(planted)), Ok(planted));
+            assert_eq!(bug(&name(*planted)), Ok(*planted));
         }
         assert!(bug("none").unwrap_err().contains("creates-twice"));
     }

@@ -10,14 +10,14 @@ use super::SimCloud;
 
 impl SimCloud {
     /// Asks, and waits for as long as the answer takes.
-    pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, DriverError> {
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, DriverError> {
         let unclear = unclear(&request, "an answer that is none");
         self.answer(request).await?.json().map_err(|_| unclear)
     }
 
     /// Asks for a page of VMs, which is never written as text: in a cluster of thousands that would be most of the
     /// work.
-    pub(super) async fn ask_page(&self, request: Request) -> Result<VmPage, DriverError> {
+    pub(crate) async fn ask_page(&self, request: Request) -> Result<VmPage, DriverError> {
         let unclear = unclear(&request, "no page");
         self.answer(request.for_values()).await?.page.ok_or(unclear)
     }

@@ -24,7 +24,7 @@ impl SimCloud {
     }
 
     /// The VM as a listing shows it, if it does.
-    pub(super) fn shown_by_listing(&self, vm: &VmView) -> Option<VmView> {
+    pub(crate) fn shown_by_listing(&self, vm: &VmView) -> Option<VmView> {
         let lie = *self.lie.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match lie {
             None => Some(vm.clone()),

@@ -1,7 +1,6 @@
-//! The simulated cloud in this process: the model of `simcloud`, and a driver for it behind the runtime's port.
+//! The simulated cloud in this process: the model of `simcloud`.
 
 mod ask;
-mod drivers;
 mod lies;
 mod seconds;
 
@@ -10,31 +9,21 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_runtime::context::clock::Clock;
-use machinist_runtime::ports::Drivers;
 use memory_api::wire::Wire;
 use simcloud::{Answer, Changes, Cloud, Config, CreateVm, Faults, Latency, Method, Request, VmState, VmView};
 use tokio::sync::Notify;
 
-use crate::check::Watchman;
+use crate::names::{CLUSTER, STRANGER, UID_TAG, ZONES};
 use crate::plan::CloudHabits;
 pub(crate) use lies::Lie;
 use seconds::Seconds;
 
-/// Where classes put their VMs, in turn.
-pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
-
-/// VMs that were never those of a Machine of ours are named so.
-pub(crate) const STRANGER: &str = "nobody-";
-
-/// The tag with the Machine's uid.
-pub(crate) const UID_TAG: &str = "machine-uid";
-
 #[derive(Clone)]
 pub(crate) struct SimCloud {
     model: Arc<Mutex<Cloud>>,
-    habits: CloudHabits,
+    pub(crate) habits: CloudHabits,
     clock: Clock,
-    wire: Wire,
+    pub(crate) wire: Wire,
     changed: Arc<Notify>,
     lie: Arc<Mutex<Option<Lie>>>,
     seconds: Arc<Mutex<Seconds>>,
@@ -93,15 +82,6 @@ impl SimCloud {
     /// How late its reads are at most, as its driver declares.
     pub(crate) fn window(&self) -> SignedDuration {
         SignedDuration::try_from(self.habits.reads_lag).unwrap_or_default()
-    }
-
-    /// The driver as one host reaches it.
-    pub(crate) fn drivers(&self, actor: &str, watchman: &Watchman) -> Arc<dyn Drivers> {
-        Arc::new(drivers::HostDrivers {
-            cloud: self.clone(),
-            actor: actor.to_owned(),
-            watchman: watchman.clone(),
-        })
     }
 
     /// One call of the cloud's API.
@@ -175,7 +155,7 @@ impl SimCloud {
     pub(crate) fn make_orphan(&self, number: usize) {
         let zone = ZONES.first().copied().unwrap_or_default();
         let tags = [
-            ("cluster", crate::cluster::hosts::CLUSTER.to_owned()),
+            ("cluster", CLUSTER.to_owned()),
             // Classes list what is in their zone.
             ("zone", zone.to_owned()),
             (UID_TAG, format!("{STRANGER}{number}")),
@@ -201,8 +181,7 @@ impl SimCloud {
     /// Ids of VMs of our cluster whose Machine is none of these, with the Machine's name.
     pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<(String, String)> {
         self.look(|vm| {
-            let is_ours =
-                vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::cluster::hosts::CLUSTER);
+            let is_ours = vm.tags.get("cluster").is_some_and(|cluster| cluster == CLUSTER);
             let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid));
             let name = || vm.tags.get("machine-name").cloned().unwrap_or_default();
             (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| (vm.id.clone(), name()))
@@ -221,9 +200,4 @@ impl SimCloud {
     fn lock(&self) -> MutexGuard<'_, Cloud> {
         self.model.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// As Nodes register with it.
-pub(crate) fn provider_id(zone: &str, id: &str) -> String {
-    format!("sim:///{zone}/{id}")
 }

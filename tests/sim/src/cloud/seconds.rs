@@ -5,7 +5,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use simcloud::{CreateVm, Method, Request, VmState, VmView};
 
-use super::{SimCloud, UID_TAG, provider_id};
+use super::SimCloud;
+use crate::names::{UID_TAG, provider_id};
 
 #[derive(Debug, Default)]
 pub(super) struct Seconds {

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use machinist_api::names::annotations;
-use memory_api::{ApiServer, Change, encode};
+use memory_api::{ApiServer, Change};
 use serde_json::{Value, json};
+use world::{account, class};
 
-use crate::cloud::ZONES;
-use crate::cluster::hosts::{CLUSTER, NAMESPACE};
-use crate::cluster::pools::{Owners, Pools};
-use crate::plan::Plan;
+use crate::cluster::pools::Pools;
+use crate::names::{CLUSTER, NAMESPACE, ZONES};
+use crate::plan::{Owners, Plan};
 use crate::rng::Rng;
 
 /// How often Machines are counted.
@@ -46,10 +46,10 @@ impl Fleet {
             Owners::Set | Owners::Deployments => &ZONES,
         };
         let fleet = Self { api, wished, zones, pools, inner: Arc::default() };
-        let made = fleet.api.create("secrets", &secret());
+        let made = fleet.api.create("secrets", &account(NAMESPACE));
         assert!(made.is_ok(), "nothing was there before: {made:?}");
         for zone in ZONES {
-            let mut class = class(zone);
+            let mut class = class(NAMESPACE, zone, &spec(zone));
             class["metadata"]["annotations"] = json!({
                 annotations::CLUSTER_MARK: plan.marks_classes.then_some(CLUSTER),
                 annotations::DELETE_STRANGERS: plan.releases_strangers.then_some("true"),
@@ -150,10 +150,10 @@ impl Fleet {
     /// Classes and Secret are as they should be.
     pub(crate) fn repair(&self) {
         self.pools.repair();
-        let patch = json!({ "data": secret()["data"] });
+        let patch = json!({ "data": account(NAMESPACE)["data"] });
         let _ = self.api.edit("secrets", &format!("{NAMESPACE}/account"), &patch);
         for zone in ZONES {
-            let whole = class(zone);
+            let whole = class(NAMESPACE, zone, &spec(zone));
             let patch = json!({
                 "provider": whole["provider"], "secretRef": whole["secretRef"], "providerSpec": { "type": "sim.small" },
             });
@@ -195,23 +195,8 @@ fn keep(names: &mut BTreeSet<String>, name: &str, is_in: bool) {
     }
 }
 
-fn secret() -> Value {
-    json!({
-        "metadata": { "name": "account", "namespace": NAMESPACE },
-        "data": {
-            "key": encode(b"123"),
-            "userData": encode(b"#!/bin/sh\njoin --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>\n"),
-        },
-    })
-}
-
-fn class(zone: &str) -> Value {
-    json!({
-        "metadata": { "name": zone, "namespace": NAMESPACE },
-        "provider": "sim",
-        "providerSpec": { "type": "sim.small", "zone": zone },
-        "secretRef": { "name": "account", "namespace": NAMESPACE },
-    })
+fn spec(zone: &str) -> Value {
+    json!({ "type": "sim.small", "zone": zone })
 }
 
 fn machine(number: u64, zone: &str) -> Value {

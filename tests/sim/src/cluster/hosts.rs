@@ -5,16 +5,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::future::BoxFuture;
-use futures::stream::BoxStream;
 use jiff::SignedDuration;
 use kube::Client;
-use machinist_core::scheduling::lease::LeaseTimes;
 use machinist_runtime::context::clock::Clock;
 use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::ports::Ports;
 use machinist_runtime::tenant::election::{Candidate, LeaseNames, take_part};
 use machinist_runtime::tenant::{ShutdownResult, Tenant};
 use memory_api::ApiServer;
@@ -23,35 +19,17 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::check::{HOST, Watchman};
+use crate::check::Watchman;
 use crate::cloud::SimCloud;
+use crate::cluster::driver;
 use crate::cluster::policies::Policies;
-use crate::planted::{self, Bent, Planted};
+use crate::names::{CLUSTER, HOST, LEASE_TIMES, NAMESPACE, to_target};
+use crate::plan::Planted;
+use crate::planted::{self, Bent};
 use crate::rng::Rng;
-
-/// The namespace of all that is not in `kube-system` or `default`.
-pub(crate) const NAMESPACE: &str = "shoot";
-
-/// The tags of this cluster's VMs.
-pub(crate) const CLUSTER: &str = "sim";
 
 /// Between the end of a process and the start of the next one.
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
-
-/// Longer than the default, since renewals would be most of all requests.
-pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
-    duration: SignedDuration::from_secs(60),
-    renew_deadline: SignedDuration::from_secs(40),
-    retry: SignedDuration::from_secs(10),
-};
-
-/// A host on its way to the cluster of the Nodes. It is the same server, and can be cut off apart.
-pub(crate) fn to_target(host: &str) -> String {
-    format!("{host}{TARGET}")
-}
-
-/// Ends the names of those ways.
-pub(crate) const TARGET: &str = "@target";
 
 /// Everything that a host needs.
 #[derive(Clone)]
@@ -204,7 +182,7 @@ impl Hosts {
         let (always, is_always_leading) = watch::channel(true);
         let is_leading =
             if self.planted == Some(Planted::LeadsAlways) { is_always_leading } else { is_leading };
-        let drivers = self.cloud.drivers(name, &self.watchman);
+        let drivers = driver::drivers(&self.cloud, name, &self.watchman);
         let tenant = Tenant {
             control: client(name),
             namespace: NAMESPACE.to_owned(),
@@ -213,8 +191,8 @@ impl Hosts {
             settings: settings(self.planted, *self.mark.lock().unwrap_or_else(PoisonError::into_inner)),
             ports: Ports {
                 drivers: planted::drivers(drivers, self.planted),
-                policies: planted::policies(&self.policies, self.planted),
-                plugins: Arc::new(NoPlugins),
+                policies: planted::policies(Arc::new(self.policies.clone()), self.planted),
+                plugins: Arc::new(world::Nothing),
             },
             clock,
             seed,
@@ -287,22 +265,5 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.run.abort();
         self.election.abort();
-    }
-}
-
-/// A plugin host without plugins: the driver is there without one.
-struct NoPlugins;
-
-impl Plugins for NoPlugins {
-    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-
-    fn withdraw(&self, _: String, _: String) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-
-    fn messages(&self) -> BoxStream<'static, PluginMessage> {
-        futures::stream::pending().boxed()
     }
 }

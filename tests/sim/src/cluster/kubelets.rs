@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use simcloud::{Event, EventKind, Method, Request};
 
 use super::{Cluster, Due, SILENCE};
-use crate::cloud::provider_id;
+use crate::names::provider_id;
 use crate::rng::Rng;
 
 /// The kubelet of one VM.
@@ -169,18 +168,8 @@ impl Cluster {
         let call = Request::new(Method::Get, &format!("/v1/vms/{vm}/user-data")).with_token("sim-admin");
         let answer: Value = self.cloud.handle(&call).json().unwrap_or_default();
         let user_data = STANDARD.decode(answer["userData"].as_str().unwrap_or_default()).unwrap_or_default();
-        let user_data = String::from_utf8_lossy(&user_data).into_owned();
-        let token = user_data.split_once("--token=").map(|(_, rest)| rest).unwrap_or_default();
-        let token = token.split_whitespace().next().unwrap_or_default();
-        let Some((id, secret)) = token.split_once('.') else { return false };
-        let found = self.api.find("secrets", &format!("kube-system/bootstrap-token-{id}"));
-        found.is_some_and(|found| {
-            let data = &found["data"];
-            let is_valid = memory_api::decode(&data["expiration"])
-                .parse::<Timestamp>()
-                .is_ok_and(|end| end > self.clock.now());
-            is_valid && memory_api::decode(&data["token-secret"]) == secret
-        })
+        let user_data = String::from_utf8_lossy(&user_data);
+        world::may_join(&self.api, &user_data, self.clock.now())
     }
 
     pub(super) fn silence(&self, vm: &str) {

@@ -4,6 +4,7 @@
 
 mod agents;
 mod budgets;
+mod driver;
 pub(crate) mod fleet;
 pub(crate) mod hosts;
 mod kubelets;
@@ -25,13 +26,12 @@ use tokio::sync::Notify;
 
 use crate::check::Watchman;
 use crate::cloud::SimCloud;
-use crate::cluster::pools::Owners;
+use crate::plan::Owners;
 use crate::rng::Rng;
 pub(crate) use agents::update_of;
 use kubelets::Kubelet;
 use pods::Pods;
 use volumes::Attachments;
-pub(crate) use volumes::claim_of;
 
 /// Something that happens at its time.
 #[derive(Clone, Debug)]

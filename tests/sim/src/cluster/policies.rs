@@ -8,22 +8,14 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::error::{CallError, GuestFailure, Limit};
 use machinist_core::health_policy::{
-    Action, MAX_HOLD, Mode, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Scope, ServingState,
+    Action, MAX_HOLD, PolicyFact, PolicyQuestion, PolicyVerdict, RawAnswer, Scope, ServingState,
 };
 use machinist_core::machine::node::health::{self, NodeConditionFact};
 use machinist_core::value::id::PluginName;
 use machinist_runtime::ports::HealthPolicies;
 
+use crate::plan::PolicyPlan;
 use crate::rng::Rng;
-
-/// A policy of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct PolicyPlan {
-    pub(crate) name: String,
-    pub(crate) mode: Mode,
-    /// It calls every Machine sick, always.
-    pub(crate) is_grim: bool,
-}
 
 struct PolicyState {
     rng: Rng,

@@ -7,9 +7,8 @@ use machinist_api::names::{annotations, labels, node_conditions, taints};
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 
-use crate::cloud::ZONES;
-use crate::cluster::hosts::NAMESPACE;
-use crate::plan::Plan;
+use crate::names::{NAMESPACE, ZONES};
+use crate::plan::{Owners, Plan};
 use crate::rng::Rng;
 
 /// Somebody removes what belongs to nobody after so many rounds of the fleet.
@@ -28,32 +27,6 @@ const WISHES: &[(&str, &[&str])] = &[
     (annotations::REPLACE_BEFORE_DRAIN, &["true", "2m"]),
     (annotations::CLASS_ALTERNATIVES, &["sim-1b", "sim-1c,sim-1a"]),
 ];
-
-/// The kind of owner of the Machines of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owners {
-    Nobody,
-    Set,
-    /// Of one or two MachineDeployments.
-    Deployments,
-}
-
-impl Owners {
-    /// Of a run's seed.
-    pub(crate) fn drawn(seed: u64) -> Self {
-        let owners = [(2, Self::Nobody), (2, Self::Set), (6, Self::Deployments)];
-        Rng::new(seed, "owners").weighed(&owners).unwrap_or(Self::Nobody)
-    }
-
-    /// The resource of the pools.
-    pub(crate) fn plural(self) -> Option<&'static str> {
-        match self {
-            Self::Nobody => None,
-            Self::Set => Some("machinesets"),
-            Self::Deployments => Some("machinedeployments"),
-        }
-    }
-}
 
 /// One set or deployment that is to be there.
 #[derive(Clone, Debug)]

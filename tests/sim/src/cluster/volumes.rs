@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::pods::NAMESPACE;
 use super::{Cluster, Due};
+use crate::names::{claim_of, volume_of};
 
 /// Holds an attachment until its volume is off the Node.
 const FINALIZER: &str = "external-attacher/sim";
@@ -18,15 +19,6 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The claim of this application's pod in this place.
 pub(super) fn claim(app: usize, place: usize) -> String {
     format!("data-{app}-{place}")
-}
-
-/// The claim that this volume is for.
-pub(crate) fn claim_of(volume: &str) -> String {
-    volume.strip_prefix("pv-").unwrap_or_default().to_owned()
-}
-
-fn volume_of(claim: &str) -> String {
-    format!("pv-{claim}")
 }
 
 /// As Nodes name it.

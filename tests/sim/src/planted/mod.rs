@@ -25,208 +25,8 @@ use machinist_runtime::ports::{Drivers, HealthPolicies};
 use serde_json::{Value, json};
 use tower::{BoxError, Service};
 
-use crate::check::Rule;
-use crate::cluster::hosts::NAMESPACE;
-use crate::cluster::policies::Policies;
-use crate::cluster::pools::Owners;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
-    /// Every create is sent twice, with two keys.
-    CreatesTwice,
-    /// A look at a VM removes it.
-    DeletesUnasked,
-    /// A VM that a listing shows without a Machine is removed at once.
-    DeletesOrphansAtOnce,
-    /// VMs are said to be gone that nobody removed.
-    ForgetsVms,
-    /// Every create makes one more VM that carries nobody's mark.
-    LeaksVms,
-    /// The host believes that it leads, always.
-    LeadsAlways,
-    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said
-    /// to have stopped every VM.
-    FailsAtOnce,
-    /// The conditions that a host copies from a Node never arrive.
-    DropsConditions,
-    /// The VM never goes.
-    NeverDeletes,
-    /// Pods are deleted where they should be evicted.
-    DeletesPods,
-    /// The API servers are never found to be away, and tokens come from elsewhere.
-    GateStaysOpen,
-    /// Every order to remove a VM is sent over and over.
-    OrdersOverAndOver,
-    Panics,
-    /// Any number of Machines may be given up at a time.
-    ReplacesAllAtOnce,
-    /// The cloud is said to have stopped every VM that is looked at.
-    GivesUpZones,
-    IgnoresHooks,
-    /// The wait for hooks before the removal of a VM is noted to have begun long ago.
-    HurriesHooks,
-    /// Drains see no pods.
-    HidesPods,
-    /// Volumes are given up as soon as their pods have gone.
-    LeavesVolumes,
-    /// Attachments are never asked to go.
-    KeepsAttachments,
-    /// A Machine that is to be preserved is deleted.
-    DeletesPreserved,
-    /// A Node that is selected for an update is said to be empty at once.
-    HandsOverUndrained,
-    /// Policies that observe decide.
-    AppliesObservers,
-    /// A VM that no listing shows is said to be gone.
-    BelievesListings,
-    /// Every Machine of a set is made again under another name, as after an answer that got lost.
-    MakesAgain,
-    /// Sets are to want one more than was decided.
-    RaisesTooFar,
-    /// Sets that are to want fewer are to want none.
-    EmptiesSets,
-    /// Another Machine goes in the place of one that the autoscaler has chosen.
-    ChoosesOthers,
-    /// Disruption budgets are not seen.
-    OverlooksBudgets,
-    /// That an ordinal is closed never arrives.
-    ForgetsOrdinals,
-    /// Sets that are deleted are let go at once.
-    ReleasesSets,
-    /// A set's label that says that it is frozen is not seen.
-    OverlooksFreeze,
-    /// It is never taken off, and the host believes that it was.
-    StaysFrozen,
-    /// A create that may have made a VM is said to have made none.
-    DeniesDoubt,
-    /// A create that failed for certain is said to have made a VM perhaps.
-    ClaimsDoubt,
-    /// A create that may have made a VM is waited for five minutes longer than reads of the cloud lag.
-    KeepsDoubt,
-    /// A create that has failed is never tried again.
-    NeverRetries,
-    /// Every deletion of a Machine is asked for over and over.
-    AsksOverAndOver,
-    /// The VM that a Machine has is removed in the place of the one beside it.
-    TakesTheFirst,
-    /// VMs beside those of Machines are said to be removed, and stay.
-    LeavesTheSecond,
-    /// A Node that has the name of a Machine's Node is labelled, although it is another's.
-    WritesOthersNodes,
-    /// With a Machine that is failed for the name of its Node, another one of its set is.
-    GivesUpForNames,
-    /// The annotation of a set is copied to its Machines as it is.
-    HandsDownTexts,
-}
-
-impl Planted {
-    pub const ALL: [Self; 43] = [
-        Self::CreatesTwice,
-        Self::DeletesUnasked,
-        Self::DeletesOrphansAtOnce,
-        Self::ForgetsVms,
-        Self::LeaksVms,
-        Self::LeadsAlways,
-        Self::FailsAtOnce,
-        Self::DropsConditions,
-        Self::NeverDeletes,
-        Self::DeletesPods,
-        Self::GateStaysOpen,
-        Self::OrdersOverAndOver,
-        Self::Panics,
-        Self::ReplacesAllAtOnce,
-        Self::GivesUpZones,
-        Self::IgnoresHooks,
-        Self::HurriesHooks,
-        Self::HidesPods,
-        Self::LeavesVolumes,
-        Self::KeepsAttachments,
-        Self::DeletesPreserved,
-        Self::HandsOverUndrained,
-        Self::AppliesObservers,
-        Self::BelievesListings,
-        Self::MakesAgain,
-        Self::RaisesTooFar,
-        Self::EmptiesSets,
-        Self::ChoosesOthers,
-        Self::OverlooksBudgets,
-        Self::ForgetsOrdinals,
-        Self::ReleasesSets,
-        Self::OverlooksFreeze,
-        Self::StaysFrozen,
-        Self::DeniesDoubt,
-        Self::ClaimsDoubt,
-        Self::KeepsDoubt,
-        Self::NeverRetries,
-        Self::AsksOverAndOver,
-        Self::TakesTheFirst,
-        Self::LeavesTheSecond,
-        Self::WritesOthersNodes,
-        Self::GivesUpForNames,
-        Self::HandsDownTexts,
-    ];
-
-    /// The kind of owner that Machines need for the bug to show.
-    pub(crate) fn needs(self) -> Owners {
-        match self {
-            Self::MakesAgain
-            | Self::ForgetsOrdinals
-            | Self::HandsDownTexts
-            | Self::AsksOverAndOver
-            | Self::WritesOthersNodes
-            | Self::GivesUpForNames => Owners::Set,
-            Self::RaisesTooFar
-            | Self::EmptiesSets
-            | Self::ChoosesOthers
-            | Self::OverlooksBudgets
-            | Self::ReleasesSets
-            | Self::OverlooksFreeze
-            | Self::StaysFrozen => Owners::Deployments,
-            _ => Owners::Nobody,
-        }
-    }
-
-    /// The rule that it breaks.
-    pub fn breaks(self) -> Rule {
-        match self {
-            Self::CreatesTwice | Self::DeniesDoubt => Rule::OneVm,
-            Self::DeletesUnasked | Self::DeletesOrphansAtOnce => Rule::NoUnaskedDelete,
-            Self::ForgetsVms | Self::BelievesListings => Rule::FinalizerLast,
-            Self::LeaksVms => Rule::NoLeak,
-            Self::LeadsAlways => Rule::Leader,
-            Self::FailsAtOnce => Rule::HealthyStays,
-            Self::DropsConditions => Rule::Quiet,
-            Self::NeverDeletes => Rule::Converges,
-            Self::MakesAgain => Rule::Surplus,
-            Self::RaisesTooFar => Rule::Surge,
-            Self::EmptiesSets => Rule::Availability,
-            Self::ChoosesOthers => Rule::Chosen,
-            Self::OverlooksBudgets => Rule::Disruptions,
-            Self::ForgetsOrdinals => Rule::Names,
-            Self::ReleasesSets => Rule::Orphans,
-            Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
-            Self::HandsDownTexts => Rule::HandedDown,
-            Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
-            Self::TakesTheFirst | Self::LeavesTheSecond => Rule::SecondVms,
-            Self::WritesOthersNodes => Rule::OthersNodes,
-            Self::GivesUpForNames => Rule::NamesTaken,
-            Self::NeverRetries => Rule::ComesUp,
-            Self::AsksOverAndOver => Rule::Repeats,
-            Self::DeletesPods => Rule::Budget,
-            Self::GateStaysOpen => Rule::Gate,
-            Self::OrdersOverAndOver => Rule::Sparing,
-            Self::Panics => Rule::NoPanic,
-            Self::ReplacesAllAtOnce | Self::GivesUpZones => Rule::Meltdown,
-            Self::IgnoresHooks => Rule::PreDrain,
-            Self::HurriesHooks => Rule::PreTerminate,
-            Self::HidesPods => Rule::Drained,
-            Self::LeavesVolumes | Self::KeepsAttachments => Rule::Volumes,
-            Self::DeletesPreserved => Rule::Preserved,
-            Self::HandsOverUndrained => Rule::InPlace,
-            Self::AppliesObservers => Rule::Verdicts,
-        }
-    }
-}
+use crate::names::NAMESPACE;
+use crate::plan::Planted;
 
 /// The drivers with a bug in them.
 pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Arc<dyn Drivers> {
@@ -390,14 +190,17 @@ fn denied(error: CallError) -> CallError {
 }
 
 /// The policies with a bug in them.
-pub(crate) fn policies(policies: &Policies, planted: Option<Planted>) -> Arc<dyn HealthPolicies> {
+pub(crate) fn policies(
+    policies: Arc<dyn HealthPolicies>,
+    planted: Option<Planted>,
+) -> Arc<dyn HealthPolicies> {
     match planted {
-        Some(Planted::AppliesObservers) => Arc::new(Applied(policies.clone())),
-        Some(_) | None => Arc::new(policies.clone()),
+        Some(Planted::AppliesObservers) => Arc::new(Applied(policies)),
+        Some(_) | None => policies,
     }
 }
 
-struct Applied(Policies);
+struct Applied(Arc<dyn HealthPolicies>);
 
 impl HealthPolicies for Applied {
     fn policies(&self) -> Arc<[PolicyFact]> {

@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 use super::directory::Caller;
 use super::{Cloud, parse_body};
+use crate::cloud::faults::Faults;
+use crate::cloud::journal::{Changes, Event, EventKind};
 use crate::config::AccountConfig;
 use crate::request::Request;
 use crate::route::AdminOperation;
-use crate::server::faults::Faults;
-use crate::server::journal::{Changes, Event, EventKind};
 use crate::stats::Stats;
 use crate::wire::answer::Reply;
 use crate::wire::error::ApiError;
@@ -26,7 +26,6 @@ struct ConsoleLine {
 
 impl Cloud {
     /// Counts of calls and VMs.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         let totals = self.vms.totals();
         Stats {
@@ -47,15 +46,11 @@ impl Cloud {
     }
 
     /// The faults in force.
-    #[must_use]
     pub fn faults(&self) -> &Faults {
         self.faults.faults()
     }
 
     /// Replaces all faults. Changes that are late by an earlier read lag stay late.
-    ///
-    /// # Errors
-    /// When a value is out of range; the earlier faults stay in force.
     pub fn set_faults(&mut self, faults: Faults) -> Result<(), ApiError> {
         if let Some(flaw) = faults.flaw() {
             return Err(ApiError::invalid(flaw));
@@ -80,15 +75,11 @@ impl Cloud {
     }
 
     /// The one with this id, as it is.
-    #[must_use]
     pub fn vm(&self, id: &str) -> Option<&VmView> {
         self.vms.find(id).filter(|vm| !vm.is_forgotten()).map(|vm| &vm.truth)
     }
 
     /// The VM dies, as when its hardware fails or a spot VM is reclaimed.
-    ///
-    /// # Errors
-    /// When there is no such VM.
     pub fn kill_vm(&mut self, id: &str, now: Timestamp) -> Result<(), ApiError> {
         self.advance(now);
         let seq = self.existing(&Caller::Admin, id)?;
@@ -97,14 +88,12 @@ impl Cloud {
     }
 
     /// The number of the last event.
-    #[must_use]
     pub fn last_event(&self) -> u64 {
         self.journal.head()
     }
 
     /// The events after `since`; without `since`, or when these are no longer held, a reset and one event for each
     /// VM that exists.
-    #[must_use]
     pub fn changes(&self, since: Option<u64>) -> Changes {
         since
             .and_then(|since| self.journal.since(since, EVENTS_PER_ANSWER))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Cloud;
-use crate::server::journal::EventKind;
+use crate::cloud::journal::EventKind;
 use crate::wire::VmState;
 
 /// Something that happens to a VM at its time.

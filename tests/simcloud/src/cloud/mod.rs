@@ -4,6 +4,9 @@ mod act;
 mod admin;
 mod create;
 mod directory;
+pub(crate) mod fault_book;
+pub(crate) mod faults;
+pub(crate) mod journal;
 mod keys;
 mod lifecycle;
 mod paging;
@@ -18,11 +21,11 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde::de::DeserializeOwned;
 
+use crate::cloud::fault_book::{FaultBook, Injection, Plan, Spoil};
+use crate::cloud::journal::Journal;
 use crate::config::{Config, Latency};
 use crate::request::Request;
 use crate::route::{Operation, Pace};
-use crate::server::fault_book::{FaultBook, Injection, Plan, Spoil};
-use crate::server::journal::Journal;
 use crate::stats::Calls;
 use crate::wire::answer::{Answer, Delivery, Reply};
 use crate::wire::error::{ApiError, Code};
@@ -58,7 +61,6 @@ pub struct Cloud {
 
 impl Cloud {
     /// An empty cloud at this time.
-    #[must_use]
     pub fn new(config: Config, now: Timestamp) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(config.seed),
@@ -121,7 +123,6 @@ impl Cloud {
     }
 
     /// When [`Cloud::advance`] has something to do next.
-    #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
         self.timers.next()
     }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::cloud::journal::EventVm;
 use crate::config::InstanceType;
 use crate::index::Term;
 use crate::lagged::Lagged;
-use crate::server::journal::EventVm;
 use crate::wire::VmView;
 
 /// The oldest lines of a console are dropped beyond this.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::vm::Vm;
+use crate::cloud::faults::Capacity;
 use crate::index::{Index, Term};
-use crate::server::faults::Capacity;
 use crate::stats::{Twins, VmCounts};
 use crate::wire::{VmState, VmView};
 

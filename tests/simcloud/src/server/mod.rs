@@ -1,9 +1,6 @@
 //! The model behind HTTP, on threads of its own.
 
 mod connection;
-pub(crate) mod fault_book;
-pub(crate) mod faults;
-pub(crate) mod journal;
 mod stream;
 
 use std::net::SocketAddr;
@@ -16,9 +13,9 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
 use crate::cloud::Cloud;
+use crate::cloud::faults::Faults;
 use crate::config::{AccountConfig, Config};
 use crate::request::Request;
-use crate::server::faults::Faults;
 use crate::stats::Stats;
 use crate::wire::VmView;
 use crate::wire::answer::Answer;
@@ -37,9 +34,6 @@ pub struct Server {
 
 impl Server {
     /// Starts a cloud; it answers when this returns.
-    ///
-    /// # Errors
-    /// When the address cannot be had, or no thread.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let (address, threads) = (config.listen, config.threads);
         let admin_token = config.admin_token.clone();
@@ -58,30 +52,25 @@ impl Server {
         Ok(Self { thread, admin_token, token, shared })
     }
 
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.thread.address()
     }
 
     /// The base URL, without a slash at the end.
-    #[must_use]
     pub fn url(&self) -> String {
         self.thread.url()
     }
 
-    #[must_use]
     pub fn admin_token(&self) -> &str {
         &self.admin_token
     }
 
     /// The first token of the first account.
-    #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
     /// Counts of calls and VMs.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.with(|cloud, _| cloud.stats())
     }
@@ -92,9 +81,6 @@ impl Server {
     }
 
     /// Replaces all faults.
-    ///
-    /// # Errors
-    /// When a value is out of range.
     pub fn set_faults(&self, faults: Faults) -> Result<(), ApiError> {
         self.with(|cloud, _| cloud.set_faults(faults))
     }
@@ -110,21 +96,16 @@ impl Server {
     }
 
     /// The VMs of all accounts that are pending or running, as they are, oldest first.
-    #[must_use]
     pub fn live_vms(&self) -> Vec<VmView> {
         self.with(|cloud, _| cloud.vms().filter(|vm| vm.state.is_live()).cloned().collect())
     }
 
     /// The VMs of all accounts that can still be read, as they are, oldest first.
-    #[must_use]
     pub fn vms(&self) -> Vec<VmView> {
         self.with(|cloud, _| cloud.vms().cloned().collect())
     }
 
     /// The VM dies without a request.
-    ///
-    /// # Errors
-    /// When there is no such VM.
     pub fn kill_vm(&self, id: &str) -> Result<(), ApiError> {
         self.with(|cloud, now| cloud.kill_vm(id, now))
     }

@@ -42,15 +42,11 @@ pub struct Answer {
 
 impl Answer {
     /// The body as JSON.
-    ///
-    /// # Errors
-    /// When the body is not JSON of this shape.
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
 
     /// The first header with this name.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }

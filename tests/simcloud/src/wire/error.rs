@@ -86,19 +86,16 @@ pub struct ApiError {
 
 impl ApiError {
     /// A refusal with the code's own status.
-    #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, status: code.status(), message: message.into(), retry_after: None }
     }
 
     /// The object `what` does not exist for this caller.
-    #[must_use]
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("{what} does not exist"))
     }
 
     /// A value of the request is wrong.
-    #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidParameter, message)
     }

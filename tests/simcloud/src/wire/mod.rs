@@ -83,7 +83,6 @@ pub enum VmState {
 
 impl VmState {
     /// The state with this name.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Pending, Self::Running, Self::Stopping, Self::Terminated]
             .into_iter()

@@ -37,9 +37,6 @@ pub struct ServerThread {
 
 impl ServerThread {
     /// Starts a server; it accepts connections when this returns.
-    ///
-    /// # Errors
-    /// When the address cannot be had, or no thread.
     pub fn start<F: Future<Output = ()>>(
         name: &str,
         threads: usize,
@@ -76,13 +73,11 @@ impl ServerThread {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base URL, without a slash at the end.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

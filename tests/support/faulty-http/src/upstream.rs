@@ -29,9 +29,6 @@ impl Upstream {
     }
 
     /// Sends the request to this target with its headers, but those of the connection.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, or its answer does not arrive whole.
     pub async fn forward(&self, head: &Parts, target: &str, body: Bytes) -> Result<Received, reqwest::Error> {
         let mut headers = head.headers.clone();
         remove_framing(&mut headers);

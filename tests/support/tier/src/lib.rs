@@ -7,7 +7,6 @@
 const FACTOR: &str = "MACHINIST_CASES_FACTOR";
 
 /// Returns how many inputs a test tries that usually tries so many.
-#[must_use]
 pub fn cases(usually: u32) -> u32 {
     usually.saturating_mul(factor(std::env::var(FACTOR).ok().as_deref()))
 }

@@ -105,10 +105,7 @@ mod tests {
     #[test]
     fn a_version_outside_the_table_is_found_in_every_kind_of_dependency() {
         for table in [
-            "dependencies",
-            "dev-dependencies",
-            "build-dependencies",
-            "target.'cfg(unix)'.dependencies",
+            "dependencies", "dev-dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies",
             "target.\"cfg(unix)\".dependencies",
         ] {
             let found = complaints(&format!("[lints]\nworkspace = true\n\n[{table}]\nserde = \"1\"\n"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::paths::with_folders;
 use crate::Complaint;
 use crate::tree::File;
 
@@ -26,11 +27,6 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         }
     }
     complaints
-}
-
-/// A path and all folders above it.
-fn with_folders(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::once(path).chain(path.match_indices('/').map(move |(at, _)| &path[..at]))
 }
 
 /// The targets in `](…)` and after `[name]: `.

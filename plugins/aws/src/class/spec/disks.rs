@@ -138,16 +138,8 @@ mod tests {
             assert!(is_device(name), "{name}");
         }
         for name in [
-            "",
-            "sda",
-            "/dev/sd",
-            "/dev/sd1",
-            "/dev/sdaa",
-            "/dev/sdA",
-            "/dev/xvd",
-            "/dev/xvdd",
-            "/dev/xvdaaa",
-            "/dev/nvme0",
+            "", "sda", "/dev/sd", "/dev/sd1", "/dev/sdaa", "/dev/sdA", "/dev/xvd", "/dev/xvdd",
+            "/dev/xvdaaa", "/dev/nvme0",
         ] {
             assert!(!is_device(name), "{name}");
         }

@@ -13,8 +13,7 @@ use serde_json::Value;
 use crate::class::lenient::{Findings, Object};
 use crate::ec2::errors::error;
 use crate::ec2::region;
-use crate::instance::adoption::{CLUSTER_KEY, ROLE_KEY, TagKeys};
-use crate::instance::marks::{CLUSTER_TAG, NAME_TAG, UID_TAG};
+use crate::tags::{CLUSTER_KEY, CLUSTER_TAG, NAME_TAG, ROLE_KEY, TagKeys, UID_TAG};
 
 pub(crate) use disks::Disk;
 pub(crate) use interfaces::Interface;

@@ -3,28 +3,12 @@
 use machinist_core::driver::error::CallError;
 
 use crate::case::{Case, Outcome, failed, fine, said, skipped};
-use crate::checks::{Check, check};
+use crate::checks::checks;
 use crate::proxy::{Effect, On, RequestKind, Times};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "lag",
-            "create",
-            Shared,
-            true,
-            create,
-            "a create that is repeated while reads do not show the VM makes no second one"
-        ),
-        check!(
-            "lag",
-            "delete",
-            Shared,
-            true,
-            delete,
-            "a deletion while reads do not show the VM removes it, or is no success"
-        ),
-    ]
+checks! {
+    "lag/create" Shared cloud create "a create that is repeated while reads do not show the VM makes no second one";
+    "lag/delete" Shared cloud delete "a deletion while reads do not show the VM removes it, or is no success";
 }
 
 fn hide(case: &Case) -> Outcome {

@@ -3,60 +3,16 @@
 use machinist_core::driver::error::{CallError, Code};
 
 use crate::case::{Case, Machine, Outcome, failed, fine, guest, must, said, skipped};
-use crate::checks::{Check, check};
+use crate::checks::checks;
 use crate::proxy::{Effect, On, RequestKind, Times};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "lost",
-            "create",
-            Shared,
-            true,
-            create,
-            "a create whose answer is lost is repeated without a second VM"
-        ),
-        check!(
-            "lost",
-            "create-says-so",
-            Shared,
-            true,
-            create_says_so,
-            "a create whose answer is lost says that it may have happened"
-        ),
-        check!(
-            "lost",
-            "create-half",
-            Shared,
-            true,
-            create_half,
-            "a create whose answer breaks off says that it may have happened"
-        ),
-        check!(
-            "lost",
-            "request",
-            Shared,
-            true,
-            request,
-            "a create whose request is lost is repeated and makes the VM"
-        ),
-        check!(
-            "lost",
-            "delete",
-            Shared,
-            true,
-            delete,
-            "a deletion whose answer is lost is repeated and is success"
-        ),
-        check!(
-            "lost",
-            "status",
-            Shared,
-            true,
-            status,
-            "a look whose answer is lost does not say that the machine is not there"
-        ),
-    ]
+checks! {
+    "lost/create" Shared cloud create "a create whose answer is lost is repeated without a second VM";
+    "lost/create-says-so" Shared cloud create_says_so "a create whose answer is lost says that it may have happened";
+    "lost/create-half" Shared cloud create_half "a create whose answer breaks off says that it may have happened";
+    "lost/request" Shared cloud request "a create whose request is lost is repeated and makes the VM";
+    "lost/delete" Shared cloud delete "a deletion whose answer is lost is repeated and is success";
+    "lost/status" Shared cloud status "a look whose answer is lost does not say that the machine is not there";
 }
 
 const CREATES: On = On::Only(RequestKind::Create);
@@ -133,9 +89,7 @@ async fn delete(case: Case) -> Outcome {
 }
 
 async fn status(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     let mut machine = case.made("status").await?;
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::LoseAnswer);
     let error = guest(case.status(&mut machine).await, "get-status whose answer is lost")?;

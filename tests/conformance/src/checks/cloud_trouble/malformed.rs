@@ -4,86 +4,22 @@ use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::Code;
 
 use super::lost::says_so;
-use crate::case::{Case, Outcome, guest, must, skipped};
-use crate::checks::{Check, check};
+use crate::case::{Case, Outcome, guest, must};
+use crate::checks::checks;
 use crate::profile::Canned;
 use crate::proxy::{Effect, On, Times, canned};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "malformed",
-            "create",
-            Shared,
-            true,
-            create,
-            "a create that is answered with nonsense says that it may have happened"
-        ),
-        check!(
-            "malformed",
-            "status",
-            Shared,
-            true,
-            status,
-            "nonsense does not mean that the machine is not there"
-        ),
-        check!(
-            "malformed",
-            "empty",
-            Shared,
-            true,
-            empty,
-            "an answer without a body does not mean that the machine is not there"
-        ),
-        check!(
-            "malformed",
-            "page-404",
-            Shared,
-            true,
-            page_404,
-            "a proxy's page with status 404 does not mean that the machine is not there"
-        ),
-        check!(
-            "malformed",
-            "delete-404",
-            Shared,
-            true,
-            delete_404,
-            "a proxy's page with status 404 does not make a deletion succeed"
-        ),
-        check!(
-            "malformed",
-            "list",
-            Shared,
-            true,
-            list,
-            "a listing that is nonsense is an error, not an empty page"
-        ),
-        check!(
-            "malformed",
-            "half",
-            Shared,
-            true,
-            half,
-            "half of a listing is an error, not a shorter listing"
-        ),
-        check!(
-            "malformed",
-            "flood",
-            Shared,
-            true,
-            flood,
-            "an answer that is far too large is an error, and never a trap"
-        ),
-        check!(
-            "malformed",
-            "deep",
-            Shared,
-            true,
-            deep,
-            "an answer that is nested without end is an error, and never a trap"
-        ),
-    ]
+checks! {
+    "malformed/create" Shared cloud create "a create that is answered with nonsense says that it may have happened";
+    "malformed/status" Shared cloud status "nonsense does not mean that the machine is not there";
+    "malformed/empty" Shared cloud empty "an answer without a body does not mean that the machine is not there";
+    "malformed/page-404" Shared cloud page_404
+        "a proxy's page with status 404 does not mean that the machine is not there";
+    "malformed/delete-404" Shared cloud delete_404 "a proxy's page with status 404 does not make a deletion succeed";
+    "malformed/list" Shared cloud list "a listing that is nonsense is an error, not an empty page";
+    "malformed/half" Shared cloud half "half of a listing is an error, not a shorter listing";
+    "malformed/flood" Shared cloud flood "an answer that is far too large is an error, and never a trap";
+    "malformed/deep" Shared cloud deep "an answer that is nested without end is an error, and never a trap";
 }
 
 fn nonsense() -> Canned {
@@ -104,9 +40,7 @@ async fn create(case: Case) -> Outcome {
 
 /// A look that gets this answer, and must not take it for an answer.
 async fn looked(case: Case, name: &str, canned: Canned) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     let mut machine = case.made(name).await?;
     let what = format!("get-status that is answered with {} and {:?}", canned.status, brief(&canned.body));
     answered(&case, canned);
@@ -146,18 +80,14 @@ fn no_listing<T>(answer: DriverResult<T>, what: &str) -> Outcome {
     guest(answer, &format!("list that is answered with {what}")).map(drop)
 }
 
-fn lists(case: &Case) -> Outcome {
-    if case.capabilities().listing { Ok(()) } else { skipped("the driver does not offer list") }
-}
-
 async fn list(case: Case) -> Outcome {
-    lists(&case)?;
+    case.offers("list")?;
     answered(&case, nonsense());
     no_listing(case.page(&case.cluster, None).await, "nonsense")
 }
 
 async fn half(case: Case) -> Outcome {
-    lists(&case)?;
+    case.offers("list")?;
     case.made("half-a").await?;
     case.made("half-b").await?;
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::HalveBody);
@@ -165,7 +95,7 @@ async fn half(case: Case) -> Outcome {
 }
 
 async fn flood(case: Case) -> Outcome {
-    lists(&case)?;
+    case.offers("list")?;
     case.stage.proxy.disturb(On::Any, Times::Always, Effect::Flood);
     no_listing(case.page(&case.cluster, None).await, "6 MiB of blanks")
 }

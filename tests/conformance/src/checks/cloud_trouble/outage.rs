@@ -5,69 +5,21 @@ use machinist_core::driver::error::{Code, DriverError};
 
 use super::lost::{disturbed_create, knows_requests};
 use crate::case::{Case, Outcome, fine, guest, must, skipped};
-use crate::checks::{Check, check};
+use crate::checks::checks;
 use crate::proxy::{Effect, On, RequestKind, Times, canned};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "outage",
-            "create",
-            Shared,
-            true,
-            create,
-            "a create that meets 500 passes, and says that it may have happened"
-        ),
-        check!(
-            "outage",
-            "create-done",
-            Shared,
-            true,
-            create_done,
-            "a create that was done and answered with 500 is repeated without a second VM"
-        ),
-        check!(
-            "outage",
-            "status",
-            Shared,
-            true,
-            status,
-            "a look that meets 500 passes, and does not say that the machine is not there"
-        ),
-        check!("outage", "delete", Shared, true, delete, "a deletion that meets 500 is no success"),
-        check!(
-            "outage",
-            "list",
-            Shared,
-            true,
-            list,
-            "a listing that meets 500 is an error, not an empty page"
-        ),
-        check!(
-            "outage",
-            "second-page",
-            Shared,
-            true,
-            second_page,
-            "a listing of which a later page fails is an error, not a shorter listing"
-        ),
-        check!(
-            "outage",
-            "patience",
-            Shared,
-            true,
-            does_not_ask_on,
-            "a driver that meets 500 does not ask on and on"
-        ),
-        check!(
-            "outage",
-            "unreachable",
-            Unreachable,
-            true,
-            unreachable,
-            "a cloud that refuses connections is unavailable, and nothing has happened"
-        ),
-    ]
+checks! {
+    "outage/create" Shared cloud create "a create that meets 500 passes, and says that it may have happened";
+    "outage/create-done" Shared cloud create_done
+        "a create that was done and answered with 500 is repeated without a second VM";
+    "outage/status" Shared cloud status "a look that meets 500 passes, and does not say that the machine is not there";
+    "outage/delete" Shared cloud delete "a deletion that meets 500 is no success";
+    "outage/list" Shared cloud list "a listing that meets 500 is an error, not an empty page";
+    "outage/second-page" Shared cloud second_page
+        "a listing of which a later page fails is an error, not a shorter listing";
+    "outage/patience" Shared cloud does_not_ask_on "a driver that meets 500 does not ask on and on";
+    "outage/unreachable" Unreachable cloud unreachable
+        "a cloud that refuses connections is unavailable, and nothing has happened";
 }
 
 /// Requests of one call while nothing works.
@@ -103,9 +55,7 @@ async fn create_done(case: Case) -> Outcome {
 }
 
 async fn status(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     let mut machine = case.made("status").await?;
     case.stage.proxy.disturb(On::Any, Times::Always, broken());
     passes(case.status(&mut machine).await, "get-status that meets 500").map(drop)
@@ -118,17 +68,13 @@ async fn delete(case: Case) -> Outcome {
 }
 
 async fn list(case: Case) -> Outcome {
-    if !case.capabilities().listing {
-        return skipped("the driver does not offer list");
-    }
+    case.offers("list")?;
     case.stage.proxy.disturb(On::Any, Times::Always, broken());
     passes(case.list().await, "list that meets 500").map(drop)
 }
 
 async fn second_page(case: Case) -> Outcome {
-    if !case.capabilities().listing {
-        return skipped("the driver does not offer list");
-    }
+    case.offers("list")?;
     let Some(paging) = case.profile().paging.clone().filter(|paging| paging.query.is_some()) else {
         return skipped("the profile does not say which parameter makes pages small (paging.query)");
     };
@@ -142,9 +88,7 @@ async fn second_page(case: Case) -> Outcome {
 }
 
 async fn does_not_ask_on(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     let mut machine = case.made("patience").await?;
     case.stage.proxy.forget();
     case.stage.proxy.disturb(On::Any, Times::Always, broken());

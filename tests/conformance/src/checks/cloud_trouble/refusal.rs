@@ -4,46 +4,18 @@ use machinist_core::driver::error::{Code, DriverError};
 
 use super::lost::knows_requests;
 use crate::case::{Case, Outcome, guest, must, skipped};
-use crate::checks::{Check, check};
+use crate::checks::checks;
 use crate::profile::Refused;
 use crate::proxy::{Effect, On, RequestKind, Times, canned};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!("refusal", "code", Own, true, code, "each refusal of the cloud has its code of the contract"),
-        check!(
-            "refusal",
-            "terminal",
-            Own,
-            true,
-            terminal,
-            "a refusal is terminal when no retry helps, and else it is not"
-        ),
-        check!(
-            "refusal",
-            "nothing-happened",
-            Own,
-            true,
-            nothing_happened,
-            "a refused create has not happened"
-        ),
-        check!(
-            "refusal",
-            "no-secret",
-            Shared,
-            true,
-            no_secret,
-            "a Secret without credentials is an error that names the trouble, and nothing is asked"
-        ),
-        check!(
-            "refusal",
-            "message",
-            Shared,
-            true,
-            message,
-            "a message has one line and at most 2,000 characters, whatever the cloud writes"
-        ),
-    ]
+checks! {
+    "refusal/code" Own cloud code "each refusal of the cloud has its code of the contract";
+    "refusal/terminal" Own cloud terminal "a refusal is terminal when no retry helps, and else it is not";
+    "refusal/nothing-happened" Own cloud nothing_happened "a refused create has not happened";
+    "refusal/no-secret" Shared cloud no_secret
+        "a Secret without credentials is an error that names the trouble, and nothing is asked";
+    "refusal/message" Shared cloud message
+        "a message has one line and at most 2,000 characters, whatever the cloud writes";
 }
 
 /// Each refusal of the profile, and what the driver makes of it.

@@ -3,53 +3,16 @@
 use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::Code;
 
-use crate::case::{Case, Outcome, guest, must, skipped};
-use crate::checks::{Check, check};
+use crate::case::{Case, Outcome, guest, must};
+use crate::checks::checks;
 use crate::proxy::{Effect, On, Times, canned};
 
-pub(crate) fn checks() -> Vec<Check> {
-    vec![
-        check!(
-            "throttle",
-            "create",
-            Own,
-            true,
-            create,
-            "a create that meets 429 is unavailable until Retry-After"
-        ),
-        check!(
-            "throttle",
-            "status",
-            Own,
-            true,
-            status,
-            "a look that meets 429 is unavailable until Retry-After"
-        ),
-        check!(
-            "throttle",
-            "delete",
-            Own,
-            true,
-            delete,
-            "a deletion that meets 429 is unavailable until Retry-After"
-        ),
-        check!(
-            "throttle",
-            "list",
-            Own,
-            true,
-            list,
-            "a listing that meets 429 is unavailable until Retry-After"
-        ),
-        check!(
-            "throttle",
-            "patience",
-            Own,
-            true,
-            does_not_ask_on,
-            "a driver that meets 429 does not ask on and on"
-        ),
-    ]
+checks! {
+    "throttle/create" Own cloud create "a create that meets 429 is unavailable until Retry-After";
+    "throttle/status" Own cloud status "a look that meets 429 is unavailable until Retry-After";
+    "throttle/delete" Own cloud delete "a deletion that meets 429 is unavailable until Retry-After";
+    "throttle/list" Own cloud list "a listing that meets 429 is unavailable until Retry-After";
+    "throttle/patience" Own cloud does_not_ask_on "a driver that meets 429 does not ask on and on";
 }
 
 const PAUSE_SECONDS: i64 = 7;
@@ -79,9 +42,7 @@ async fn create(case: Case) -> Outcome {
 }
 
 async fn status(case: Case) -> Outcome {
-    if !case.capabilities().status {
-        return skipped("the driver does not offer get-status");
-    }
+    case.offers("get-status")?;
     slow_down(&case);
     judged(case.status(&mut case.machine("status")).await, "get-status")
 }
@@ -92,9 +53,7 @@ async fn delete(case: Case) -> Outcome {
 }
 
 async fn list(case: Case) -> Outcome {
-    if !case.capabilities().listing {
-        return skipped("the driver does not offer list");
-    }
+    case.offers("list")?;
     slow_down(&case);
     judged(case.page(&case.cluster, None).await, "list")
 }

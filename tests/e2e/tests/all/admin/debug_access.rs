@@ -4,14 +4,14 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::{Host, Lab, LabOptions, manifests, within};
+use e2e::{Host, Lab, manifests, within};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::scene::turn;
+use crate::scene::flagged;
 
 /// The host may review tokens.
 const DELEGATOR: &str = r"
@@ -118,16 +118,5 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
 
 #[tokio::test]
 async fn attack_debug_is_read_from_elsewhere_only_by_accounts_that_the_api_server_lets() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let mut options = lab.host_options();
-    options.flags.extend(["--address=0.0.0.0".to_owned(), "--debug-access=authorized".to_owned()]);
-    let mut host = Host::start(&options).expect("the host starts");
-    let outcome = async {
-        host.ready().await?;
-        story(&lab, &host).await
-    };
-    if let Err(error) = outcome.await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    flagged(&["--address=0.0.0.0", "--debug-access=authorized"], story).await;
 }

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use e2e::kubelet::PortForwards;
-use e2e::{Host, Lab, LabOptions, eventually, manifests};
+use e2e::{Host, Lab, eventually, manifests};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::plugins::push::Shell;
-use crate::scene::{SIM, runs, turn};
+use crate::scene::{SIM, flagged, runs};
 
 /// An account that may see everything and forward nothing.
 const VIEWERS: &str = r"
@@ -122,18 +122,7 @@ async fn show_as_pod(lab: &Lab, name: &str) -> Result<()> {
 
 #[tokio::test]
 async fn a_machine_is_explained_from_its_class_to_its_node() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let mut options = lab.host_options();
-    options.flags.push("--profiling".to_owned());
-    let mut host = Host::start(&options).expect("the host starts");
-    let outcome = async {
-        host.ready().await?;
-        story(&lab, &host).await
-    };
-    if let Err(error) = outcome.await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    flagged(&["--profiling"], story).await;
 }
 
 async fn story(lab: &Lab, host: &Host) -> Result<()> {
@@ -149,9 +138,7 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
         lab,
         &waiting,
         &[
-            "Awaited:   ClassMissing, since",
-            "!! class   nowhere does not exist",
-            "looks again in",
+            "Awaited:   ClassMissing, since", "!! class   nowhere does not exist", "looks again in",
             "none since it started",
         ],
     )

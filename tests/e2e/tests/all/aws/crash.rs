@@ -82,11 +82,7 @@ async fn killed(lab: &Lab<Aws>) -> Result<()> {
 
 /// One that leads at once, whoever was killed before.
 async fn start(lab: &Lab<Aws>) -> Result<Host> {
-    let mut options = lab.host_options();
-    options.flags.push("--leader-elect=false".into());
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
-    Ok(host)
+    Host::start_ready(&lab.host_options().with(&["--leader-elect=false"])).await
 }
 
 async fn reach(lab: &Lab<Aws>, moment: CrashPoint, prefix: &str, launches: u64) -> Result<()> {

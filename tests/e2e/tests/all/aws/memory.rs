@@ -186,15 +186,8 @@ impl Scan {
             seen.get(operation).cloned().with_context(|| format!("{operation} was not shown"))
         };
         for operation in [
-            "CreateMachine",
-            "InitializeMachine",
-            "GetMachineStatus",
-            "DeleteMachine",
-            "RebootMachine",
-            "ListMachines",
-            "GetVolumeIDs",
-            "ValidateClass",
-            "Describe",
+            "CreateMachine", "InitializeMachine", "GetMachineStatus", "DeleteMachine", "RebootMachine",
+            "ListMachines", "GetVolumeIDs", "ValidateClass", "Describe",
         ] {
             of(operation)?;
         }

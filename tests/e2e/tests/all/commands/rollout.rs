@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use super::fleet::{api, deployment, patch, set, status};
 use super::{refused, refuses, run, says};
-use crate::scene::turn;
+use crate::scene::in_lab;
 
 const READER: &str = r"
 apiVersion: rbac.authorization.k8s.io/v1
@@ -31,12 +31,7 @@ subjects: [{ apiGroup: rbac.authorization.k8s.io, kind: User, name: reader }]
 /// Under the definitions that a cluster has where machine-controller-manager was before: nothing is needed beyond them.
 #[tokio::test]
 async fn rollouts_are_followed_listed_undone_held_and_restarted() {
-    let _turn = turn().await;
-    let options = LabOptions { kinds: Kinds::Known, ..LabOptions::default() };
-    let lab = Lab::start(options).await.expect("the lab starts");
-    if let Err(error) = story(&lab).await {
-        panic!("{error:#}");
-    }
+    in_lab(LabOptions { kinds: Kinds::Known, ..LabOptions::default() }, story).await;
 }
 
 async fn story(lab: &Lab) -> Result<()> {

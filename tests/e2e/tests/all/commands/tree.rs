@@ -14,15 +14,11 @@ use tokio::process::Command;
 
 use super::fleet::{deployment, machine, ready, set, status};
 use super::{plugin, refused, refuses, run, says};
-use crate::scene::turn;
+use crate::scene::in_lab;
 
 #[tokio::test]
 async fn deployments_are_shown_as_trees_also_by_kubectl() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    if let Err(error) = story(&lab).await {
-        panic!("{error:#}");
-    }
+    in_lab(LabOptions::default(), story).await;
 }
 
 async fn story(lab: &Lab) -> Result<()> {

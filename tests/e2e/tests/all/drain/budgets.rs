@@ -7,17 +7,13 @@ use jiff::SignedDuration;
 
 use super::{deleted_at, runs_with_timeout, with_workloads};
 use crate::lives::crash::start_with_short_leases;
-use crate::scene::{SIM, is_gone, turn};
+use crate::scene::{SIM, in_lab, is_gone};
 
 const TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
 
 #[tokio::test]
 async fn a_budget_holds_a_drain_over_the_end_of_its_host_until_it_opens() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::with_workloads()).await.expect("the lab starts");
-    if let Err(error) = held(&lab).await {
-        panic!("{error:#}");
-    }
+    in_lab(LabOptions::with_workloads(), held).await;
 }
 
 async fn held(lab: &Lab) -> Result<()> {

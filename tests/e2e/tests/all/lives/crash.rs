@@ -12,7 +12,7 @@ use machinist_api::names;
 use serde_json::json;
 use simcloud::{Code, Effect, Faults, Match, Rule};
 
-use crate::scene::{SIM, scene, turn};
+use crate::scene::{SIM, in_lab, scene};
 
 /// When a host is killed, counted from the request for its Machines.
 #[derive(Clone, Copy, Debug)]
@@ -64,19 +64,16 @@ const DELETIONS: [u64; 6] = [0, 20, 60, 120, 250, 500];
 
 /// A crash leaves a Lease behind that nobody renews. Long enough for a busy machine to renew one that is in use.
 const SHORT_LEASES: [&str; 3] = [
-    "--leader-elect-lease-duration=6s",
-    "--leader-elect-renew-deadline=5s",
+    "--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=5s",
     "--leader-elect-retry-period=200ms",
 ];
 const NO_LEASES: [&str; 1] = ["--leader-elect=false"];
 
 #[tokio::test]
 async fn a_host_that_is_killed_at_any_moment_makes_exactly_one_vm_for_each_machine_and_leaves_none() {
-    let _turn = turn().await;
     let mut options = LabOptions::default();
     options.cloud.latency.boot_ms = 200;
-    let lab = Lab::start(options).await.expect("the lab starts");
-    killed(&lab).await.expect("the story comes to its end");
+    in_lab(options, killed).await;
 }
 
 async fn killed(lab: &Lab) -> Result<()> {
@@ -140,11 +137,7 @@ pub(crate) async fn start_without_lease(lab: &Lab) -> Result<Host> {
 }
 
 async fn start(lab: &Lab, flags: &[&str]) -> Result<Host> {
-    let mut options = lab.host_options();
-    options.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
-    Ok(host)
+    Host::start_ready(&lab.host_options().with(flags)).await
 }
 
 /// Waits for the moment, looking as often as can be.

@@ -8,7 +8,7 @@ use e2e::{Lab, LabOptions, within};
 use kube::api::{DeleteParams, ListParams};
 
 use crate::lives::crash::{one_vm_each, start_without_lease};
-use crate::scene::{SIM, scene, turn};
+use crate::scene::{SIM, in_lab, scene};
 
 /// The consistency window that the driver declares.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -78,26 +78,24 @@ async fn look_ups_that_fail_for_three_seconds_cost_seconds() {
 async fn hosts_that_are_killed_leave_one_vm_for_each_machine() {
     const KILLS: usize = 8;
     const EACH: usize = 5;
-    let _turn = turn().await;
     let mut options = LabOptions::default();
     options.cloud.latency.create_ms = 100;
-    let lab = Lab::start(options).await.expect("the lab starts");
-    let story = async || -> Result<()> {
-        let mut host = start_without_lease(&lab).await?;
+    in_lab(options, async |lab| {
+        let mut host = start_without_lease(lab).await?;
         lab.install_driver_without_keys(&SIM, WINDOW).await?;
         for kill in 0..KILLS {
             let creates = lab.cloud.stats().calls_of("vm.create");
-            create(&lab, &format!("kill-{kill}"), EACH).await?;
+            create(lab, &format!("kill-{kill}"), EACH).await?;
             within(TIMEOUT, "the host is amid creates", async || {
                 Ok((lab.cloud.stats().calls_of("vm.create") > creates).then_some(()))
             })
             .await?;
             host.kill();
-            host = start_without_lease(&lab).await?;
+            host = start_without_lease(lab).await?;
         }
-        ended(&lab, KILLS * EACH).await.with_context(|| host.log_end())
-    };
-    story().await.unwrap_or_else(|error| panic!("{error:#}"));
+        ended(lab, KILLS * EACH).await.with_context(|| host.log_end())
+    })
+    .await;
 }
 
 async fn ended(lab: &Lab, machines: usize) -> Result<()> {

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGER};
 
-use crate::scene::{SIM, is_running, turn};
+use crate::scene::{SIM, in_lab, is_running};
 
 /// The holders of both Leases; an empty text is nobody.
 async fn holders(lab: &Lab) -> Result<[String; 2]> {
@@ -29,14 +29,11 @@ async fn start(lab: &Lab, cache: &str) -> Result<Host> {
     let mut options = lab.host_options();
     options.cache = options.cache.with_file_name(cache);
     let times = [
-        "--leader-elect-lease-duration=4s",
-        "--leader-elect-renew-deadline=3s",
+        "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
         "--leader-elect-retry-period=500ms",
     ];
     options.flags.extend(times.map(str::to_owned));
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
-    Ok(host)
+    Host::start_ready(&options).await
 }
 
 async fn story(lab: &Lab) -> Result<()> {
@@ -84,21 +81,16 @@ async fn story(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn one_host_leads_with_both_leases_and_another_takes_over() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    story(&lab).await.expect("the story comes to its end");
+    in_lab(LabOptions::default(), story).await;
 }
 
 #[tokio::test]
 async fn without_a_target_cluster_a_machine_is_available_as_soon_as_its_vm_is_there() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let story = async {
+    in_lab(LabOptions::default(), async |lab| {
         let mut options = lab.host_options();
         options.flags.extend(["--control-kubeconfig".into(), options.kubeconfig.display().to_string()]);
         options.kubeconfig = "none".into();
-        let mut host = Host::start(&options)?;
-        host.ready().await?;
+        let host = Host::start_ready(&options).await?;
         lab.install_driver(&SIM).await?;
         lab.create_machine("m", "small").await?;
         lab.machines_in_phase("Available", 1).await?;
@@ -109,7 +101,7 @@ async fn without_a_target_cluster_a_machine_is_available_as_soon_as_its_vm_is_th
         lab.no_machines().await?;
         ensure!(lab.cloud.live_vms().is_empty(), "the VM is gone");
         host.terminate().await?;
-        anyhow::Ok(())
-    };
-    story.await.expect("the story comes to its end");
+        Ok(())
+    })
+    .await;
 }

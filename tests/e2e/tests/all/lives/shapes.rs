@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use control_plane::{ControlPlane, Options};
-use e2e::{Host, HostOptions, Kinds, Lab, LabOptions, eventually};
+use e2e::{Kinds, Lab, LabOptions, eventually};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -13,7 +13,7 @@ use machinist_api::names;
 use nodesim::{NodeSim, Target};
 
 use crate::admin::explain::says;
-use crate::scene::{SIM, has_phase, is_gone, scene, turn};
+use crate::scene::{SIM, has_phase, hosted, is_gone, scene, turn};
 
 async fn names_of<T>(api: Api<T>) -> Result<Vec<String>>
 where
@@ -30,27 +30,12 @@ async fn tokens(client: &Client) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Starts a host, and shows the end of its log when the test fails.
-async fn with_host(options: &HostOptions, test: impl AsyncFnOnce(&Host) -> Result<()>) {
-    let mut host = Host::start(options).expect("the host starts");
-    let outcome = match host.ready().await {
-        Ok(()) => test(&host).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = outcome {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
-}
-
 /// The target cluster with exactly the rights that belong there.
 async fn target_cluster() -> Result<(ControlPlane, std::path::PathBuf)> {
     let plane = ControlPlane::start(Options::without_controller_manager()).await?;
     let rbac = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac");
     for file in [
-        "00-namespace.yaml",
-        "10-serviceaccount.yaml",
-        "40-target-clusterrole.yaml",
-        "50-bootstrap-role.yaml",
+        "00-namespace.yaml", "10-serviceaccount.yaml", "40-target-clusterrole.yaml", "50-bootstrap-role.yaml",
     ] {
         plane.apply_path(rbac.join(file)).await?;
     }
@@ -73,7 +58,7 @@ async fn control_and_target_cluster_are_two() {
     let mut options = lab.host_options();
     options.flags.push(format!("--control-kubeconfig={}", lab.host_kubeconfig().display()));
     options.kubeconfig = kubeconfig;
-    with_host(&options, async |_| {
+    hosted(&options, async |_| {
         lab.install_driver(&SIM).await?;
         lab.create_machine("m", "small").await?;
         let machine = has_phase(&lab, "m", "Running").await?;
@@ -107,7 +92,7 @@ async fn without_a_target_cluster_a_machine_is_available_and_names_no_node() {
     let mut options = lab.host_options();
     let control = lab.host_kubeconfig().display().to_string();
     options.flags.extend([format!("--control-kubeconfig={control}"), "--target-kubeconfig=none".to_owned()]);
-    with_host(&options, async |host| {
+    hosted(&options, async |host| {
         lab.install_driver(&SIM).await?;
         lab.create_machine("m", "small").await?;
         let machine = has_phase(&lab, "m", "Available").await?;

@@ -10,7 +10,7 @@ use machinist_api::MachineSet;
 use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGER};
 use serde_json::json;
 
-use crate::scene::{SIM, runs, turn};
+use crate::scene::{SIM, in_lab, runs};
 
 const MANAGER: &str = "machine-controller-manager";
 const MACHINES: &str = "machine-controller";
@@ -150,24 +150,20 @@ async fn together(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn by_the_names_of_two_binaries_each_does_its_part_under_its_lease_and_one_host_follows_both() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    together(&lab).await.unwrap_or_else(|error| panic!("{error:#}"));
+    in_lab(LabOptions::default(), together).await;
 }
 
 async fn picked(lab: &Lab) -> Result<()> {
     let mut options = lab.host_options();
     options.cache = options.cache.with_file_name("nothing");
     options.flags.push("--controllers=*,-machine".into());
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
+    let host = Host::start_ready(&options).await?;
     leads(&host).await?;
     ensure!(holder(lab, MACHINE_CONTROLLER).await?.is_none(), "that Lease is for who looks after Machines");
     ensure!(!options.cache.exists(), "who loads no driver needs no place for them");
     let mut options = lab.host_options();
     options.flags.push("--controllers=machine".into());
-    let mut other = Host::start(&options)?;
-    other.ready().await?;
+    let other = Host::start_ready(&options).await?;
     leads(&other).await?;
     lab.install_driver(&SIM).await?;
     let sets: Api<MachineSet> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
@@ -180,7 +176,5 @@ async fn picked(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn controllers_that_are_picked_run_and_the_others_do_not() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    picked(&lab).await.unwrap_or_else(|error| panic!("{error:#}"));
+    in_lab(LabOptions::default(), picked).await;
 }

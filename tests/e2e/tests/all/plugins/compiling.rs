@@ -65,14 +65,12 @@ async fn story(lab: &Lab) -> Result<()> {
     options.cache = options.cache.with_file_name("empty");
     options.flags.extend(
         [
-            "--leader-elect-lease-duration=4s",
-            "--leader-elect-renew-deadline=3s",
+            "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
             "--leader-elect-retry-period=500ms",
         ]
         .map(str::to_owned),
     );
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
+    let host = Host::start_ready(&options).await?;
     lab.install_driver(&SIM).await?;
     lab.create_machine("before", "small").await?;
     is_running(lab, "before").await?;

@@ -215,13 +215,7 @@ async fn a_push_that_the_host_rejects_says_why_and_what_serves_on() {
         shell.does(&FIRST).await?;
         // Valid alone, and rejected here: another plugin serves this provider.
         let rival = [
-            "push",
-            "sim-2.wasm",
-            "--configmap",
-            "rival",
-            "--grants",
-            "grants.yaml",
-            "--settings",
+            "push", "sim-2.wasm", "--configmap", "rival", "--grants", "grants.yaml", "--settings",
             "settings.json",
         ];
         shell.fails(&rival, "provider sim is served by plugin sim, and the first stays").await?;

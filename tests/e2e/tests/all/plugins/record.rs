@@ -104,8 +104,7 @@ async fn story(lab: &Lab, folder: &Path) -> Result<()> {
     let mut options = lab.host_options();
     let into = recordings.to_str().context("a plain path")?.to_owned();
     options.flags.extend(["--record".to_owned(), into, "--record-plugin".to_owned(), "sim".to_owned()]);
-    let mut host = Host::start(&options)?;
-    host.ready().await?;
+    let host = Host::start_ready(&options).await?;
     let secrets = match live(lab).await {
         Ok(secrets) => secrets,
         Err(error) => bail!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end()),

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use e2e::{Host, Lab, LabOptions, eventually, manifests};
+use e2e::{Host, Lab, eventually, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
@@ -16,28 +16,20 @@ use serde_json::{Value, json};
 use simcloud::{Capacity, Faults};
 
 use crate::plugins::push::{Shell, maps};
-use crate::scene::{SIM, runs, turn};
+use crate::scene::{SIM, flagged, runs};
 
-/// A lab with Secret and class, and a host with these flags.
 /// The registries of the tests are on this machine.
 const LOOPBACK: &str = "--allow-loopback-registries";
 
+/// A lab with Secret and class, and a host with these flags.
 async fn staged(flags: &[String], test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let mut options = lab.host_options();
-    options.flags.extend_from_slice(flags);
-    let mut host = Host::start(&options).expect("the host starts");
-    let outcome = async {
+    flagged(flags, async |lab, host| {
         lab.put_secret(&manifests::secret("sim", lab.cloud.token())).await?;
         lab.put_class(&manifests::class("small", "sim")).await?;
-        host.ready().await?;
-        test(&lab, &host).await?;
+        test(lab, host).await?;
         lab.clear().await
-    };
-    if let Err(error) = outcome.await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    })
+    .await;
 }
 
 /// The same driver with another digest.
@@ -283,13 +275,7 @@ async fn a_configmap_that_was_signed_is_pushed_to_without_force() {
     staged(&[], async |lab, _| {
         let shell = Shell::new(lab)?;
         let first = [
-            "push",
-            "sim.wasm",
-            "--configmap",
-            "sim",
-            "--grants",
-            "grants.yaml",
-            "--settings",
+            "push", "sim.wasm", "--configmap", "sim", "--grants", "grants.yaml", "--settings",
             "settings.json",
         ];
         shell.does(&first).await?;

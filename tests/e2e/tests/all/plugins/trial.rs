@@ -4,33 +4,18 @@ use anyhow::{Result, ensure};
 use e2e::{Host, Lab, LabOptions, eventually, manifests};
 
 use crate::plugins::push::{Shell, maps};
-use crate::scene::{SIM, runs, turn};
+use crate::scene::{SIM, in_lab, runs, scene};
 
 const FIRST: [&str; 8] =
     ["push", "sim.wasm", "--configmap", "sim", "--grants", "grants.yaml", "--settings", "settings.json"];
 const SECOND: [&str; 12] = [
-    "push",
-    "sim-2.wasm",
-    "--configmap",
-    "sim-2",
-    "--plugin-name",
-    "sim",
-    "--grants",
-    "grants.yaml",
-    "--settings",
-    "settings.json",
-    "--rollout",
-    "rollout.yaml",
+    "push", "sim-2.wasm", "--configmap", "sim-2", "--plugin-name", "sim", "--grants", "grants.yaml",
+    "--settings", "settings.json", "--rollout", "rollout.yaml",
 ];
 
 #[tokio::test]
 async fn a_version_is_tried_promoted_and_taken_back_and_the_next_host_remembers() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let host = lab.start_host().await.expect("the host starts");
-    if let Err(error) = story(&lab, host).await {
-        panic!("{error:#}");
-    }
+    in_lab(LabOptions::default(), async |lab| story(lab, lab.start_host().await?).await).await;
 }
 
 async fn story(lab: &Lab, host: Host) -> Result<()> {
@@ -77,12 +62,7 @@ async fn story(lab: &Lab, host: Host) -> Result<()> {
 
 #[tokio::test]
 async fn a_shadow_is_asked_beside_the_version_that_serves_and_makes_no_second_vm() {
-    let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
-    let host = lab.start_host().await.expect("the host starts");
-    if let Err(error) = shadowed(&lab, &host).await {
-        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
-    }
+    scene(LabOptions::default(), shadowed).await;
 }
 
 async fn shadowed(lab: &Lab, host: &Host) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Objects that somebody has stored, in the hands of the whole runtime: caches, deciders, effects and statuses.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_runtime::context::clock::Clock;
@@ -7,11 +8,12 @@ use machinist_runtime::context::settings::Settings;
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
 use machinist_runtime::tenant::Tenant;
+use memory_api::ApiServer;
 use memory_api::wire::Wire;
-use memory_api::{ApiServer, encode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use world::Nothing;
 
 use super::objects;
 use crate::mutate::Grammar;
@@ -170,11 +172,11 @@ async fn live(world: &Value) -> Verdict {
         plugin_namespace: "plugins".to_owned(),
         target: Some(api.client("host")),
         settings: Settings::for_cluster("test"),
-        ports: Ports { drivers: cloud.drivers(), policies: ports::none(), plugins: ports::none() },
+        ports: Ports { drivers: cloud.drivers(), policies: Arc::new(Nothing), plugins: Arc::new(Nothing) },
         clock,
         seed: [7; 32],
         identity: "host".to_owned(),
-        metrics: std::sync::Arc::<Metrics>::default(),
+        metrics: Arc::<Metrics>::default(),
     };
     let stop = CancellationToken::new();
     let run = tokio::spawn(tenant.run(is_leading, synced, stop.clone()));
@@ -208,12 +210,8 @@ fn statuses(message: &str) -> String {
 
 /// Stores objects as they are, their statuses too, whatever rules say of them.
 fn fill(api: &ApiServer, world: &Value) {
-    let secret = |namespace: &str| {
-        json!({ "metadata": { "name": "account", "namespace": namespace }, "data": { "key": encode(b"123"),
-            "userData": encode(b"join --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>") } })
-    };
     for namespace in [NAMESPACE, ELSEWHERE] {
-        let _stored = api.create("secrets", &secret(namespace));
+        let _stored = api.create("secrets", &world::account(namespace));
     }
     for plural in KINDS {
         for object in world[plural].as_array().into_iter().flatten().take(6) {

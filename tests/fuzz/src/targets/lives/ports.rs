@@ -8,17 +8,15 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, StreamExt};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 use machinist_core::driver::{
     Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, InProgress, ListRequest, Listed,
     MachineRequest, Page, Vm, VmState,
 };
-use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
 use machinist_core::value::digest::DriverDigest;
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
-use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins};
+use machinist_core::value::id::{ProviderId, ProviderName, Uid};
+use machinist_runtime::ports::Drivers;
 use serde_json::Value;
 
 /// The VMs, and what the next calls answer.
@@ -220,41 +218,5 @@ impl Drivers for Cloud {
 
     fn validate_class(&self, _: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         self.answer(|_| Ok(Vec::new()))
-    }
-}
-
-/// No policies and no plugins.
-pub(super) struct Nothing;
-
-pub(super) fn none() -> Arc<Nothing> {
-    Arc::new(Nothing)
-}
-
-impl HealthPolicies for Nothing {
-    fn policies(&self) -> Arc<[PolicyFact]> {
-        Arc::from([])
-    }
-
-    fn evaluate(
-        &self,
-        _: &PluginName,
-        _: PolicyQuestion,
-        _: Timestamp,
-    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
-        async { Err(failed(Code::Internal)) }.boxed()
-    }
-}
-
-impl Plugins for Nothing {
-    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
-        async {}.boxed()
-    }
-
-    fn withdraw(&self, _: String, _: String) -> BoxFuture<'_, ()> {
-        async {}.boxed()
-    }
-
-    fn messages(&self) -> BoxStream<'static, PluginMessage> {
-        stream::empty().boxed()
     }
 }

@@ -13,15 +13,8 @@ pub(crate) const TARGET: Target = Target {
     grammar: Grammar::Text,
     samples,
     words: &[
-        "-----BEGIN PUBLIC KEY-----",
-        "-----END PUBLIC KEY-----",
-        "-----BEGIN PRIVATE KEY-----",
-        "MEUCIQ==",
-        "MEQCI",
-        "AAAA",
-        "sha256:",
-        "docker-manifest-digest",
-        "cosign container image signature",
+        "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----", "-----BEGIN PRIVATE KEY-----", "MEUCIQ==",
+        "MEQCI", "AAAA", "sha256:", "docker-manifest-digest", "cosign container image signature",
     ],
     share: 20,
     check,
@@ -34,12 +27,7 @@ fn key() -> Vec<u8> {
 
 fn samples() -> Vec<Vec<u8>> {
     let files = [
-        "cosign.pub",
-        "openssl.pub",
-        "p384.pub",
-        "openssl.key",
-        "sec1.key",
-        "component.sig",
+        "cosign.pub", "openssl.pub", "p384.pub", "openssl.key", "sec1.key", "component.sig",
         "cosign.payload.json",
     ];
     files.iter().map(|file| samples::file(&format!("host/artifacts/src/signature/testdata/{file}"))).collect()

@@ -42,9 +42,6 @@ type Known = BTreeMap<String, Option<Vm>>;
 
 impl Ec2Source {
     /// All instances of a region of the EC2 at this base URL.
-    ///
-    /// # Errors
-    /// When no HTTP client can be built.
     pub fn new(url: &str, region: &str) -> Result<Self, reqwest::Error> {
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::super::facts::text;
 use super::super::machine::MachineFact;
-use super::super::rules::HOST;
 use super::past::Past;
+use crate::names::HOST;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SetFact {

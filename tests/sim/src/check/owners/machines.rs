@@ -5,11 +5,11 @@ use machinist_api::names::labels;
 use memory_api::Change;
 use serde_json::Value;
 
-use super::super::Rule;
 use super::super::facts::{Facts, text};
 use super::super::machine::MachineFact;
 use super::super::rules::PROPAGATION;
 use super::facts::{DeploymentFact, SetFact, controller};
+use crate::rule::Rule;
 
 /// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going
 /// itself; it has failed; or the autoscaler has chosen it.

@@ -4,12 +4,12 @@ use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
 use serde_json::Value;
 
-use super::super::Rule;
 use super::super::facts::{Facts, text};
 use super::super::machine::MachineFact;
 use super::super::rules::PROPAGATION;
 use super::facts::{DeploymentFact, SetFact, controller, is_held};
 use super::machines::{of_deployment as machines_of, sets_of};
+use crate::rule::Rule;
 
 /// From a write of one controller of a host until another one of the same host sees it, where no watch breaks.
 const OWN_PROPAGATION: SignedDuration = SignedDuration::from_secs(2);

@@ -56,14 +56,7 @@ const RULES: [Rule; 9] = [
     Rule {
         who: "host/core",
         never: &[
-            "machinist-*",
-            "tokio*",
-            "futures*",
-            "kube*",
-            "k8s-openapi",
-            "tracing*",
-            "rand*",
-            "wasmtime*",
+            "machinist-*", "tokio*", "futures*", "kube*", "k8s-openapi", "tracing*", "rand*", "wasmtime*",
         ],
         reach: Reach::Shipped,
         why: "the core decides from facts",
@@ -71,12 +64,7 @@ const RULES: [Rule; 9] = [
     Rule {
         who: "host/api",
         never: &[
-            "kube",
-            "kube-client",
-            "kube-runtime",
-            "tokio",
-            "machinist-runtime",
-            "machinist-plugin-host",
+            "kube", "kube-client", "kube-runtime", "tokio", "machinist-runtime", "machinist-plugin-host",
         ],
         reach: Reach::Shipped,
         why: "the API is types, not a client",
@@ -102,11 +90,7 @@ const RULES: [Rule; 9] = [
     Rule {
         who: "host/artifacts",
         never: &[
-            "kube*",
-            "k8s-openapi",
-            "wasmtime*",
-            "machinist-api",
-            "machinist-runtime",
+            "kube*", "k8s-openapi", "wasmtime*", "machinist-api", "machinist-runtime",
             "machinist-plugin-host",
         ],
         reach: Reach::Shipped,
@@ -121,11 +105,7 @@ const RULES: [Rule; 9] = [
     Rule {
         who: "plugins/*",
         never: &[
-            "machinist",
-            "machinist-api",
-            "machinist-core",
-            "machinist-runtime",
-            "machinist-plugin-host",
+            "machinist", "machinist-api", "machinist-core", "machinist-runtime", "machinist-plugin-host",
         ],
         reach: Reach::DirectAndTests,
         why: "a driver is written against the contract, like anyone's",
@@ -133,11 +113,7 @@ const RULES: [Rule; 9] = [
     Rule {
         who: "sdk/*",
         never: &[
-            "machinist",
-            "machinist-api",
-            "machinist-core",
-            "machinist-runtime",
-            "machinist-plugin-host",
+            "machinist", "machinist-api", "machinist-core", "machinist-runtime", "machinist-plugin-host",
         ],
         reach: Reach::DirectAndTests,
         why: "an SDK is written against the contract, like anyone's",

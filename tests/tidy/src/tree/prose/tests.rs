@@ -14,12 +14,8 @@ fn found(path: &str, text: &str) -> Vec<String> {
 fn documents_have_headings_paragraphs_items_and_rows() {
     let text = "# A\nb\nc\n- d\n  e\n- f\n\n| g | h |\n| i | j |\n1. k\n";
     let expected = [
-        "Document Heading 1: # A",
-        "Document Text 2,3: b c",
-        "Document Text 4,5: - d e",
-        "Document Text 6: - f",
-        "Document Row 8: | g | h |",
-        "Document Row 9: | i | j |",
+        "Document Heading 1: # A", "Document Text 2,3: b c", "Document Text 4,5: - d e",
+        "Document Text 6: - f", "Document Row 8: | g | h |", "Document Row 9: | i | j |",
         "Document Text 10: 1. k",
     ];
     assert_eq!(found("a.md", text), expected);

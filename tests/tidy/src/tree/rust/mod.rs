@@ -60,15 +60,8 @@ pub struct TestFile {
 
 /// Derives that make text for users of documentation.
 const OUTPUT_DERIVES: [&str; 9] = [
-    "Args",
-    "CommandFactory",
-    "CustomResource",
-    "EncodeLabelSet",
-    "EncodeLabelValue",
-    "JsonSchema",
-    "Parser",
-    "Subcommand",
-    "ValueEnum",
+    "Args", "CommandFactory", "CustomResource", "EncodeLabelSet", "EncodeLabelValue", "JsonSchema", "Parser",
+    "Subcommand", "ValueEnum",
 ];
 
 /// The outline of a file.

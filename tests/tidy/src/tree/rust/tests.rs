@@ -43,16 +43,8 @@ fn paths_are_found_in_uses_code_macros_and_attributes() {
     let found: Vec<String> =
         paths.iter().map(|path| format!("{}:{}", path.line, path.parts.join("::"))).collect();
     let expected = [
-        "1:crate::a::B",
-        "1:crate::c::self",
-        "1:crate::c::D",
-        "1:crate::f::*",
-        "2:std::fmt",
-        "3:crate::g::h",
-        "5:super::i::J",
-        "5:crate::k::L::new",
-        "5:self::m",
-        "5:crate::n::o",
+        "1:crate::a::B", "1:crate::c::self", "1:crate::c::D", "1:crate::f::*", "2:std::fmt", "3:crate::g::h",
+        "5:super::i::J", "5:crate::k::L::new", "5:self::m", "5:crate::n::o",
     ];
     assert_eq!(found, expected);
 }

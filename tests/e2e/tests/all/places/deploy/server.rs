@@ -246,8 +246,7 @@ async fn probes() -> Result<()> {
     first.ready().await?;
     ensure!(status(&first, &ready).await? == 200, "the readiness probe asks for what `ready` asks");
 
-    let mut second = Host::start(&options("second"))?;
-    second.ready().await?;
+    let second = Host::start_ready(&options("second")).await?;
     let leads = second.metrics().await?.sum("machinist_leader", &[]);
     ensure!(leads == 0.0, "the first leads");
     for path in [&alive, &ready] {

@@ -3,21 +3,27 @@
 //! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind
 //! a frequent one.
 
+mod actions;
+mod bugs;
+mod owners;
+
 use std::time::Duration;
 
 use machinist_core::health_policy::Mode;
 
-use crate::actors::{Action, PoolAction};
-use crate::cluster::policies::PolicyPlan;
-use crate::cluster::pools::Owners;
-use crate::planted::Planted;
 use crate::rng::Rng;
+pub(crate) use actions::{ACTIONS, Action, POOL_ACTIONS, PoolAction};
+pub use bugs::Planted;
+pub(crate) use owners::Owners;
 
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;
 
 /// The actions of users in an hour, however few Machines there are.
 const FEW_ACTIONS: f64 = 40.0;
+
+/// The actions in an hour for bugs that only one kind of action shows.
+const MANY_ACTIONS: f64 = 120.0;
 
 /// How the cloud of a run is.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +44,15 @@ pub(crate) struct CloudHabits {
     pub(crate) stops_for: Duration,
     /// Of all VMs, those that die before they boot.
     pub(crate) stillborn: f64,
+}
+
+/// A policy of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyPlan {
+    pub(crate) name: String,
+    pub(crate) mode: Mode,
+    /// It calls every Machine sick, always.
+    pub(crate) is_grim: bool,
 }
 
 /// How often a call fares badly.
@@ -233,25 +248,18 @@ impl Plan {
             Planted::FailsAtOnce => self.hourly.outages = 6.0,
             Planted::GateStaysOpen => {
                 self.hourly.partitions = 12.0;
-                self.hourly.actions = 120.0;
+                self.hourly.actions = MANY_ACTIONS;
             }
             Planted::ReplacesAllAtOnce => {
                 self.zones = 3;
-                self.favourite = Some(Action::KillKubelet);
-                self.hourly.actions = 120.0;
+                self.users_do(Action::KillKubelet);
             }
             Planted::GivesUpZones => {
                 self.zones = 1;
                 self.hourly.zone_outages = 12.0;
             }
-            Planted::IgnoresHooks | Planted::HurriesHooks => {
-                self.favourite = Some(Action::HoldDeletion);
-                self.hourly.actions = 120.0;
-            }
-            Planted::HidesPods => {
-                self.favourite = Some(Action::DeleteMachine);
-                self.hourly.actions = 120.0;
-            }
+            Planted::IgnoresHooks | Planted::HurriesHooks => self.users_do(Action::HoldDeletion),
+            Planted::HidesPods => self.users_do(Action::DeleteMachine),
             Planted::LeavesVolumes => {
                 self.favourite = Some(Action::DeleteMachine);
                 // Volumes are attached for a while before their Machines go, and some detach late.
@@ -260,18 +268,9 @@ impl Plan {
                 self.cloud.boots_for = Duration::from_secs(5);
                 self.calls = CallFaults::default();
             }
-            Planted::KeepsAttachments => {
-                self.favourite = Some(Action::ForceDelete);
-                self.hourly.actions = 120.0;
-            }
-            Planted::DeletesPreserved => {
-                self.favourite = Some(Action::Preserve);
-                self.hourly.actions = 120.0;
-            }
-            Planted::HandsOverUndrained => {
-                self.favourite = Some(Action::UpdateInPlace);
-                self.hourly.actions = 120.0;
-            }
+            Planted::KeepsAttachments => self.users_do(Action::ForceDelete),
+            Planted::DeletesPreserved => self.users_do(Action::Preserve),
+            Planted::HandsOverUndrained => self.users_do(Action::UpdateInPlace),
             Planted::AppliesObservers => {
                 let mode = Mode::Observe;
                 self.policies = vec![PolicyPlan { name: "observer".to_owned(), mode, is_grim: true }];
@@ -285,19 +284,17 @@ impl Plan {
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
                 // Many creates, of which few are in doubt.
-                self.favourite = Some(Action::DeleteMachine);
-                self.hourly.actions = 120.0;
+                self.users_do(Action::DeleteMachine);
             }
             Planted::TakesTheFirst | Planted::LeavesTheSecond => {
                 self.cloud.deletes_by_id = true;
                 self.favourite = Some(Action::MakeSecondVm);
             }
-            Planted::WritesOthersNodes | Planted::GivesUpForNames => {
-                self.favourite = Some(Action::TakeName);
-                self.hourly.actions = 120.0;
-            }
+            Planted::WritesOthersNodes | Planted::GivesUpForNames => self.users_do(Action::TakeName),
             Planted::NeverRetries => self.calls.cloud = 0.5,
-            Planted::MakesAgain | Planted::AsksOverAndOver => self.pools_do(PoolAction::Scale),
+            Planted::MakesAgain | Planted::AsksOverAndOver | Planted::ForgetsOrdinals => {
+                self.pools_do(PoolAction::Scale);
+            }
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
             Planted::OverlooksBudgets => {
                 self.budget = Some("1/10m");
@@ -306,7 +303,6 @@ impl Plan {
                 self.hourly.pools = 20.0;
             }
             Planted::ChoosesOthers => self.pools_do(PoolAction::ScaleDown),
-            Planted::ForgetsOrdinals => self.pools_do(PoolAction::Scale),
             Planted::HandsDownTexts => self.pools_do(PoolAction::Mistype),
             Planted::ReleasesSets => self.pools_do(PoolAction::Delete),
             Planted::OverlooksFreeze | Planted::StaysFrozen => self.pools_do(PoolAction::EditSet),
@@ -323,6 +319,12 @@ impl Plan {
             | Planted::Panics => {}
         }
         self
+    }
+
+    /// Users mostly do this, and often.
+    fn users_do(&mut self, action: Action) {
+        self.favourite = Some(action);
+        self.hourly.actions = MANY_ACTIONS;
     }
 
     fn pools_do(&mut self, action: PoolAction) {

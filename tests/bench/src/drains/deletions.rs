@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use e2e::{Host, Lab, LabOptions};
 
-use super::{Follow, Goal, HEARTBEAT, Requests, create, requests, start_host, stop};
-use crate::drains::{delete, lives};
+use super::{delete, lives};
+use crate::machines::{Follow, Goal, HEARTBEAT, Requests, create, requests, start_host, stop};
 use crate::times::Times;
 
 /// From the order to the cloud until the VM is gone.

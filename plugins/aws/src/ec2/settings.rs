@@ -105,13 +105,8 @@ mod tests {
     #[test]
     fn what_is_no_endpoint_says_what_to_write() {
         for settings in [
-            "",
-            r#"{"endpoint": 1}"#,
-            r#"{"endpoint": "127.0.0.1:1"}"#,
-            r#"{"endpoint": "ftp://a"}"#,
-            r#"{"endpoint": "http://"}"#,
-            r#"{"endpoint": "http://me@a"}"#,
-            r#"{"endpoint": "http://a/?b"}"#,
+            "", r#"{"endpoint": 1}"#, r#"{"endpoint": "127.0.0.1:1"}"#, r#"{"endpoint": "ftp://a"}"#,
+            r#"{"endpoint": "http://"}"#, r#"{"endpoint": "http://me@a"}"#, r#"{"endpoint": "http://a/?b"}"#,
             r#"{"endpoint": "http://{zone}/"}"#,
         ] {
             let error = Endpoint::of(settings, "eu-west-1").unwrap_err();

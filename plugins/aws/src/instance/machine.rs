@@ -8,10 +8,11 @@ use crate::ec2::answer::Instance;
 use crate::ec2::errors::error;
 use crate::ec2::params::Filter;
 use crate::ec2::pending::PendingCreate;
-use crate::instance::adoption::{self, TagKeys};
+use crate::instance::adoption;
 use crate::instance::initialize::Due;
 use crate::instance::map;
 use crate::instance::marks::{ClusterMarks, Marks, Whose};
+use crate::tags::TagKeys;
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 

@@ -1,10 +1,11 @@
 //! The driver: the calls of the port, in the words of the cloud.
 #![expect(clippy::result_large_err, reason = "the port's own type of answers")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use machinist_core::driver::{
     Capabilities, ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, Listed,
@@ -13,17 +14,23 @@ use machinist_core::driver::{
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
-use memory_api::wire::CallFailure;
 use simcloud::{CreateVm, Method, Request, VmState, VmView};
+use world::carry;
 
-use super::{SimCloud, UID_TAG, provider_id};
 use crate::check::Watchman;
+use crate::cloud::SimCloud;
+use crate::names::{UID_TAG, provider_id};
 
 /// The cloud as one host reaches it.
-pub(super) struct HostDrivers {
-    pub(super) cloud: SimCloud,
-    pub(super) actor: String,
-    pub(super) watchman: Watchman,
+struct HostDrivers {
+    cloud: SimCloud,
+    actor: String,
+    watchman: Watchman,
+}
+
+/// The driver as one host reaches it.
+pub(super) fn drivers(cloud: &SimCloud, actor: &str, watchman: &Watchman) -> Arc<dyn Drivers> {
+    Arc::new(HostDrivers { cloud: cloud.clone(), actor: actor.to_owned(), watchman: watchman.clone() })
 }
 
 impl HostDrivers {
@@ -34,17 +41,12 @@ impl HostDrivers {
         deadline: Duration,
         act: impl Future<Output = Result<T, DriverError>> + Send + 'a,
     ) -> BoxFuture<'a, DriverResult<T>> {
-        let act = async move {
-            let answer = act.await.map_err(CallError::from);
-            let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
-            (code, answer)
-        };
-        let carried = self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), name), act, broken);
+        let act = act.map_err(CallError::from);
+        let carried = carry(&self.cloud.wire, &self.actor, ("CALL", function, name), act);
         // The plugin host ends every call in time.
-        let timed = async move {
-            tokio::time::timeout(deadline, carried).await.unwrap_or_else(|_| broken(CallFailure::NoAnswer))
-        };
-        timed.boxed()
+        let late = GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() };
+        async move { tokio::time::timeout(deadline, carried).await.unwrap_or_else(|_| Err(late.into())) }
+            .boxed()
     }
 
     fn of_machine<'a, T: Send + 'a, F: Future<Output = Result<T, DriverError>> + Send + 'a>(
@@ -264,20 +266,6 @@ fn shown(vm: &VmView) -> Vm {
 
 fn encoded(bytes: &[u8]) -> String {
     memory_api::encode(bytes)
-}
-
-fn broken<T>(failure: CallFailure) -> DriverResult<T> {
-    Err(match failure {
-        CallFailure::Refused(number) => {
-            let code = Code::ALL.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(Code::Unknown);
-            DriverError::new(code, "the cloud refuses").into()
-        }
-        CallFailure::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        CallFailure::NoAnswer => {
-            GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into()
-        }
-        CallFailure::Answered(error) => error,
-    })
 }
 
 /// The provider of all classes that are whole.

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
+use crate::cloud::faults::{Effect, Faults, Match, Rule};
 use crate::request::Request;
-use crate::server::faults::{Effect, Faults, Match, Rule};
 use crate::wire::error::{ApiError, Code};
 
 /// The faults of a call.
