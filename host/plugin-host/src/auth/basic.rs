@@ -8,7 +8,8 @@ use super::credential::{CredentialHeader, Holder};
 use super::grant::keys::secret_keys;
 use super::scheme::AuthScheme;
 use super::{AuthReason, Credential, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions};
+use crate::target::Error;
+use crate::target::Regions;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,8 @@ use super::grant::ceiling::unless;
 use super::grant::keys::secret_keys;
 use super::scheme::AuthScheme;
 use super::{AuthReason, Credential, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions, is_connection_header};
+use crate::target::Error;
+use crate::target::{Regions, is_connection_header};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

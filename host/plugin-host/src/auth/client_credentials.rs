@@ -17,7 +17,8 @@ use super::{
     AuthReason, Credential, CredentialSource, Lease, SchemeError, ServiceAnswer, ServiceRequest,
     TokenService, service_url,
 };
-use crate::grants::{Error, Regions, RequestTarget};
+use crate::target::Error;
+use crate::target::{Regions, RequestTarget};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use http::header::HeaderName;
 
+use super::grant::choose;
 use super::scheme::Mark;
 use super::{AuthGrant, AuthReason};
-use crate::grants::{Grants, Host, is_name};
+use crate::target::{Host, is_name};
 
 /// The mark on a request; `failed` on an answer that the host gives instead of the cloud.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("machinist-auth");
@@ -41,11 +42,11 @@ impl Mark {
     /// which the host sets.
     pub(crate) fn grant<'a>(
         &self,
-        grants: &'a Grants,
+        grants: &'a [AuthGrant],
         host: &Host,
         headers: &HeaderMap,
     ) -> Result<&'a AuthGrant, AuthReason> {
-        let grant = grants.authenticates(self, host)?;
+        let grant = choose(grants, self, host)?;
         if grant.owns_header_of(headers) { Err(AuthReason::Header) } else { Ok(grant) }
     }
 }
@@ -82,6 +83,7 @@ mod tests {
     use super::*;
     use crate::auth::oauth::Scopes;
     use crate::auth::sigv4::SigningScope;
+    use crate::grants::Grants;
 
     fn take(values: &[&'static str]) -> Result<Option<Mark>, AuthReason> {
         let mut headers = HeaderMap::new();
@@ -170,11 +172,11 @@ mod tests {
             let grants = Grants::parse(&format!("auth: [{{ scheme: {scheme}{more} }}]")).unwrap();
             let mark = if more.contains("services") { "; service=ec2; region=r" } else { "" };
             let mark = Mark::parse(&format!("{scheme}{mark}")).unwrap();
-            assert!(mark.grant(&grants, &host, &HeaderMap::new()).is_ok(), "{scheme}");
+            assert!(mark.grant(grants.auth(), &host, &HeaderMap::new()).is_ok(), "{scheme}");
             for name in names {
                 let name: HeaderName = name.parse().unwrap();
                 let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_static("x"))]);
-                assert_eq!(mark.grant(&grants, &host, &headers), Err(AuthReason::Header), "{scheme}");
+                assert_eq!(mark.grant(grants.auth(), &host, &headers), Err(AuthReason::Header), "{scheme}");
             }
         }
     }

@@ -44,12 +44,12 @@ pub use grant::AuthGrant;
 pub(crate) use reason::AuthReason;
 
 pub(crate) use credential::lease::Lease;
+pub(crate) use credential::secret::SecretReader;
 pub(crate) use credential::source::{
     CredentialSource, FileExchange, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
 };
 pub(crate) use credential::token_file;
 pub(crate) use credential::{Credential, Holder, Unauthenticated, digest};
-pub(crate) use grant::choose;
 pub(crate) use keystone::subject_token;
 pub(crate) use mark::MARK;
 pub(crate) use oauth::access_token;

@@ -8,11 +8,8 @@ pub enum AuthReason {
     Mark,
     /// The scheme is unknown or not granted.
     Scheme,
-    /// The service is not granted.
     Service,
-    /// The region is not granted.
     Region,
-    /// A scope is not granted.
     Scope,
     /// The host is not granted for this scheme.
     Host,

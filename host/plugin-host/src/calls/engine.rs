@@ -12,7 +12,7 @@ use wasmtime::{
 };
 
 use crate::calls::memory_inspector::Memories;
-use crate::loading::tier::CodeTier;
+use crate::calls::tier::CodeTier;
 
 /// One tick of the epoch, and so the unit in which processor time is counted.
 pub(crate) const TICK: Duration = Duration::from_millis(5);

@@ -3,7 +3,7 @@
 use machinist_core::driver::error::GuestFailure;
 
 use crate::calls::bindings::policy::machinist::policy::types as wit;
-use crate::calls::output_limits::{NAME_BYTES, SCHEMA_BYTES, broken, identifier, opaque};
+use crate::output_limits::{NAME_BYTES, SCHEMA_BYTES, broken, identifier, opaque};
 
 /// A policy's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use machinist_core::machine::node::health::ConditionStatus;
 use machinist_core::value::phase::Phase;
 
 use crate::calls::bindings::policy::machinist::policy::types as wit;
-use crate::calls::output_limits::{self, TEXT_BYTES};
+use crate::output_limits::{self, TEXT_BYTES};
 
 pub(crate) fn question(question: &PolicyQuestion) -> wit::Question {
     wit::Question {

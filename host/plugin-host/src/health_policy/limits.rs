@@ -13,7 +13,6 @@ const MOST_FUEL: u64 = 100_000_000_000;
 const MOST_MILLISECONDS: u64 = 60_000;
 const MOST_COPIED_KIB: u64 = 4 * KIB;
 
-/// The limits of one policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyLimits {
     /// Units of work of one call; about one for each instruction.

@@ -7,7 +7,6 @@ use super::guest::PolicyState;
 use crate::calls::bindings::driver::machinist::host::log;
 use crate::calls::bindings::policy::machinist::policy::types;
 
-/// The one linker of all policies.
 pub(crate) fn linker(engine: &Engine) -> Result<Linker<PolicyState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;

@@ -7,7 +7,6 @@
 //! | --- | --- |
 //! | `terms` | parses `policy.yaml` |
 //! | `about` | checks a policy's description of itself |
-//! | `dispatch` | finds the policy of a question, and queues the call |
 //! | `call` | makes one call |
 //! | `convert` | converts between the contract's types and those of the core |
 //! | `link`, `guest` | links a log and inert interfaces; the data of one store |
@@ -16,7 +15,6 @@
 pub(crate) mod about;
 pub(crate) mod call;
 pub(crate) mod convert;
-pub(crate) mod dispatch;
 pub(crate) mod guest;
 pub(crate) mod limits;
 pub(crate) mod link;

@@ -36,7 +36,6 @@ pub enum PolicyTermsError {
         "{detail}: it takes mode (observe or enforce), applies_to (classes, deployments, labels) and limits"
     )]
     Syntax { detail: String },
-    /// A limit cannot be.
     #[error("failed to read limits")]
     Limits(#[source] limits::Error),
 }

@@ -9,9 +9,9 @@ use machinist_core::value::id::PluginName;
 use tokio::sync::broadcast;
 
 use super::PluginHost;
+use super::directory::{self, DirectoryReport};
 use crate::calls::log_ring::KeptLines;
 use crate::registry::report::PluginReport;
-use crate::sources::directory::{self, DirectoryReport};
 
 impl PluginHost {
     /// Declares the plugins of a directory, and follows its changes until the host ends. Returns when the plugins that

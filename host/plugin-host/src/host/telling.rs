@@ -1,6 +1,7 @@
 //! Reports calls that found no memory, and isolation that the compiler lacks.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use machinist_core::value::id::PluginName;
@@ -14,8 +15,14 @@ use crate::metrics::Metrics;
 /// Shows what is taken from the compiler, and says once what is not.
 pub(super) fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sync + 'static {
     let metrics = metrics.clone();
+    let has_reported = AtomicBool::new(false);
     move |confinement| {
-        if let Some(missing) = metrics.confined(confinement) {
+        let layers = confinement.layers();
+        for (layer, holds) in layers {
+            metrics.confined(layer, holds);
+        }
+        let missing: Vec<_> = layers.iter().filter(|(_, holds)| !holds).map(|(layer, _)| *layer).collect();
+        if !has_reported.swap(true, Ordering::Relaxed) && !missing.is_empty() {
             let missing = missing.join(", ");
             warn!(
                 missing,

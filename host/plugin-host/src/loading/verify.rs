@@ -3,7 +3,8 @@
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
-use crate::calls::output_limits as bounds;
+use crate::output_limits as bounds;
+use crate::sources::keys::Keys;
 use crate::sources::{PluginKind, configmap};
 
 /// The imports and exports of a component.
@@ -29,13 +30,10 @@ pub enum Error {
     CoreModule,
     #[error("it is damaged or truncated")]
     Damaged(#[source] wasmparser::BinaryReaderError),
-    /// Imports that this host does not have.
     #[error("it imports what this host does not offer: {}", shown(names))]
     UnknownImports { names: Vec<String> },
-    /// A component of another world.
     #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
     OtherWorld { contract: Contract, exports: Vec<String> },
-    /// Made for another version of the contract.
     #[error("it is built for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
         contract: Contract,
@@ -93,8 +91,8 @@ impl Contract {
     /// The value of the label on a ConfigMap with such a component.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Driver => configmap::DRIVER_KIND,
-            Self::HealthPolicy => configmap::POLICY_KIND,
+            Self::Driver => Keys::DRIVER_KIND,
+            Self::HealthPolicy => Keys::POLICY_KIND,
         }
     }
 }
@@ -129,7 +127,6 @@ static GRANTED: [(&str, Version); 10] = [
 const WASI_BEYOND: Version = Version::new(0, 3, 0);
 const WASI_OLDEST: Version = Version::new(0, 2, 0);
 
-/// A policy has a log.
 static GRANTED_TO_POLICIES: [(&str, Version); 2] =
     [("machinist:policy/types", BEYOND), ("machinist:host/log", BEYOND)];
 
@@ -250,7 +247,7 @@ pub(crate) struct Names {
 pub(crate) fn names(component: &[u8]) -> Result<Names, Error> {
     if !component.starts_with(b"\0asm") {
         let start = component.get(..component.len().min(8)).unwrap_or_default();
-        return Err(Error::NotWasm { start: crate::loading::digest::hex(start) });
+        return Err(Error::NotWasm { start: bounds::hex(start) });
     }
     let mut names = Names { imports: Vec::new(), exports: Vec::new() };
     // Components and modules nest; only the outermost one's imports and exports are the host's business.

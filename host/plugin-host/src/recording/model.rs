@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::recorder::body::Body;
 use super::wire_error::WireError;
-use crate::calls::limits::Limits;
 
 /// The format that this host writes and reads.
 pub const FORMAT: u32 = 1;
@@ -62,19 +61,6 @@ pub struct LimitsTaken {
     pub copied_bytes: u64,
     /// Handles at the same time.
     pub handles: u64,
-}
-
-impl LimitsTaken {
-    pub(crate) fn of(limits: &Limits, deadline_ms: u64) -> Self {
-        Self {
-            memory_bytes: limits.memory_bytes,
-            table_elements: limits.table_elements,
-            cpu_ms: u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX),
-            deadline_ms,
-            copied_bytes: limits.copied_bytes,
-            handles: u64::try_from(limits.handles).unwrap_or(u64::MAX),
-        }
-    }
 }
 
 /// The facts that the component could learn about its secrets.

@@ -2,10 +2,11 @@
 //! call, so for its component the numbers are equivalent to the system's.
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
 
 use rand::TryRng;
 use sha2::{Digest as _, Sha256};
+
+use crate::output_limits::hex;
 
 /// The seed of a call's random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +40,6 @@ impl Seed {
         hasher.update(purpose.as_bytes());
         RandomStream { key: hasher.finalize().into(), counter: 0, block: [0; 32], used: 32 }
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A stream of random bytes.

@@ -24,9 +24,8 @@
 //! | `counters` | versions that are ordered by signed counters |
 //! | `quarantine` | pauses a version whose calls break |
 //! | `canary` | new versions that answer for a share of the Machines first |
-//! | `shadow_calls` | calls of a shadow, in the background |
 //! | `report`, `state` | the report about a plugin, and its states |
-//! | [`status`] | the annotation `machinist.dev/status`, written and read back |
+//! | `status` | the report as the annotation `machinist.dev/status` |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +43,8 @@ pub(crate) mod generation;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 pub(crate) mod routes;
-pub(crate) mod shadow_calls;
 pub(crate) mod state;
-pub(crate) mod status;
+mod status;
 
 use claims::{Admission, ProviderClaim};
 
@@ -194,7 +192,6 @@ impl<G: Clone> Registry<G> {
         self.sources.iter()
     }
 
-    /// Returns the serving versions, by plugin.
     pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
         self.serving.iter()
     }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinist_artifacts::Bundle;
+use machinist_artifacts::ContentDigest;
 use machinist_core::value::id::{PluginName, ProviderName};
 
+use crate::calls::tier::CodeTier;
 use crate::health_policy::PolicyTerms;
-use crate::loading::digest::Digest;
-use crate::loading::tier::CodeTier;
 use crate::registry::canary::decided::Decision;
-use crate::registry::canary::{Figures, Release, ShadowReport};
+use crate::registry::canary::{Figures, ShadowReport};
 use crate::registry::state::PluginState;
 use crate::sources::SourceId;
 use crate::sources::configmap::Fingerprint;
+use crate::sources::release::Release;
 use crate::sources::remote::Resolved;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
@@ -35,8 +36,8 @@ pub struct PluginReport {
     pub since: Timestamp,
     /// Oddities of the declaration that do no harm.
     pub warnings: Vec<String>,
-    /// Digest of the source's content, once it is unpacked.
-    pub digest: Option<Digest>,
+    /// ContentDigest of the source's content, once it is unpacked.
+    pub digest: Option<ContentDigest>,
     pub size_bytes: Option<usize>,
     /// How long the compiler took; `None` when its code came from the cache, or is not there.
     pub compile_ms: Option<u64>,
@@ -78,8 +79,8 @@ impl BundleReport {
 /// A version that became Ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyReport {
-    /// Digest of its component.
-    pub digest: Digest,
+    /// ContentDigest of its component.
+    pub digest: ContentDigest,
     /// The name that it gives itself.
     pub driver: String,
     pub version: String,
@@ -92,7 +93,6 @@ pub struct ReadyReport {
     /// Counts up over all plugins; a change is a swap.
     pub generation: u64,
     pub calls_total: u64,
-    /// Of these, calls that broke.
     pub calls_broken: u64,
     /// Calls that are running.
     pub calls_in_flight: usize,
@@ -103,7 +103,6 @@ pub struct ReadyReport {
 pub struct ReleaseReport {
     /// The terms of its release, unless it was to serve at once.
     pub terms: Option<Arc<Release>>,
-    /// How its trial ended.
     pub decision: Option<Decision>,
     /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
     pub figures: Figures,
@@ -121,7 +120,7 @@ pub(crate) struct ReportSummary {
     serving: bool,
     serves: Vec<ProviderName>,
     claim_denied: bool,
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
     generation: Option<u64>,
     code: Option<CodeTier>,
     warnings: Vec<String>,

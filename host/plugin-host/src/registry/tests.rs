@@ -1,8 +1,8 @@
 use jiff::SignedDuration;
 
 use super::*;
-use crate::sources::age::VERSION_ANNOTATION;
 use crate::sources::configmap::RawConfigMap;
+use crate::sources::keys::Keys;
 
 /// Drives a registry in short calls; texts take the place of generations.
 pub(super) struct Fixture {
@@ -88,7 +88,6 @@ impl Fixture {
         self.load_as(source, declaration, &["sim"], generation, Eligibility::Trial);
     }
 
-    /// Returns the version on trial.
     fn trial(&self) -> Option<&'static str> {
         self.registry.trials().map(|(_, version)| version.generation).next()
     }
@@ -361,7 +360,7 @@ impl Fixture {
     }
 
     fn grow(&mut self, source: &str, version: &str, created: i64) {
-        let annotations = BTreeMap::from([(VERSION_ANNOTATION.to_owned(), version.to_owned())]);
+        let annotations = BTreeMap::from([(Keys::VERSION_ANNOTATION.to_owned(), version.to_owned())]);
         let age = Age::of(&annotations, Timestamp::from_second(created).ok());
         self.registry.grow(&Self::id(source), age, self.now);
     }

@@ -29,7 +29,6 @@ impl Encoding {
         }
     }
 
-    /// The encoding of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|encoding| encoding.name() == name)
     }

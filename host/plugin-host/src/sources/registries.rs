@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::grants::AddressClass;
+use crate::target::AddressClass;
 
 /// Whether components may come from registries on the machine of the host, which are asked without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ pub struct Packed {
 /// Why there is no component inside.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// More than a source may hold.
     #[error("{bytes} bytes are more than the {most} that a source may hold")]
     TooLarge { bytes: usize, most: usize },
     /// It grows beyond any component, or beyond any honest compression.

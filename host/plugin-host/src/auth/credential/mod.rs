@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::sigv4::Keys;
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 
 /// Keys that make a signature, or a header that is the same for each request.
 #[derive(Clone, Debug)]

@@ -4,20 +4,15 @@
 use zeroize::Zeroizing;
 
 use crate::auth::AuthReason;
-use crate::vault::Vault;
 
-/// The Secret of a call.
+/// The Secret of a call: returns the value of a key.
 #[derive(Clone, Copy)]
-pub(crate) struct SecretReader<'a>(&'a Vault);
+pub(crate) struct SecretReader<'a>(pub(crate) &'a dyn Fn(&str) -> Option<Zeroizing<Vec<u8>>>);
 
-impl<'a> SecretReader<'a> {
-    pub(in crate::auth) fn new(vault: &'a Vault) -> Self {
-        Self(vault)
-    }
-
+impl SecretReader<'_> {
     /// Returns the value as it is.
     pub(in crate::auth) fn present(self, keys: &[String]) -> Option<Zeroizing<Vec<u8>>> {
-        keys.iter().find_map(|key| self.0.credential(key))
+        keys.iter().find_map(|key| (self.0)(key))
     }
 
     /// Returns a value that must be there.

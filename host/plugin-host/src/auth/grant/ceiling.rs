@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use crate::grants::NamePattern;
+use crate::target::NamePattern;
 
 pub(in crate::auth) fn keys<'a>(
     pairs: impl IntoIterator<Item = (&'a Vec<String>, &'a Vec<String>)>,

@@ -14,11 +14,10 @@ use http::HeaderMap;
 use machinist_core::value::id::PluginName;
 use serde_yaml_ng::{Mapping, Value};
 
-use super::credential::secret::SecretReader;
 use super::scheme::{Mark, SCHEMES, SchemeGrant};
-use super::{AuthReason, CredentialSource, SchemeError};
-use crate::grants::{Error, Host, HostPattern, Regions};
-use crate::vault::Vault;
+use super::{AuthReason, CredentialSource, SchemeError, SecretReader};
+use crate::target::Error;
+use crate::target::{Host, HostPattern, Regions};
 
 /// Lets the host authenticate requests of one scheme. `Display` says for people what it grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +72,10 @@ impl AuthGrant {
     pub(crate) fn source(
         &self,
         mark: &Mark,
-        vault: &Vault,
+        secret: SecretReader<'_>,
         plugin: &PluginName,
     ) -> Result<CredentialSource, SchemeError> {
-        self.scheme.source(mark, SecretReader::new(vault), plugin)
+        self.scheme.source(mark, secret, plugin)
     }
 
     fn denial(&self, mark: &Mark, host: &Host) -> Option<AuthReason> {

@@ -17,7 +17,7 @@ use crate::auth::oauth::{Scopes, access_token, form_headers};
 use crate::auth::{
     AuthReason, Credential, Lease, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
 };
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 
 /// The longest that Google takes.
 const ASSERTION_LIFE: Duration = Duration::from_secs(3600);

@@ -17,7 +17,8 @@ use super::grant::keys::names;
 use super::oauth::{GrantedScopes, Scopes, TokenUrl};
 use super::scheme::AuthScheme;
 use super::{AuthReason, CredentialSource, SchemeError};
-use crate::grants::{Error, Regions};
+use crate::target::Error;
+use crate::target::Regions;
 use issuer::Issuer;
 
 /// Where Google exchanges assertions.

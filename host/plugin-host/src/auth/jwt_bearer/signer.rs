@@ -22,7 +22,6 @@ pub(super) enum UnusableKey {
     Signing,
 }
 
-/// A key that signs.
 pub(super) enum Signer {
     Rsa(Box<RsaKeyPair>),
     P256(Box<EcdsaKeyPair>),

@@ -14,7 +14,7 @@ use crate::auth::credential::{CredentialHeader, Holder};
 use crate::auth::{
     AuthReason, Credential, Lease, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
 };
-use crate::grants::RequestTarget;
+use crate::target::RequestTarget;
 
 /// Carries the token from the identity service.
 const X_SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");

@@ -16,7 +16,8 @@ use super::grant::keys::secret_keys;
 use super::oauth::TokenUrl;
 use super::scheme::AuthScheme;
 use super::{CredentialSource, SchemeError};
-use crate::grants::{Error, Regions};
+use crate::target::Error;
+use crate::target::Regions;
 use login::Login;
 
 pub(crate) use login::subject_token;

@@ -45,7 +45,6 @@ enum ExpiresIn {
     Other(serde::de::IgnoredAny),
 }
 
-/// Returns the token in an answer.
 pub(crate) fn access_token(body: &[u8], now: Timestamp) -> Result<Lease<Credential>, AccessTokenError> {
     let answer: TokenResponse = serde_json::from_slice(body).map_err(|_| AccessTokenError::NoToken)?;
     let token = Zeroizing::new(answer.access_token);

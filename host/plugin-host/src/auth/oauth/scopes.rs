@@ -4,7 +4,8 @@ use crate::auth::AuthReason;
 use crate::auth::grant::{ceiling, joined};
 use crate::auth::mark::RawParameters;
 use crate::auth::scheme::MarkParameters;
-use crate::grants::{Error, NamePattern, is_scope};
+use crate::target::Error;
+use crate::target::{NamePattern, is_scope};
 
 /// The scopes that a mark names: `scope=ONE TWO`. Without any, the service chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use http::Method;
 
 use crate::auth::AuthReason;
 use crate::auth::credential::secret::SecretReader;
-use crate::grants::{Error, RequestTarget};
+use crate::target::Error;
+use crate::target::RequestTarget;
 
 /// The URL of a token service. `{KEY}` in its path is replaced by the value of that key of the Secret, such as a
 /// tenant.

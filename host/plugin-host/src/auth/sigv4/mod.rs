@@ -31,7 +31,8 @@ use super::grant::keys::secret_keys;
 use super::mark::RawParameters;
 use super::scheme::{AuthScheme, MarkParameters};
 use super::{AuthReason, Credential, CredentialSource, SchemeError, Unauthenticated};
-use crate::grants::{Error, NamePattern, Regions, is_name};
+use crate::target::Error;
+use crate::target::{NamePattern, Regions, is_name};
 use web_identity::{RawWebIdentity, WebIdentityGrant};
 
 pub use sign::{Keys, Scope, Signature, Unsignable, sign};

@@ -8,11 +8,14 @@ use super::GuestState;
 use super::log::{self, LogLine};
 use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, settings};
 use crate::calls::bindings::driver::machinist::provider::types;
+use crate::output_limits::fields_text;
 
 impl GuestState {
     /// Whether anybody reads lines of this level.
     fn keeps(&self, level: wit::Level) -> bool {
-        self.log_listener.is_some() || self.recording.is_enabled(level)
+        let is_enabled =
+            self.recording.levels().map_or_else(|| log::is_enabled(level), |it| it.has(log::name(level)));
+        self.log_listener.is_some() || is_enabled
     }
 }
 
@@ -23,10 +26,10 @@ impl wit::Host for GuestState {
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let is_real = self.recording.logged(level, &message, &fields);
+        let is_real = self.recording.logged(log::name(level), &message, &fields) && log::is_enabled(level);
         let is_kept = is_real || self.log_listener.is_some();
         if is_kept && self.log.take(message.len() + field_bytes) {
-            let fields = log::fields_text(&fields);
+            let fields = fields_text(&fields);
             let (message, fields) = (self.vault.scrub_text(&message), self.vault.scrub_text(&fields));
             log::emit(level, &message, &fields);
             if is_real {

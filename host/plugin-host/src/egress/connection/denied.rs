@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::grants::{AddressClass, embedded};
+use crate::target::{AddressClass, embedded};
 
 /// Networks that no driver reaches. A clone is the same list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

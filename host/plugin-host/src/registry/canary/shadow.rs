@@ -6,13 +6,12 @@ use jiff::Timestamp;
 
 use super::Figures;
 use super::judge::{Cause, TrialEnd};
-use super::terms::Release;
 use crate::recording::{Change, Difference};
+use crate::sources::release::Release;
 
 /// How a call of a shadow compares with the one that counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shadowed {
-    /// It would have done the same.
     Same,
     /// It would have done otherwise.
     Differs(Vec<Difference>),
@@ -47,7 +46,6 @@ pub struct ShadowReport {
 /// How the calls of a function compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShadowCounts {
-    /// The same requests, the same answer.
     pub same: u64,
     /// Other requests or another answer.
     pub differs: u64,

@@ -10,17 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
+use machinist_artifacts::ContentDigest;
 use machinist_core::health_policy::Mode;
 use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::sync::{broadcast, watch};
 
-use crate::calls::output_limits as bounds;
 use crate::health_policy::PolicyTerms;
-use crate::loading::digest::Digest;
 use crate::loading::load::Progress;
-use crate::loading::signatures::Signed;
-use crate::loading::signatures::counters::Counters;
-use crate::metrics::{Metrics, ReleaseStep};
+use crate::metrics::{Metrics, SourceStates};
+use crate::output_limits as bounds;
 use crate::registry::canary::decided::{Decision, VersionDecision};
 use crate::registry::canary::{Cause, TrialEnd};
 use crate::registry::claims::ProviderClaim;
@@ -28,10 +26,13 @@ use crate::registry::generation::{Generation, Served};
 use crate::registry::report::{BundleReport, PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
 use crate::registry::{Declaration, Eligibility, Offer, Registry, SourceState, Stage};
-use crate::sources::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
+use crate::sources::configmap::{Fingerprint, RawConfigMap};
+use crate::sources::keys::Keys;
 use crate::sources::part_store::PartStore;
 use crate::sources::parts::{FoundPart, Part};
 use crate::sources::remote::{Origin, Remote, Resolved};
+use crate::sources::signatures::Signed;
+use crate::sources::signatures::counters::Counters;
 use crate::sources::{Age, Content, Declared, PluginKey, Role, SourceId};
 
 mod change;
@@ -52,7 +53,6 @@ const NO_MEMORY: &str = "calls of it found no memory in the last hour: raise the
 
 /// The consequence of a change for a source.
 pub(crate) enum LoadAction {
-    /// Its content is to be loaded.
     Load(Declaration, Box<Declared<Origin>>),
     /// There is nothing to load: what is still loading is for older content.
     Stop,
@@ -100,7 +100,7 @@ struct Details {
     /// A part that is gone after it was loaded.
     lost: Option<String>,
     warnings: Vec<String>,
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
     size_bytes: Option<usize>,
     compile_ms: Option<u64>,
     from_cache: bool,
@@ -183,7 +183,7 @@ impl Catalog {
         // It may have been a part until it was changed.
         state.part_store.take_part(&id);
         let mut actions = state.update_indexes_of(&id, now);
-        let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
+        let kind = raw.labels.get(Keys::KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
         let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Role::Driver);
         // For known content, the status comes from this host itself.
@@ -329,10 +329,8 @@ impl Catalog {
         let mut state = self.state();
         let Some((plugin, number, Eligibility::Trial)) = state.find(generation) else { return };
         let (eligibility, step) = match end {
-            TrialEnd::Promote(_) => (Eligibility::Whole, ReleaseStep::Promoted),
-            TrialEnd::Withdraw(cause) => {
-                (Eligibility::Withdrawn { reason: cause.to_string() }, ReleaseStep::Withdrawn)
-            }
+            TrialEnd::Promote(_) => (Eligibility::Whole, "promoted"),
+            TrialEnd::Withdraw(cause) => (Eligibility::Withdrawn { reason: cause.to_string() }, "withdrawn"),
         };
         if state.registry.set_eligibility(number, eligibility, now) {
             self.metrics.rolled(&plugin, step);
@@ -347,7 +345,7 @@ impl Catalog {
         let Some((plugin, number, Eligibility::Whole)) = state.find(generation) else { return };
         let eligibility = Eligibility::Withdrawn { reason: Cause::Quarantined.to_string() };
         if state.registry.has_stand_in(number) && state.registry.set_eligibility(number, eligibility, now) {
-            self.metrics.rolled(&plugin, ReleaseStep::Withdrawn);
+            self.metrics.rolled(&plugin, "withdrawn");
             self.publish(&mut state, now);
         }
     }
@@ -394,7 +392,12 @@ impl Catalog {
             self.counters.note(&plugin, counter);
         }
         let reports = state.reports(now);
-        self.metrics.show_states(&reports);
+        self.metrics.show_states(reports.iter().map(|report| SourceStates {
+            plugin: &report.plugin,
+            source: report.source.to_string(),
+            state: report.state.name(),
+            tier: report.held.as_ref().map(|held| held.code.name()),
+        }));
         for report in reports {
             let summary = report.summary();
             if state.last_reported.get(&report.source) == Some(&summary) {
@@ -424,7 +427,7 @@ impl Catalog {
             state.registry.trials().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
         for (plugin, number) in &trials_reported {
             if state.trials_reported.get(plugin) != Some(number) {
-                self.metrics.rolled(&plugin.name, ReleaseStep::Started);
+                self.metrics.rolled(&plugin.name, "started");
             }
         }
         state.trials_reported = trials_reported;
