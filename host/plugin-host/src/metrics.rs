@@ -6,12 +6,12 @@ use std::time::Duration;
 use machinist_core::driver::error::{CallError, GuestFailure};
 use machinist_core::value::id::PluginName;
 use prometheus_client::encoding::EncodeMetric;
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::metrics::{MetricType, TypedMetric};
-use prometheus_client::registry::{Metric, Registry};
+use prometheus_client::registry::Registry;
 
 /// A metric with `N` labels. A clone counts into the same series.
 #[derive(Clone)]

@@ -1,6 +1,5 @@
 //! Names of objects in a cluster, for somebody who waits at a keyboard.
 
-use machinist_plugin_host::Keys;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -19,6 +18,7 @@ use crate::args::invocation_name::own_kubeconfig;
 use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
 use crate::cluster::subject::Kind;
 use crate::cluster::{Cluster, client_of, reach};
+use machinist_plugin_host::Keys;
 
 /// Users do not wait longer for a suggestion.
 const TIMEOUT: Duration = Duration::from_secs(3);

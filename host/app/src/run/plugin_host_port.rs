@@ -39,7 +39,7 @@ impl PluginHostPort {
 
 impl Drivers for PluginHostPort {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
-        self.host.facts(provider, pin.map(Digest::from).as_ref())
+        self.host.facts(provider, pin)
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
@@ -76,7 +76,7 @@ impl Drivers for PluginHostPort {
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
     ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
-        Box::pin(self.host.get_volume_ids(provider, pin.map(Digest::from), volume_specs))
+        Box::pin(self.host.get_volume_ids(provider, pin, volume_specs))
     }
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {

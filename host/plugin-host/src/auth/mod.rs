@@ -40,7 +40,7 @@ mod reason;
 mod scheme;
 pub mod sigv4;
 
-pub use grant::AuthGrant;
+pub(crate) use grant::AuthGrant;
 pub(crate) use reason::AuthReason;
 
 pub(crate) use credential::lease::Lease;

@@ -10,7 +10,6 @@ use machinist_core::driver::{
     Vm,
 };
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use wasmtime::{Result, Store};
 
 use crate::calls::bindings::driver::machinist::provider::types as wit;
@@ -34,11 +33,11 @@ impl CallContext<'_> {
     /// Notes the answer, and makes it core's.
     fn answered<T, A>(
         &self,
-        answer: std::result::Result<T, wit::Error>,
+        answer: std::result::Result<T, wit::DriverError>,
         convert: impl FnOnce(T, &Vault) -> std::result::Result<A, GuestFailure>,
     ) -> DriverResult<A>
     where
-        std::result::Result<T, wit::Error>: Serialize,
+        std::result::Result<T, wit::DriverError>: Serialize,
     {
         self.recording.answered(&answer);
         match answer {

@@ -48,7 +48,7 @@ use crate::resources::budget::MemoryAccount;
 use crate::resources::priority_semaphore::Permit;
 use crate::resources::seat::Seat;
 use crate::resources::urgency::Urgency;
-use crate::vault::Vault;
+use crate::vault::{Vault, WallClock};
 
 pub use connection::denied::DeniedNetworks;
 pub use connection::resolve::Resolve;

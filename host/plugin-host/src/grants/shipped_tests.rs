@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_yaml_ng::Value;
 
 use super::*;
+use crate::auth::Mark;
+use crate::target::{Host, METHODS};
 
 #[derive(Deserialize)]
 struct Recording {

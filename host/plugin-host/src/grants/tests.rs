@@ -1,6 +1,7 @@
 use super::*;
 use crate::auth::sigv4::SigningScope;
-use crate::target::TargetError;
+use crate::auth::{AuthReason, Mark};
+use crate::target::{Host, TargetError};
 use proptest::prelude::*;
 
 fn grants(text: &str) -> Grants {

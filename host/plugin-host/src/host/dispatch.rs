@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::{CallError, GuestFailure, Limit, Refusal};
-use machinist_core::driver::{ClassSpec, DriverResult, MachineIdentity, Operation, SecretValues};
+use machinist_core::driver::{ClassSpec, DriverResult, MachineIdentity, SecretValues};
 use machinist_core::value::id::{PluginName, ProviderName};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
@@ -33,6 +33,7 @@ use crate::resources::cpu_time::CpuTime;
 use crate::resources::priority_semaphore::{Permit, PrioritySemaphore, Rank};
 use crate::resources::seat::{MOST_PARKED, Seat};
 use crate::resources::urgency::Urgency;
+use crate::sources::of_core;
 use crate::sources::release::ReleaseMode;
 
 /// The least duration of a call that breaks by the fault of its driver or runs into a limit: its answer waits until
@@ -330,7 +331,7 @@ impl Target {
     ) -> Self {
         Self {
             provider: class.provider.clone(),
-            pin: class.driver_digest.map(|pin| ContentDigest::from_bytes(pin.bytes())),
+            pin: class.driver_digest.map(of_core),
             caller: Caller {
                 class: Some(class.name.to_string()),
                 machine: machine.map(|machine| machine.uid.to_string()),

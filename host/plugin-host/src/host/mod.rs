@@ -21,12 +21,12 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
     ClassSpec, Creation, Deletion, DriverFacts, DriverResult, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::health_policy::{PolicyFact, PolicyQuestion, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
@@ -73,11 +73,10 @@ use crate::sources::fetch::Fetcher;
 use crate::sources::keys::Keys;
 use crate::sources::remote::Origin;
 use crate::sources::signatures::counters::Counters;
-use crate::sources::{Declared, SourceId};
+use crate::sources::{self, Declared, SourceId};
 use crate::vault::KnownValues;
 use directory::DirectoryState;
 use dispatch::{Queue, Target};
-use settings::HostSettings;
 use shadow_calls::Shadows;
 
 use pauses::Pauses;
@@ -289,12 +288,8 @@ impl PluginHost {
 
     /// Returns the capabilities of the driver of a provider. Refused if no driver serves it; the refusal says whether
     /// one is being loaded.
-    pub fn facts(
-        &self,
-        provider: &ProviderName,
-        pin: Option<&ContentDigest>,
-    ) -> Result<DriverFacts, Refusal> {
-        match self.inner().catalog.routes().find(provider, pin) {
+    pub fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        match self.inner().catalog.routes().find(provider, pin.map(sources::of_core).as_ref()) {
             Route::Found(generation) => Ok(DriverFacts {
                 plugin: generation.prepared.plugin.clone(),
                 capabilities: generation.about.capabilities,
@@ -312,10 +307,11 @@ impl PluginHost {
     pub async fn get_volume_ids(
         &self,
         provider: ProviderName,
-        pin: Option<ContentDigest>,
+        pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
     ) -> DriverResult<Vec<Option<String>>> {
-        let target = Target { provider, pin, caller: Caller::default(), plugins: None };
+        let target =
+            Target { provider, pin: pin.map(sources::of_core), caller: Caller::default(), plugins: None };
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 

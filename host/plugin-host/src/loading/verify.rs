@@ -4,8 +4,8 @@ use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::output_limits as bounds;
+use crate::sources::PluginKind;
 use crate::sources::keys::Keys;
-use crate::sources::{PluginKind, configmap};
 
 /// The imports and exports of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::value::id::{PluginName, ProviderName};
 
-use super::status::PluginStatus;
 use super::{Eligibility, Registry, SourceState};
 use crate::sources::configmap::Fingerprint;
+use crate::sources::status::PluginStatus;
 use crate::sources::{PluginKey, Role, SourceId};
 
 /// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still

@@ -65,7 +65,7 @@ impl Served {
         self.driver()?.trial.as_ref()
     }
 
-    pub(crate) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> ContentDigest {
         match self {
             Self::Driver(generation) => generation.prepared.digest,
             Self::Policy(generation) => generation.prepared.digest,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use machinist_artifacts::ContentDigest;
 use machinist_core::driver::error::Refusal;
 use machinist_core::health_policy::{PolicyFact, ServingState as PolicyStanding};
+use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{PluginName, ProviderName};
 
 use crate::health_policy::PolicyTerms;
@@ -166,7 +167,11 @@ impl Routes {
         });
         let problems = self.not_serving.iter().cloned();
         let loaded = versions.chain(problems).collect::<Vec<_>>().join("; ");
-        Refusal::NotLoaded { provider: provider.to_string(), pin: (*pin).into(), loaded }
+        Refusal::NotLoaded {
+            provider: provider.to_string(),
+            pin: DriverDigest::from_bytes(pin.bytes()),
+            loaded,
+        }
     }
 
     fn loading(&self, provider: &ProviderName) -> Refusal {

@@ -18,6 +18,7 @@ use crate::sources::SourceId;
 use crate::sources::configmap::RawConfigMap;
 use crate::sources::keys::Keys;
 use crate::sources::release::Release;
+use crate::sources::remote::Resolved;
 
 /// One status a line, in the order of [`reports`].
 const WRITTEN: &str = include_str!("written.jsonl");

@@ -163,7 +163,11 @@ impl fmt::Display for PluginKey {
 
 /// Reads a digest that a person wrote, as core reads it: with or without its prefix, digits of either case.
 pub(crate) fn digest(text: &str) -> Result<ContentDigest, NotADigest> {
-    text.parse::<DriverDigest>().map(|digest| ContentDigest::from_bytes(digest.bytes()))
+    text.parse::<DriverDigest>().map(of_core)
+}
+
+pub(crate) fn of_core(digest: DriverDigest) -> ContentDigest {
+    ContentDigest::from_bytes(digest.bytes())
 }
 
 /// A plugin as its source declares it. Nothing of the component has been looked at.

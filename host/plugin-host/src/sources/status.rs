@@ -3,11 +3,12 @@
 //! The host that leads writes it from a [`PluginReport`](crate::PluginReport). The next host reads it when it starts, and so do
 //! `machinist plugin`, `machinist explain` and people. [`PluginStatus`] is the only type of this format.
 
-use crate::sources::keys::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::sources::keys::Keys;
 
 /// A version that neither the host nor a person has promoted or withdrawn.
 pub const ON_TRIAL: &str = "on trial";

@@ -28,7 +28,7 @@ use url::Url;
 pub use address::AddressClass;
 pub(crate) use address::{AddressClasses, embedded};
 pub(crate) use connection_header::is_connection_header;
-pub use error::Error;
+pub(crate) use error::Error;
 pub(crate) use error::TEXT_LIMIT_BYTES;
 pub use host::{Host, HostPattern};
 pub use path::PathPattern;

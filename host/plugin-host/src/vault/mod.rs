@@ -46,7 +46,7 @@ pub use scrub::MASK;
 pub(crate) use scrub::SCRUBBED_FROM_BYTES;
 pub(crate) use scrubber::Scrubber;
 
-pub(crate) use known::{KnownTo, KnownValues};
+pub(crate) use known::{KnownTo, KnownValues, WallClock};
 
 use forms::ValueKind;
 use index::{NeedleIndex, ValueId};

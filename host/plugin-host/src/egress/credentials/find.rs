@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 use super::{CredentialCache, CredentialError, CredentialKey};
 use crate::auth::{
-    AuthGrant, Credential, CredentialSource, FileExchange, Holder, Lease, Mark, SchemeError, TokenService,
-    token_file,
+    AuthGrant, Credential, CredentialSource, FileExchange, Holder, Lease, Mark, SchemeError, SecretReader,
+    TokenService, token_file,
 };
 use crate::egress::failure::{Failure, Reason};
 use crate::egress::message::synthetic::Synthetic;

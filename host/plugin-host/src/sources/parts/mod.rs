@@ -1,15 +1,17 @@
 //! A component in parts: the index names the parts in order, each with its digest, and the digest of the whole. Pure:
 //! the parts that are there come in; the component, or the missing or wrong parts, come out.
 
-use crate::sources::keys::Keys;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
+use machinist_artifacts::ContentDigest;
+use machinist_core::value::digest::NotADigest;
 use serde::{Deserialize, Serialize};
 
 use super::configmap::RawConfigMap;
 use super::{Encoding, Packed};
+use crate::sources::keys::Keys;
 
 /// No ConfigMap is larger.
 pub(crate) const MOST_PART_BYTES: usize = 1 << 20;

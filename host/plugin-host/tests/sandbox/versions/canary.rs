@@ -156,7 +156,7 @@ async fn a_class_that_pins_a_digest_gets_it_whatever_is_on_trial() {
     let second = world.declare(newer("{mode: canary, share: 100%}")).await;
     for (report, expected) in [(&first, "1.0.0"), (&second, "2.0.0")] {
         let mut pinned = request("plain", "{}");
-        pinned.class.driver_digest = report.digest.map(DriverDigest::from);
+        pinned.class.driver_digest = report.digest.map(|digest| DriverDigest::from_bytes(digest.bytes()));
         assert_eq!(version(&world.host.create(pinned).await), expected);
     }
 }
@@ -233,7 +233,7 @@ async fn attack_a_class_pins_a_version_that_was_withdrawn() {
     assert_eq!(world.report(&report.source).state, PluginState::Withdrawn);
     let pinned = || {
         let mut pinned = request("plain", "{}");
-        pinned.class.driver_digest = Some(DriverDigest::from(digest));
+        pinned.class.driver_digest = Some(DriverDigest::from_bytes(digest.bytes()));
         pinned
     };
     let refused = [
