@@ -15,9 +15,9 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use machinist_plugin_host::Keys;
+use machinist_plugin_host::testing::{EgressSettings, StartError};
 use machinist_plugin_host::{
-    CacheKey, EgressSettings, Encoding, HostSettings, PluginHost, PluginState, RawConfigMap, Resolve,
-    StartError,
+    CacheKey, Encoding, HostSettings, PluginHost, PluginState, RawConfigMap, Resolve,
 };
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 
-use super::credential::secret::SecretReader;
 use super::credential::{CredentialHeader, Holder};
 use super::grant::keys::secret_keys;
 use super::scheme::AuthScheme;
 use super::{AuthReason, Credential, CredentialSource, SchemeError};
+use crate::auth::credential::SecretReader;
 use crate::target::Error;
 use crate::target::Regions;
 

@@ -43,8 +43,8 @@ pub mod sigv4;
 pub(crate) use grant::AuthGrant;
 pub(crate) use reason::AuthReason;
 
-pub(crate) use credential::lease::Lease;
-pub(crate) use credential::secret::SecretReader;
+pub(crate) use credential::Lease;
+pub(crate) use credential::SecretReader;
 pub(crate) use credential::source::{
     CredentialSource, FileExchange, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
 };

@@ -12,12 +12,12 @@ use serde_yaml_ng::Value;
 use super::basic::BasicGrant;
 use super::bearer::BearerGrant;
 use super::client_credentials::ClientCredentialsGrant;
-use super::credential::secret::SecretReader;
 use super::jwt_bearer::JwtBearerGrant;
 use super::keystone::KeystoneGrant;
 use super::mark::RawParameters;
 use super::sigv4::SigV4Grant;
 use super::{AuthReason, Credential, CredentialSource, SchemeError, Unauthenticated};
+use crate::auth::credential::SecretReader;
 use crate::target::Error;
 use crate::target::Regions;
 

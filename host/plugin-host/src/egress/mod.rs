@@ -50,9 +50,8 @@ use crate::resources::seat::Seat;
 use crate::resources::urgency::Urgency;
 use crate::vault::{Vault, WallClock};
 
-pub use connection::denied::DeniedNetworks;
-pub use connection::resolve::Resolve;
 pub(crate) use connection::resolve::SystemResolver;
+pub use connection::resolve::{DeniedNetworks, Resolve};
 pub(crate) use failure::Failure;
 pub use failure::Reason;
 pub use session::Session;

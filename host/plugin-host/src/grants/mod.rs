@@ -12,13 +12,11 @@
 //! | `secret` | where a secret may be sent |
 //! | `shadow` | what a shadow may read |
 //! | `limits` | limits that an operator may set |
-//! | `override_header` | headers that would show the server another request |
 //! | `ceiling` | whether grants stay below an upper bound |
 
 mod ceiling;
 pub(crate) mod form;
 mod limits;
-mod override_header;
 mod raw;
 mod secret;
 mod shadow;
@@ -41,7 +39,7 @@ pub use secret::{GrantedPlace, RequestPlace, SecretGrant};
 pub(crate) use secret::{JsonPointer, PLACEHOLDER_PREFIX, SecretKey};
 pub(crate) use shadow::ShadowRead;
 
-pub(crate) use override_header::{is_override, is_range};
+pub(crate) use form::{is_override, is_range};
 
 /// One line of what may be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]

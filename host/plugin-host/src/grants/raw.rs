@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_yaml_ng::Mapping;
 use sha2::{Digest, Sha256};
 
-use super::override_header::is_override;
 use super::secret::check_host_keys;
 use super::shadow::{RawShadowRead, shadow_read};
 use super::{
@@ -18,6 +17,7 @@ use super::{
     RequestPlace, SecretGrant, SecretKey,
 };
 use crate::auth::AuthGrant;
+use crate::grants::form::is_override;
 use crate::target::{
     AddressClass, AddressClasses, Error, Host, HostPattern, METHODS, PathPattern, Regions, Scheme,
     is_connection_header,

@@ -14,14 +14,13 @@ use tracing::debug;
 use wasmtime::component::Linker;
 use wasmtime::{Engine, Store};
 
-use super::about::{self, PolicyAbout};
-use super::convert;
 use super::guest::PolicyState;
 use super::terms::PolicyTerms;
 use crate::calls::bindings::policy::{HealthPolicy, HealthPolicyPre};
 use crate::calls::failure::{self, CallFailure};
 use crate::calls::log_ring::{LogRing, LogSource};
 use crate::calls::tier::CodeTier;
+use crate::health_policy::convert::{self, PolicyAbout};
 use crate::output_limits::{self, TEXT_BYTES};
 use crate::resources::budget::MemoryAccount;
 
@@ -69,7 +68,7 @@ impl PolicySandbox {
                 instance.machinist_policy_policy().call_describe(store).await
             })
             .await?;
-        about::about(about).map_err(Into::into)
+        convert::about(about).map_err(Into::into)
     }
 
     /// `Err` inside: the settings are wrong, in the policy's words.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng, TryRng};
-use wasmtime::Result;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime::{Engine, Result};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
 use crate::calls::bindings::driver::machinist::host::log as wit;
+use crate::calls::bindings::policy::machinist::policy::types;
 use crate::calls::guest::limiter::Limiter;
 use crate::calls::guest::log::{self, LogBudget};
 use crate::calls::guest::stdio::Tail;
@@ -149,4 +150,12 @@ impl wit::Host for PolicyState {
     }
 }
 
-impl crate::calls::bindings::policy::machinist::policy::types::Host for PolicyState {}
+impl types::Host for PolicyState {}
+
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<PolicyState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wit::add_to_linker::<_, HasSelf<PolicyState>>(&mut linker, |state| state)?;
+    types::add_to_linker::<_, HasSelf<PolicyState>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

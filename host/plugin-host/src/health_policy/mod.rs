@@ -6,21 +6,16 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `terms` | parses `policy.yaml` |
-//! | `about` | checks a policy's description of itself |
 //! | `call` | makes one call |
 //! | `convert` | converts between the contract's types and those of the core |
 //! | `link`, `guest` | links a log and inert interfaces; the data of one store |
-//! | `limits` | limits of one call |
 
-pub(crate) mod about;
 pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod guest;
-pub(crate) mod limits;
-pub(crate) mod link;
 pub(crate) mod terms;
 
-pub use about::PolicyAbout;
-pub use limits::PolicyLimits;
+pub use convert::PolicyAbout;
+pub use terms::PolicyLimits;
 pub use terms::PolicyTerms;
 pub(crate) use terms::PolicyTermsError;

@@ -3,14 +3,12 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `settings` | the settings |
-//! | `start_error` | why a host does not start |
 //! | `pauses` | the pauses between attempts to load |
 //! | `dispatch` | a driver call: finds the generation, queues the call, runs it, notes its end |
 //! | `policy_dispatch` | the same for a question to a health policy |
 //! | `shadow_calls` | calls of a shadow, in the background |
 //! | `directory` | plugins in a directory |
 //! | `insight` | shows the plugins |
-//! | `telling` | reports lack of memory, and isolation that the compiler lacks |
 //! | [`testing`] | what tests, benchmarks and fuzz targets of this repository see |
 
 use std::collections::BTreeMap;
@@ -40,7 +38,7 @@ use crate::calls::call::Sandbox;
 use crate::calls::engine::{self, CodeKind};
 use crate::calls::epoch::Ticker;
 use crate::calls::exports as ask;
-use crate::calls::guest::link;
+use crate::calls::guest::hosted;
 use crate::calls::limits::Ceilings;
 use crate::calls::log_ring::LogRing;
 use crate::calls::replay::{ReplayError, Replayed, replay};
@@ -88,8 +86,6 @@ mod pauses;
 mod policy_dispatch;
 mod settings;
 mod shadow_calls;
-mod start_error;
-mod telling;
 /// For the tests, benchmarks and fuzz targets of this repository, which look behind the interface. No other program
 /// uses it.
 #[doc(hidden)]
@@ -97,7 +93,7 @@ pub mod testing;
 
 pub use directory::DirectoryReport;
 pub use settings::HostSettings;
-pub use start_error::StartError;
+pub use settings::StartError;
 
 /// Runs drivers. A clone is the same host; it ends with the last of them.
 #[derive(Clone)]
@@ -135,13 +131,13 @@ impl PluginHost {
     pub fn start(settings: HostSettings) -> Result<Self, StartError> {
         let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
         let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
-        let linker = link::linker(&engine).map_err(of_engine)?;
+        let linker = hosted::linker(&engine).map_err(of_engine)?;
         let has_baseline = engine::HAS_BASELINE && settings.baseline_compiler;
         let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Standard)
             .then(engine::baseline_engine)
             .transpose()
             .map_err(of_engine)?;
-        let baseline_linker = baseline_engine.as_ref().map(link::linker).transpose().map_err(of_engine)?;
+        let baseline_linker = baseline_engine.as_ref().map(hosted::linker).transpose().map_err(of_engine)?;
         let ticking = std::iter::once(&engine).chain(&baseline_engine).cloned().collect();
         let ticker = Ticker::start(ticking).map_err(StartError::Threads)?;
         let key = MacKey::open(&settings.cache_key).map_err(StartError::Key)?;
@@ -154,13 +150,13 @@ impl PluginHost {
         let (log_ring, strict) = (LogRing::default(), Arc::new(AtomicBool::new(false)));
         let policies = Arc::new(PolicySandbox {
             log_ring: log_ring.clone(),
-            linker: crate::health_policy::link::linker(&policy_engine).map_err(of_engine)?,
+            linker: crate::health_policy::guest::linker(&policy_engine).map_err(of_engine)?,
             engine: policy_engine,
         });
         let (metrics, compile_queue) = (Metrics::default(), Arc::new(CompileQueue::new()));
         let budget = Budget::new(settings.memory_budget_bytes, &metrics);
         let compiler_memory = budget.of_compiler(metrics.compiler_memory());
-        let on_confined = Arc::new(telling::on_confined(&metrics));
+        let on_confined = Arc::new(insight::on_confined(&metrics));
         let compile_service = |engine: &Engine, baseline: Option<&Engine>, kind| {
             let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
             Ok(CompileService {

@@ -26,17 +26,14 @@
 //! A call without a recording pays one comparison for each of these.
 
 pub(crate) mod archive;
-mod clock;
 mod difference;
 pub(crate) mod folder;
 mod matching;
 mod model;
-mod placeholders;
 mod player;
 mod recorder;
 pub(crate) mod rng;
 mod wire;
-mod wire_error;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -50,24 +47,24 @@ use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 pub use archive::RecordSettings;
 pub(crate) use difference::change::Change;
 pub use difference::{Difference, difference};
+pub use model::WireError;
 pub use model::{End, Exchange, ExchangeOutcome, FORMAT, KeyFact, Recording};
 pub(crate) use model::{Levels, LimitsTaken, LogEntry, Secrets};
 pub use recorder::body::Body;
-pub use wire_error::WireError;
 
 pub(crate) use archive::Archive;
 pub(crate) use player::{NoSeed, Player, Playing};
 pub(crate) use recorder::Beginning;
 pub(crate) use wire::Wire;
 
-use clock::{Monotonic, Wall};
 use recorder::{Recorder, prefix_digest};
 use rng::Seed;
+use rng::{Monotonic, Wall};
 
 /// For `tests/fuzz`: asks a player for all that its recording holds, as a component that does the same again. Returns
 /// the number of answered requests.
 pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
-    let names = placeholders::PlaceholderNames::of(&again.secrets.placeholders);
+    let names = matching::PlaceholderNames::of(&again.secrets.placeholders);
     let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
     for placeholder in &again.secrets.placeholders {
         let _answer = player.placeholder(&placeholder.key, &[PlaceholderEncoding::Base64]);

@@ -7,9 +7,9 @@ use tokio::sync::Notify;
 use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 
 use super::matching::{MatchLevel, Named};
-use super::placeholders::PlaceholderNames;
 use crate::grants::PLACEHOLDER_PREFIX;
 use crate::output_limits::hex;
+use crate::recording::matching::PlaceholderNames;
 use crate::recording::model::{End, ExchangeOutcome, Levels, Recording};
 use crate::recording::recorder::body::{Body, Ending, played};
 use crate::recording::recorder::{encoding_name, refusal_named};

@@ -8,11 +8,11 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpH
 
 use super::difference::UNREAD;
 use super::matching::Named;
-use super::placeholders::PlaceholderNames;
 use super::player::{Played, Player, Playing};
 use super::recorder::body::{Body, BodySide, Tee};
 use super::{ActiveRecording, CallRecording};
 use crate::egress::Session;
+use crate::recording::matching::PlaceholderNames;
 use crate::resources::threads;
 
 /// Everything beyond the answer itself that a future of the hooks gives.

@@ -14,7 +14,7 @@ use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::PreparedPolicy;
 use crate::registry::canary::Trial;
 use crate::registry::quarantine::{Health, QuarantinePause};
-use crate::registry::state::QuarantineRule;
+use crate::registry::report::QuarantineRule;
 use crate::resources::penalty::Penalty;
 use crate::resources::priority_semaphore::PrioritySemaphore;
 use crate::sources::SourceId;

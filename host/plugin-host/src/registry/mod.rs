@@ -43,7 +43,6 @@ pub(crate) mod generation;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 pub(crate) mod routes;
-pub(crate) mod state;
 mod status;
 
 use claims::{Admission, ProviderClaim};

@@ -13,7 +13,7 @@ use machinist_artifacts::{ContentDigest, Limits, Logins, Registry, Target};
 use tracing::{debug, info, warn};
 
 use crate::output_limits as bounds;
-use crate::sources::registries::LoopbackRegistries;
+use crate::sources::remote::LoopbackRegistries;
 use crate::sources::remote::{Origin, Remote};
 use crate::sources::signatures::{self, Evidence, Rule, Signed, Trust, TrustError};
 use crate::sources::{Declared, Encoding, Packed, PluginKind, SignedBundle, SourceId};

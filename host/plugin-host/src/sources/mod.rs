@@ -14,17 +14,15 @@
 
 pub(crate) mod age;
 pub(crate) mod configmap;
-mod encoding;
+pub(crate) mod encoding;
 pub(crate) mod fetch;
 pub(crate) mod keys;
 pub(crate) mod part_store;
 pub(crate) mod parts;
-pub(crate) mod registries;
 pub(crate) mod release;
 pub(crate) mod remote;
 pub(crate) mod signatures;
 pub(crate) mod status;
-pub(crate) mod unpack;
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,9 +39,8 @@ use crate::sources::release::{Release, ReleaseError};
 use crate::target;
 
 pub(crate) use age::Age;
-pub use encoding::Encoding;
-pub use unpack::Packed;
-pub(crate) use unpack::UnpackError;
+pub(crate) use encoding::UnpackError;
+pub use encoding::{Encoding, Packed};
 
 /// The namespace of plugins in a folder. No Kubernetes namespace can have this name.
 pub(crate) const DIRECTORY: &str = "directory:";

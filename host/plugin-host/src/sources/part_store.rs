@@ -6,7 +6,7 @@ use super::parts::{self, Assembly, FoundPart, Index};
 use super::{Declared, Packed, SourceId};
 
 /// For parts that no index names, such as those that arrive before their index: one largest component.
-const MOST_SPARE_BYTES: usize = super::unpack::MOST_PACKED_BYTES;
+const MOST_SPARE_BYTES: usize = super::encoding::MOST_PACKED_BYTES;
 
 /// `T` is what the caller keeps with each index.
 #[derive(Debug)]

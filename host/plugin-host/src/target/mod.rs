@@ -8,13 +8,9 @@
 //! | `regions` | fills in `{region}` |
 //! | `clouds` | cloud domains below which customers choose names |
 //! | `pattern` | patterns of names and of scopes |
-//! | `connection_header` | headers of a connection, which the host writes |
-//! | `error` | why a text is no grants |
 
 mod address;
 mod clouds;
-mod connection_header;
-mod error;
 mod host;
 mod path;
 pub(crate) mod pattern;
@@ -22,21 +18,17 @@ mod regions;
 
 use std::fmt;
 
-use http::{Method, Uri};
+use http::{HeaderName, Method, Uri};
 use url::Url;
 
-pub use address::AddressClass;
-pub(crate) use address::{AddressClasses, embedded};
-pub(crate) use connection_header::is_connection_header;
-pub(crate) use error::Error;
-pub(crate) use error::TEXT_LIMIT_BYTES;
-pub use host::{Host, HostPattern};
-pub use path::PathPattern;
-pub(crate) use pattern::{NamePattern, is_name, is_scope};
-pub(crate) use regions::Regions;
-pub use regions::{REGION, is_region_name, regions_of};
-
-use path::Readings;
+pub use crate::target::address::AddressClass;
+pub(crate) use crate::target::address::{AddressClasses, embedded};
+pub use crate::target::host::{Host, HostPattern};
+pub use crate::target::path::PathPattern;
+use crate::target::path::Readings;
+pub(crate) use crate::target::pattern::{NamePattern, is_name, is_scope};
+pub(crate) use crate::target::regions::Regions;
+pub use crate::target::regions::{REGION, is_region_name, regions_of};
 
 /// The schemes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,4 +194,47 @@ impl fmt::Display for RequestTarget {
 fn authority_of(text: &str) -> &str {
     let rest = text.split_once("//").map_or(text, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// Whether the header describes a connection and not a request: the host writes its own.
+pub(crate) fn is_connection_header(name: &HeaderName) -> bool {
+    const NAMES: [&str; 10] = [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    NAMES.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
+}
+
+/// Grants beyond this size are no grants that a person reviewed.
+pub(crate) const TEXT_LIMIT_BYTES: usize = 256 * 1024;
+
+/// Why a text is no grants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("failed to read grants: {bytes} bytes are more than {TEXT_LIMIT_BYTES}")]
+    TooLong { bytes: usize },
+    /// Neither YAML nor JSON, an unknown field, or a value of another type.
+    #[error("failed to read grants: {detail}")]
+    Syntax { detail: String },
+    #[error("failed to read grants: {place}: {problem}")]
+    Invalid {
+        /// Path of the value, such as `egress[0].host`.
+        place: String,
+        /// The problem, and the valid form.
+        problem: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Invalid { place: place.into(), problem: problem.into() }
+    }
 }

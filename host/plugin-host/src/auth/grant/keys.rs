@@ -51,7 +51,7 @@ macro_rules! secret_keys {
             }
 
             pub(in crate::auth) fn beyond(&self, ceiling: &Self) -> Option<String> {
-                crate::auth::grant::ceiling::keys(self.all().into_iter().zip(ceiling.all()))
+                crate::auth::grant::keys(self.all().into_iter().zip(ceiling.all()))
             }
         }
     };

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use super::role::RolePattern;
 use super::sts::RoleRequest;
-use crate::auth::credential::secret::SecretReader;
+use crate::auth::credential::SecretReader;
 use crate::auth::credential::token_file::FilePrefix;
-use crate::auth::grant::ceiling::{not, unless};
 use crate::auth::grant::joined;
+use crate::auth::grant::{not, unless};
 use crate::auth::{AuthReason, FileExchange, SchemeError, TokenService};
 use crate::target::Error;
 use crate::target::{RequestTarget, TargetError};

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use wasmtime::Result;
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Engine, Result};
 
-use super::GuestState;
-use super::log::{self, LogLine};
-use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, settings};
+use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, secrets, settings};
 use crate::calls::bindings::driver::machinist::provider::types;
+use crate::calls::guest::GuestState;
+use crate::calls::guest::log::{self, LogLine};
 use crate::output_limits::fields_text;
 
 impl GuestState {
@@ -63,3 +64,16 @@ impl deadline::Host for GuestState {
 
 // Nouns without functions.
 impl types::Host for GuestState {}
+
+/// The one linker of all drivers.
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<GuestState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wit::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    settings::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    deadline::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    secrets::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    types::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

@@ -2,7 +2,6 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `link` | links the interfaces that a driver may import, and inert ones |
 //! | `state` | the data of one store: everything that a call can reach |
 //! | `hosted` | log, settings and deadline |
 //! | `secrets` | handles that a driver holds instead of values |
@@ -12,7 +11,6 @@
 
 pub(crate) mod hosted;
 pub(crate) mod limiter;
-pub(crate) mod link;
 pub(crate) mod log;
 #[expect(unreachable_pub, reason = "the generated bindings re-export the handle")]
 pub(crate) mod secrets;

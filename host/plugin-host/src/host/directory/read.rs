@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::scan::{self, alone};
 use crate::loading::verify::Contract;
 use crate::sources::configmap::RawConfigMap;
+use crate::sources::encoding::MOST_PACKED_BYTES;
 use crate::sources::keys::Keys;
-use crate::sources::unpack::MOST_PACKED_BYTES;
 use crate::sources::{DIRECTORY, Encoding, Packed};
 
 /// As much as a ConfigMap could hold.

@@ -124,7 +124,7 @@ pub fn policy_about(
     version: String,
     settings_schema: Option<String>,
 ) -> Result<PolicyAbout, GuestFailure> {
-    crate::health_policy::about::checked(name, version, settings_schema)
+    crate::health_policy::convert::checked(name, version, settings_schema)
 }
 
 /// The answer of a policy as core gets it: what it writes beside its verdict.

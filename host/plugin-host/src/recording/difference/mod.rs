@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::matching::{MatchLevel, Named};
 use super::model::{End, ExchangeOutcome, LogEntry, Recording};
-use super::placeholders::PlaceholderNames;
-use super::wire_error::WireError;
 use crate::output_limits::fields_text;
+use crate::recording::matching::PlaceholderNames;
+use crate::recording::model::WireError;
 use change::Change;
 
 /// One difference, from the first recording to the second.

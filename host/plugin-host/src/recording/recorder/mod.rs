@@ -19,8 +19,8 @@ use wasmtime_wasi_http::Error as WasiError;
 
 use super::model::{Clocks, End, Levels, LimitsTaken, LogEntry, Placeholder, Prefix, Reveal, Secrets};
 use super::rng::Seed;
-use super::wire_error::WireError;
 use crate::output_limits::hex;
+use crate::recording::model::WireError;
 use crate::vault::{PlaceholderEncoding, Refusal, Vault};
 use body::BodySide;
 

@@ -1,20 +1,100 @@
-//! The login of a Secret, and the answer of the identity service.
+//! `keystone`: a token of OpenStack's identity service, version 3.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName};
 use http::{HeaderValue, Method};
 use jiff::Timestamp;
+use machinist_core::value::id::PluginName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::{KeystoneGrant, KeystoneKeys, X_AUTH_TOKEN};
-use crate::auth::credential::secret::SecretReader;
-use crate::auth::credential::{CredentialHeader, Holder};
+use crate::auth::credential::{CredentialHeader, Holder, SecretReader};
+use crate::auth::grant::keys::secret_keys;
+use crate::auth::grant::{not, unless};
+use crate::auth::oauth::TokenUrl;
+use crate::auth::scheme::AuthScheme;
 use crate::auth::{
-    AuthReason, Credential, Lease, SchemeError, ServiceAnswer, ServiceRequest, TokenService, service_url,
+    AuthReason, Credential, CredentialSource, Lease, SchemeError, ServiceAnswer, ServiceRequest,
+    TokenService, service_url,
 };
-use crate::target::RequestTarget;
+use crate::target::{Error, Regions, RequestTarget};
+
+/// Carries the token to the cloud.
+const X_AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawKeystone {
+    url: Option<String>,
+    #[serde(default)]
+    keys: RawKeystoneKeys,
+}
+
+secret_keys! {
+    KeystoneKeys, RawKeystoneKeys {
+        auth_url: "auth-url" = ["authURL"],
+        username: "username" = ["username"],
+        password: "password" = ["password"],
+        user_domain_id: "user-domain-id" = ["userDomainID", "domainID"],
+        user_domain_name: "user-domain-name" = ["userDomainName", "domainName"],
+        project_id: "project-id" = ["tenantID"],
+        project_name: "project-name" = ["tenantName"],
+        project_domain_id: "project-domain-id" = ["domainID"],
+        project_domain_name: "project-domain-name" = ["domainName"],
+        application_credential_id: "application-credential-id" = ["applicationCredentialID"],
+        application_credential_name: "application-credential-name" = ["applicationCredentialName"],
+        application_credential_secret: "application-credential-secret" = ["applicationCredentialSecret"],
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeystoneGrant {
+    /// `None`: the Secret has the URL.
+    url: Option<TokenUrl>,
+    keys: KeystoneKeys,
+}
+
+impl AuthScheme for KeystoneGrant {
+    const NAME: &'static str = "keystone";
+    type Raw = RawKeystone;
+    type Parameters = ();
+
+    fn parse(raw: RawKeystone, _: &Regions, at: &str) -> Result<Self, Error> {
+        let keys = KeystoneKeys::parse(raw.keys, at)?;
+        Ok(Self { url: raw.url.map(|text| TokenUrl::of_field(&text, at, "url")).transpose()?, keys })
+    }
+
+    fn used_keys(&self) -> Vec<&String> {
+        self.keys.used().into_iter().chain(self.url.iter().flat_map(TokenUrl::keys)).collect()
+    }
+
+    /// If the ceiling leaves the URL to the Secret, grants may not name another one, nor the other way round.
+    fn beyond(&self, ceiling: &Self) -> Option<String> {
+        let url = || match &self.url {
+            Some(url) => not(url),
+            None => not("the place that the Secret names"),
+        };
+        unless(self.url == ceiling.url, url).or_else(|| self.keys.beyond(&ceiling.keys))
+    }
+
+    fn summary(&self) -> String {
+        self.url.as_ref().map_or("by the URL in the Secret".to_owned(), |url| format!("by {url}"))
+    }
+
+    fn headers(&self) -> Vec<HeaderName> {
+        vec![X_AUTH_TOKEN]
+    }
+
+    fn source(
+        &self,
+        _: &Self::Parameters,
+        secret: SecretReader<'_>,
+        _: &PluginName,
+    ) -> Result<CredentialSource, SchemeError> {
+        Ok(CredentialSource::Service(Box::new(Login::of(secret, self)?)))
+    }
+}
 
 /// Carries the token from the identity service.
 const X_SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
