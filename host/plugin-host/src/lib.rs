@@ -46,7 +46,8 @@ mod vault;
 
 /// The imports and exports of a component.
 pub mod component {
-    pub use crate::loading::verify::{Contract, inspect, outside};
+    pub use crate::loading::verify::{inspect, outside};
+    pub use crate::sources::Contract;
 }
 
 /// A component in parts, each in a ConfigMap of its own.
@@ -63,10 +64,10 @@ pub mod status {
 }
 
 pub use calls::convert::About;
+pub use calls::engine::CodeTier;
 pub use calls::limits::Limits;
 pub use calls::log_ring::{KeptLine, KeptLines};
 pub use calls::replay::{ReplayError, Replayed};
-pub use calls::tier::CodeTier;
 pub use egress::{DeniedNetworks, RefusalNotice, Resolve};
 pub use grants::{EgressRule, GrantedPlace, Grants, RequestPlace, SecretGrant};
 pub use health_policy::{PolicyAbout, PolicyLimits, PolicyTerms};
@@ -81,7 +82,7 @@ pub use output_limits::{shown, shown_json};
 pub use recording::folder::read_all as read_recordings;
 pub use recording::{Difference, RecordSettings, Recording};
 pub use registry::canary::decided::Decision;
-pub use registry::canary::shadow::{ShadowCounts, ShadowReport};
+pub use registry::canary::shadow::ShadowReport;
 pub use registry::report::PluginState;
 pub use registry::report::{PluginReport, ReadyReport, ReleaseReport};
 pub use sources::configmap::RawConfigMap;

@@ -18,9 +18,8 @@
 //! | `keystone` | tokens of OpenStack's identity service |
 //! | `oauth` | the parts that schemes with OAuth 2.0 share |
 //! | `grant` | a line of `auth` in the grants, and fields that several schemes have |
-//! | `mark` | the header by which a driver asks to be authenticated |
+//! | `mark` | the header by which a driver asks to be authenticated, and the reasons why it is not |
 //! | `credential` | keys and headers, their end, and where they come from |
-//! | `reason` | the reasons why a request is not authenticated |
 //!
 //! **Invariant:** keys, tokens and signatures are in no log, and are scrubbed from everything that a component gets.
 //!
@@ -36,12 +35,11 @@ mod jwt_bearer;
 mod keystone;
 mod mark;
 mod oauth;
-mod reason;
 mod scheme;
 pub mod sigv4;
 
 pub(crate) use grant::AuthGrant;
-pub(crate) use reason::AuthReason;
+pub(crate) use mark::AuthReason;
 
 pub(crate) use credential::Lease;
 pub(crate) use credential::SecretReader;

@@ -17,6 +17,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::calls::bindings::optional::ExportIndices;
 use crate::calls::engine::BASELINE_ALLOWANCE;
+use crate::calls::engine::CodeTier;
 use crate::calls::epoch::Ticker;
 use crate::calls::exports::{Ask, CallContext};
 use crate::calls::failure::{self, CallFailure, OutOfCpu};
@@ -25,7 +26,6 @@ use crate::calls::guest::{GuestSeed, GuestState};
 use crate::calls::limits::Limits;
 use crate::calls::log_ring::{LogRing, LogSource};
 use crate::calls::memory_inspector::{MemoryInspector, watched};
-use crate::calls::tier::CodeTier;
 use crate::egress::Egress;
 use crate::grants::Grants;
 use crate::metrics::Metrics;

@@ -7,7 +7,7 @@
 //! | `replay` | asks a component again what a recording asked |
 //! | `convert` | converts between the contract's types and those of the core |
 //! | `bindings` | the contracts of `wit/` as Rust types |
-//! | `engine`, `epoch`, `tier` | the wasmtime engine, the thread that advances its epochs, and the tiers of code |
+//! | `engine`, `epoch` | the wasmtime engine, the thread that advances its epochs, and the tiers of code |
 //! | `guest` | the host's functions that an instance may import, and its state |
 //! | `limits` | limits on resources |
 //! | `failure` | why a call ended without an answer |
@@ -26,4 +26,3 @@ pub(crate) mod limits;
 pub(crate) mod log_ring;
 pub(crate) mod memory_inspector;
 pub(crate) mod replay;
-pub(crate) mod tier;

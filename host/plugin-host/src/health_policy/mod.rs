@@ -5,10 +5,10 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `terms` | parses `policy.yaml` |
+//! | `terms` | parses `policy.yaml`, limits included |
 //! | `call` | makes one call |
-//! | `convert` | converts between the contract's types and those of the core |
-//! | `link`, `guest` | links a log and inert interfaces; the data of one store |
+//! | `convert` | checks what a policy says about itself, and converts between the contract's types and those of the core |
+//! | `guest` | links a log and inert interfaces; the data of one store |
 
 pub(crate) mod call;
 pub(crate) mod convert;
@@ -16,6 +16,5 @@ pub(crate) mod guest;
 pub(crate) mod terms;
 
 pub use convert::PolicyAbout;
-pub use terms::PolicyLimits;
-pub use terms::PolicyTerms;
 pub(crate) use terms::PolicyTermsError;
+pub use terms::{PolicyLimits, PolicyTerms};

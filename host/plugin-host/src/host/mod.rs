@@ -2,13 +2,13 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `settings` | the settings |
+//! | `settings` | the settings, and why a host does not start |
 //! | `pauses` | the pauses between attempts to load |
 //! | `dispatch` | a driver call: finds the generation, queues the call, runs it, notes its end |
 //! | `policy_dispatch` | the same for a question to a health policy |
 //! | `shadow_calls` | calls of a shadow, in the background |
 //! | `directory` | plugins in a directory |
-//! | `insight` | shows the plugins |
+//! | `insight` | shows the plugins, reports lack of memory, and isolation that the compiler lacks |
 //! | [`testing`] | what tests, benchmarks and fuzz targets of this repository see |
 
 use std::collections::BTreeMap;
@@ -437,7 +437,7 @@ machine_calls! {
     get_status() -> Vm = GetStatus;
     reboot() -> () = Reboot;
     /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
-    delete_by_id(vm: &ProviderId) -> () = DeleteById;
+    delete_by_id(vm: ProviderId) -> () = DeleteById;
 }
 
 /// How long the last recordings may take to be written.

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::calls::tier::{CodeTier, Means, first_tiers};
+use crate::calls::engine::{CodeTier, Means, first_tiers};
 use crate::loading::code_cache::attempts::History;
 use crate::loading::code_cache::{CodeCache, Lookup};
 use crate::loading::compile_queue::CompileQueue;

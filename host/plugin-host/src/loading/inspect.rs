@@ -6,7 +6,7 @@ use crate::calls::convert::About;
 use crate::calls::limits::Limits;
 use crate::health_policy::{PolicyAbout, PolicyLimits};
 use crate::loading::load::{Loaded, Loader, Progress};
-use crate::loading::verify::{self, Contract, Outside};
+use crate::loading::verify::{self, Outside};
 use crate::output_limits as bounds;
 use crate::sources::remote::Origin;
 use crate::sources::{Declared, Encoding, PluginKind};
@@ -68,7 +68,7 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
         PluginKind::HealthPolicy(terms) => inspected.policy_limits = Some(terms.limits.clone()),
     }
     if let Ok(bytes) = declared.component.unpack() {
-        inspected.outside = verify::outside(&bytes, Contract::from(&declared.kind)).ok();
+        inspected.outside = verify::outside(&bytes, declared.kind.contract()).ok();
     }
     let fetched = Mutex::new(None);
     let tell = |progress| match progress {

@@ -17,18 +17,19 @@ use crate::calls::bindings::optional::ExportIndices;
 use crate::calls::bindings::policy::HealthPolicyPre;
 use crate::calls::call::{DriverCode, Prepared, Sandbox};
 use crate::calls::convert::About;
+use crate::calls::engine::CodeTier;
 use crate::calls::exports::Describe;
 use crate::calls::limits::{self, Ceilings, Limits};
-use crate::calls::tier::CodeTier;
 use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::health_policy::terms::PolicyTerms;
 use crate::loading::code_cache::notes::{Note, Notes};
 use crate::loading::compiler::{Code, CompileService};
 use crate::loading::compiler_process as compile;
-use crate::loading::verify::{self, Contract, Names, Outside};
+use crate::loading::verify::{self, Names, Outside};
 use crate::metrics::Metrics;
 use crate::resources::budget::{Budget, MemoryAccount, Purse};
+use crate::sources::Contract;
 use crate::sources::fetch::{self, Fetcher};
 use crate::sources::remote::Origin;
 use crate::sources::signatures::ceiling::{self, CeilingBreach, GrantsCeiling};
@@ -196,11 +197,11 @@ impl Loader {
         let unpacked = (digest, bytes.as_deref().unwrap_or_default());
         let signed = self.fetcher.check(declared, unpacked, brought.beside).map_err(Error::Fetch)?;
         if signed.counts {
-            let plugin = PluginKey { name: declared.plugin.clone(), role: declared.kind.role() };
+            let plugin = PluginKey { name: declared.plugin.clone(), role: declared.kind.contract() };
             self.counters.check(&plugin, signed.counter()).await.map_err(Error::Counter)?;
         }
         tell(Progress::Signed(Box::new(signed.clone())));
-        verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
+        verify(names, declared.kind.contract()).map_err(Error::Verify)?;
         tell(Progress::Verified);
         let compile_service = self.compile_service(&declared.kind);
         let code = match (compile_service.ready_made(size_bytes, digest).await?, bytes) {

@@ -4,8 +4,7 @@ use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::output_limits as bounds;
-use crate::sources::PluginKind;
-use crate::sources::keys::Keys;
+use crate::sources::Contract;
 
 /// The imports and exports of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,22 +44,7 @@ pub enum Error {
     Twice(Contract),
 }
 
-/// The contract of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contract {
-    Driver,
-    HealthPolicy,
-}
-
 impl Contract {
-    /// The interface that such a component exports.
-    pub fn export(self) -> &'static str {
-        match self {
-            Self::Driver => "machinist:provider/driver",
-            Self::HealthPolicy => "machinist:policy/policy",
-        }
-    }
-
     /// Interfaces that do something, with the version below which they are known.
     fn granted(self) -> &'static [(&'static str, Version)] {
         match self {
@@ -76,9 +60,7 @@ impl Contract {
             Self::HealthPolicy => &INERT_FOR_POLICIES,
         }
     }
-}
 
-impl Contract {
     /// Returns the contract that the exports belong to; a driver's if they belong to none.
     pub fn of(component: &[u8]) -> Self {
         let is_policy = names(component).is_ok_and(|names| {
@@ -86,23 +68,6 @@ impl Contract {
                 && !names.exports.iter().any(|name| name.starts_with(Self::Driver.export()))
         });
         if is_policy { Self::HealthPolicy } else { Self::Driver }
-    }
-
-    /// The value of the label on a ConfigMap with such a component.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Driver => Keys::DRIVER_KIND,
-            Self::HealthPolicy => Keys::POLICY_KIND,
-        }
-    }
-}
-
-impl From<&PluginKind> for Contract {
-    fn from(kind: &PluginKind) -> Self {
-        match kind {
-            PluginKind::Driver => Self::Driver,
-            PluginKind::HealthPolicy(_) => Self::HealthPolicy,
-        }
     }
 }
 

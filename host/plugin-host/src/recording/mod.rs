@@ -3,13 +3,13 @@
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what is in a recording? | `model`, `wire_error` |
+//! | what is in a recording? | `model` |
 //! | what is noted during a call? | `recorder` |
 //! | how do secrets stay out of it? | `recorder::finish` |
-//! | what does a component see in a replay? | `player`, `clock`, `rng` |
+//! | what does a component see in a replay? | `player`, `rng` (clocks, too) |
 //! | where do requests pass? | `wire` |
 //! | how do two recordings differ? | `difference` |
-//! | which recorded request is most like a new one? | `matching`, `placeholders` |
+//! | which recorded request is most like a new one? | `matching` |
 //! | where are recordings stored? | `archive` (the queue), `folder` (the files) |
 //!
 //! Requests are noted above the egress, so that a recording has placeholders and no signatures. Random numbers of a

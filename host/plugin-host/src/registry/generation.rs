@@ -9,7 +9,7 @@ use machinist_core::driver::error::{Broken, CallError, GuestFailure, Limit};
 
 use crate::calls::call::Prepared;
 use crate::calls::convert::About;
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::health_policy::PolicyAbout;
 use crate::health_policy::call::PreparedPolicy;
 use crate::registry::canary::Trial;

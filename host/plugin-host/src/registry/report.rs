@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_artifacts::{Bundle, ContentDigest};
+use machinist_artifacts::ContentDigest;
 use machinist_core::value::id::{PluginName, ProviderName};
 
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::health_policy::PolicyTerms;
 use crate::registry::canary::decided::Decision;
 use crate::registry::canary::{Figures, ShadowReport};
@@ -15,6 +15,7 @@ use crate::sources::SourceId;
 use crate::sources::configmap::Fingerprint;
 use crate::sources::release::Release;
 use crate::sources::remote::Resolved;
+use crate::sources::status::BundleStatus;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +48,7 @@ pub struct PluginReport {
     /// The key by which it is signed, where that was checked.
     pub signer: Option<String>,
     /// The parts that its signature covers beside the component, where it is that of a bundle.
-    pub bundle: Option<BundleReport>,
+    pub bundle: Option<BundleStatus>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
     /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded
@@ -59,20 +60,6 @@ pub struct PluginReport {
     pub rollout: Option<ReleaseReport>,
     /// The version that became Ready last.
     pub held: Option<ReadyReport>,
-}
-
-/// The parts of a plugin that a signature covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BundleReport {
-    pub counter: u64,
-    /// Its parts, such as `grants.yaml`.
-    pub covers: Vec<String>,
-}
-
-impl BundleReport {
-    pub fn of(bundle: &Bundle) -> Self {
-        Self { counter: bundle.counter, covers: bundle.covers() }
-    }
 }
 
 /// A version that became Ready.
@@ -125,7 +112,7 @@ pub(crate) struct ReportSummary {
     warnings: Vec<String>,
     resolved: Option<Resolved>,
     signer: Option<String>,
-    bundle: Option<BundleReport>,
+    bundle: Option<BundleStatus>,
     decision: Option<Decision>,
     shadow: Option<(usize, u64, u64)>,
 }

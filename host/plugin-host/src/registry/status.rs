@@ -5,11 +5,10 @@ use machinist_core::value::id::ProviderName;
 use crate::health_policy::PolicyTerms;
 use crate::registry::canary::ShadowReport;
 use crate::registry::canary::decided::Decision;
-use crate::registry::canary::shadow::ShadowCounts;
-use crate::registry::report::{BundleReport, PluginReport, ReadyReport};
+use crate::registry::report::{PluginReport, ReadyReport};
 use crate::sources::status::{
-    BundleStatus, CallCounts, DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, PolicyScope,
-    PolicyStatus, ResolvedStatus, RolloutStatus, ShadowStatus, WITHDRAWN, cut,
+    DifferenceExample, HeldStatus, ON_TRIAL, PROMOTED, PluginStatus, PolicyScope, PolicyStatus,
+    ResolvedStatus, RolloutStatus, ShadowStatus, WITHDRAWN, cut,
 };
 
 /// Every watch of ConfigMaps reads the annotation.
@@ -33,7 +32,7 @@ impl From<&PluginReport> for PluginStatus {
             rollout: RolloutStatus::of(report),
             resolved: report.resolved.as_ref().map(ResolvedStatus::from),
             signed_by: report.signer.clone(),
-            bundle: report.bundle.as_ref().map(BundleStatus::from),
+            bundle: report.bundle.clone(),
             held: report.held.as_ref().map(HeldStatus::from),
         }
     }
@@ -83,11 +82,7 @@ impl From<&PolicyTerms> for PolicyStatus {
 
 impl From<&ShadowReport> for ShadowStatus {
     fn from(report: &ShadowReport) -> Self {
-        let counts = |of: &ShadowCounts| {
-            let ShadowCounts { same, differs, unread, broken, left_out } = *of;
-            CallCounts { same, differs, unread, broken, left_out }
-        };
-        let functions = report.functions.iter().map(|(name, of)| ((*name).to_owned(), counts(of)));
+        let functions = report.functions.iter().map(|(name, of)| ((*name).to_owned(), *of));
         let examples = report.examples.iter().take(MOST_EXAMPLES).map(|example| DifferenceExample {
             function: example.function.to_owned(),
             subject: example.subject.clone(),
@@ -95,12 +90,6 @@ impl From<&ShadowReport> for ShadowStatus {
             text: cut(&example.text, MOST_CHARS),
         });
         Self { functions: functions.collect(), examples: examples.collect() }
-    }
-}
-
-impl From<&BundleReport> for BundleStatus {
-    fn from(bundle: &BundleReport) -> Self {
-        Self { counter: bundle.counter, covers: bundle.covers.clone() }
     }
 }
 

@@ -8,9 +8,8 @@ use machinist_artifacts::ContentDigest;
 use machinist_core::health_policy::{Mode, Scope};
 
 use super::*;
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::health_policy::PolicyLimits;
-use crate::registry::canary::shadow::ShadowCounts;
 use crate::registry::canary::{Figures, ShadowReport};
 use crate::registry::report::PluginState;
 use crate::registry::report::ReleaseReport;
@@ -19,6 +18,7 @@ use crate::sources::configmap::RawConfigMap;
 use crate::sources::keys::Keys;
 use crate::sources::release::Release;
 use crate::sources::remote::Resolved;
+use crate::sources::status::{BundleStatus, CallCounts};
 
 /// One status a line, in the order of [`reports`].
 const WRITTEN: &str = include_str!("written.jsonl");
@@ -83,7 +83,7 @@ fn on_trial(
 }
 
 fn shadow() -> ShadowReport {
-    let counts = ShadowCounts { same: 3, differs: 2, unread: 1, broken: 4, left_out: 5 };
+    let counts = CallCounts { same: 3, differs: 2, unread: 1, broken: 4, left_out: 5 };
     ShadowReport { functions: BTreeMap::from([("CreateMachine", counts)]), ..ShadowReport::default() }
 }
 
@@ -101,7 +101,7 @@ fn reports() -> Vec<PluginReport> {
         asked: "again".to_owned(),
         manifest: ContentDigest::of(b"manifest"),
     };
-    let bundle = BundleReport { counter: 7, covers: vec!["component".to_owned(), "grants.yaml".to_owned()] };
+    let bundle = BundleStatus { counter: 7, covers: vec!["component".to_owned(), "grants.yaml".to_owned()] };
     let canary = "{mode: canary, share: 10%}";
     vec![
         PluginReport { content: None, ..report(PluginState::Declared) },

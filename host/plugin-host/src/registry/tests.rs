@@ -13,7 +13,7 @@ pub(super) struct Fixture {
 /// `zone!` is a policy, `zone` a driver.
 pub(super) fn key(plugin: &str) -> PluginKey {
     let name = plugin.trim_end_matches('!');
-    let role = if name == plugin { Role::Driver } else { Role::HealthPolicy };
+    let role = if name == plugin { Contract::Driver } else { Contract::HealthPolicy };
     PluginKey { name: name.into(), role }
 }
 

@@ -44,7 +44,7 @@ use sha2::{Digest as _, Sha256};
 use super::parts::Index;
 use super::remote::Remote;
 use super::{
-    Age, Content, Declared, Encoding, Error, Packed, PluginKind, Role, SignedBundle, SourceId, Texts,
+    Age, Content, Contract, Declared, Encoding, Error, Packed, PluginKind, SignedBundle, SourceId, Texts,
 };
 use crate::grants::Grants;
 use crate::health_policy::PolicyTerms;
@@ -276,17 +276,17 @@ impl RawConfigMap {
     }
 
     /// Returns the role. `None`: the label has no known value.
-    pub(crate) fn role(&self) -> Option<Role> {
+    pub(crate) fn role(&self) -> Option<Contract> {
         match self.labels.get(Keys::KIND_LABEL)?.as_str() {
-            Keys::DRIVER_KIND => Some(Role::Driver),
-            Keys::POLICY_KIND => Some(Role::HealthPolicy),
+            Keys::DRIVER_KIND => Some(Contract::Driver),
+            Keys::POLICY_KIND => Some(Contract::HealthPolicy),
             _ => None,
         }
     }
 
     /// Of a policy: its terms, or what is assumed where they cannot be read. Everything else of it may be wrong.
     pub(crate) fn assumed_terms(&self) -> Option<PolicyTerms> {
-        self.role().filter(|role| *role == Role::HealthPolicy)?;
+        self.role().filter(|role| *role == Contract::HealthPolicy)?;
         let texts = [Keys::TERMS_YAML, Keys::TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
         let texts: Vec<&str> = texts.map(String::as_str).collect();
         Some(match texts[..] {

@@ -2,11 +2,11 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `configmap` | a plugin in a ConfigMap |
+//! | `configmap`, `keys` | a plugin in a ConfigMap, and the names in it |
 //! | `parts`, `part_store` | components in several ConfigMaps, and the parts that are there |
-//! | `remote`, `registries` | components in OCI registries, and the addresses at which registries are asked |
+//! | `remote` | components in OCI registries, and the addresses at which registries are asked |
 //! | `fetch` | gets the bytes of a component, and its signatures |
-//! | `encoding`, `unpack` | packed components, unpacked within a limit |
+//! | `encoding` | packed components, unpacked within a limit |
 //! | `age` | the order of a plugin's versions |
 //! | `release` | `rollout.yaml`: how a version comes to serve |
 //! | `status` | the annotation `machinist.dev/status`, written and read back |
@@ -113,34 +113,42 @@ impl PluginKind {
         }
     }
 
-    pub(crate) fn role(&self) -> Role {
+    pub(crate) fn contract(&self) -> Contract {
         match self {
-            Self::Driver => Role::Driver,
-            Self::HealthPolicy(_) => Role::HealthPolicy,
+            Self::Driver => Contract::Driver,
+            Self::HealthPolicy(_) => Contract::HealthPolicy,
         }
     }
 
     /// As the label has it.
     pub fn name(&self) -> &'static str {
-        self.role().name()
+        self.contract().label()
     }
 }
 
-/// The role of a plugin, by its label alone.
+/// The contract of a component, and so the role of its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub enum Contract {
     /// It manages machines of a cloud.
     Driver,
     /// It says which Machines are healthy.
     HealthPolicy,
 }
 
-impl Role {
-    /// As the label has it.
-    pub(crate) fn name(self) -> &'static str {
+impl Contract {
+    /// The value of the label on a ConfigMap with such a component.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Driver => Keys::DRIVER_KIND,
             Self::HealthPolicy => Keys::POLICY_KIND,
+        }
+    }
+
+    /// The interface that such a component exports.
+    pub fn export(self) -> &'static str {
+        match self {
+            Self::Driver => "machinist:provider/driver",
+            Self::HealthPolicy => "machinist:policy/policy",
         }
     }
 }
@@ -149,7 +157,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PluginKey {
     pub(crate) name: PluginName,
-    pub(crate) role: Role,
+    pub(crate) role: Contract,
 }
 
 impl fmt::Display for PluginKey {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use machinist_artifacts::Bundle;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -117,17 +118,18 @@ pub struct ShadowStatus {
     pub examples: Vec<DifferenceExample>,
 }
 
-/// How the calls of a function compare: see [`ShadowCounts`].
+/// How the calls of a function compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CallCounts {
     pub same: u64,
     /// Other requests or another answer.
     pub differs: u64,
-    /// Calls with a read that the recording lacks.
+    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
+    /// are compared with nothing.
     pub unread: u64,
     pub broken: u64,
-    /// Calls that the shadow was not asked.
+    /// Not asked: no room, or the call that counted broke itself.
     pub left_out: u64,
 }
 
@@ -164,6 +166,12 @@ pub struct BundleStatus {
     pub counter: u64,
     /// The parts of the plugin beside its component, such as `grants.yaml`.
     pub covers: Vec<String>,
+}
+
+impl BundleStatus {
+    pub(crate) fn of(bundle: &Bundle) -> Self {
+        Self { counter: bundle.counter, covers: bundle.covers() }
+    }
 }
 
 impl PluginStatus {

@@ -1,4 +1,4 @@
-//! Keys and headers by which a request is authenticated.
+//! Keys and headers by which a request is authenticated, their end, and the Secret that they are read from.
 //!
 //! | module | has |
 //! | --- | --- |

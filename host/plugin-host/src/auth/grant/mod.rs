@@ -1,4 +1,4 @@
-//! A line of `auth` in the grants.
+//! A line of `auth` in the grants, and the parts of it that a ceiling does not allow.
 //!
 //! | module | has |
 //! | --- | --- |

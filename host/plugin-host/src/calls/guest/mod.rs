@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `state` | the data of one store: everything that a call can reach |
-//! | `hosted` | log, settings and deadline |
+//! | `hosted` | log, settings and deadline; links all that a driver may import |
 //! | `secrets` | handles that a driver holds instead of values |
 //! | `log` | log lines: bounded, without secrets |
 //! | `limiter` | limits memory and tables |

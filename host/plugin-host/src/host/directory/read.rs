@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::scan::{self, alone};
-use crate::loading::verify::Contract;
+use crate::sources::Contract;
 use crate::sources::configmap::RawConfigMap;
 use crate::sources::encoding::MOST_PACKED_BYTES;
 use crate::sources::keys::Keys;

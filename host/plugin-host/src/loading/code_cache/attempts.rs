@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{CodeCache, prune};
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::output_limits as bounds;
 use machinist_artifacts::ContentDigest;
 

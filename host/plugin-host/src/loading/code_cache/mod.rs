@@ -26,7 +26,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::output_limits::hex;
 use machinist_artifacts::ContentDigest;
 

@@ -25,7 +25,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::calls::engine::CodeKind;
-use crate::calls::tier::CodeTier;
+use crate::calls::engine::CodeTier;
 use crate::loading::shape;
 
 mod calls;

@@ -23,7 +23,7 @@ use crate::registry::canary::decided::{Decision, VersionDecision};
 use crate::registry::canary::{Cause, TrialEnd};
 use crate::registry::claims::ProviderClaim;
 use crate::registry::generation::{Generation, Served};
-use crate::registry::report::{BundleReport, PluginReport, ReportSummary};
+use crate::registry::report::{PluginReport, ReportSummary};
 use crate::registry::routes::Routes;
 use crate::registry::{Declaration, Eligibility, Offer, Registry, SourceState, Stage};
 use crate::sources::configmap::{Fingerprint, RawConfigMap};
@@ -33,7 +33,8 @@ use crate::sources::parts::{FoundPart, Part};
 use crate::sources::remote::{Origin, Remote, Resolved};
 use crate::sources::signatures::Signed;
 use crate::sources::signatures::counters::Counters;
-use crate::sources::{Age, Content, Declared, PluginKey, Role, SourceId};
+use crate::sources::status::BundleStatus;
+use crate::sources::{Age, Content, Contract, Declared, PluginKey, SourceId};
 
 mod change;
 pub(crate) mod reported;
@@ -185,7 +186,7 @@ impl Catalog {
         let mut actions = state.update_indexes_of(&id, now);
         let kind = raw.labels.get(Keys::KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
-        let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Role::Driver);
+        let role = raw.role().or_else(|| state.registry.role(&id)).unwrap_or(Contract::Driver);
         // For known content, the status comes from this host itself.
         if state.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
             let granted = declared.as_ref().ok().and_then(|declared| declared.grants.providers().cloned());
@@ -233,10 +234,10 @@ impl Catalog {
     pub(crate) fn refuse(&self, id: &SourceId, reason: &str) -> LoadActions {
         let now = Timestamp::now();
         let mut state = self.state();
-        let role = state.registry.role(id).unwrap_or(Role::Driver);
+        let role = state.registry.role(id).unwrap_or(Contract::Driver);
         let terms = state.details.get(id).and_then(|details| details.terms.clone());
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
-        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.name().to_owned());
+        let (fingerprint, kind) = (Fingerprint::of_error(reason), role.label().to_owned());
         let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
         let stage = Stage::Rejected { reason: bounds::shown(reason) };
         let actions = state.declare_without_load(seen, fingerprint, stage, Vec::new(), now);
@@ -533,7 +534,7 @@ impl CatalogState {
             compile_ms: details.compile_ms,
             from_cache: details.from_cache,
             resolved: details.resolved,
-            bundle: details.signed.bundle.as_ref().map(BundleReport::of),
+            bundle: details.signed.bundle.as_ref().map(BundleStatus::of),
             signer: details.signed.signer,
             serving: self.registry.is_serving(source),
             serves: self.registry.record(id).into_iter().collect(),

@@ -114,7 +114,7 @@ impl Counters {
 
     /// Whether a version with this counter may serve.
     pub(crate) async fn check(&self, plugin: &PluginKey, counter: Option<u64>) -> Result<(), CounterError> {
-        let (kind, name) = (plugin.role.name(), plugin.name.as_str());
+        let (kind, name) = (plugin.role.label(), plugin.name.as_str());
         let kept = self.store.highest(kind, name).await;
         let kept = kept.map_err(|detail| CounterError::Store { detail })?;
         let highest = kept.max(self.state().unwritten.get(plugin).copied());
@@ -147,7 +147,7 @@ impl Counters {
                 self.wake.notified().await;
                 continue;
             };
-            match self.store.raise(plugin.role.name(), plugin.name.as_str(), counter).await {
+            match self.store.raise(plugin.role.label(), plugin.name.as_str(), counter).await {
                 Ok(()) => {
                     info!(%plugin, counter, "highest counter of a plugin kept");
                     let mut state = self.state();
@@ -175,10 +175,10 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::sources::Role;
+    use crate::sources::Contract;
 
     fn key() -> PluginKey {
-        PluginKey { name: "aws".into(), role: Role::Driver }
+        PluginKey { name: "aws".into(), role: Contract::Driver }
     }
 
     /// Fails for a while.
