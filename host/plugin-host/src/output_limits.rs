@@ -1,5 +1,5 @@
-//! Limits on texts and names of a component, and how log lines and bytes are written. They are applied where they come in: all texts in a condition, an Event, a status
-//! or a log line have passed here.
+//! Limits on texts and names of a component, and how log lines and bytes are written. They are applied where they come
+//! in: all texts in a condition, an Event, a status or a log line have passed here.
 //!
 //! Texts for people are cut, since the rest still helps. Identifiers are refused: a changed identifier would be another
 //! one.

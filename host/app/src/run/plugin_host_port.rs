@@ -15,7 +15,7 @@ use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::Keys;
 use machinist_plugin_host::status::PluginStatus;
 use machinist_plugin_host::{
-    CodeTier, Digest, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
+    CodeTier, PluginHost, PluginReport, PluginState, PolicyTerms, RawConfigMap, ReadyReport, Release,
     SourceId,
 };
 use machinist_runtime::each_driver_call;
@@ -236,7 +236,7 @@ mod tests {
 
     fn ready(code: CodeTier) -> PluginReport {
         let held = ReadyReport {
-            digest: Digest::of(b"component"),
+            digest: machinist_plugin_host::Digest::of(b"component"),
             driver: "sim".to_owned(),
             version: "1.0.0".to_owned(),
             providers: vec!["sim".into()],

@@ -325,8 +325,8 @@ impl Loader {
         Ok(PolicyCode { tier: code.tier, pre })
     }
 
-    /// Compiles optimised code of a component that serves. `needed` returns the digest of its version while that serves;
-    /// `None` if no version needs the code any more.
+    /// Compiles optimised code of a component that serves. `needed` returns the digest of its version while that
+    /// serves; `None` if no version needs the code any more.
     pub(crate) async fn optimised(
         &self,
         declared: &Declared<Origin>,

@@ -1,5 +1,5 @@
-//! Clocks of a recording, and reproducible random numbers: SHA-256 over a seed and a counter. The seed comes from the system for each recorded
-//! call, so for its component the numbers are equivalent to the system's.
+//! Clocks of a recording, and reproducible random numbers: SHA-256 over a seed and a counter. The seed comes from the
+//! system for each recorded call, so for its component the numbers are equivalent to the system's.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The resources that all plugins share: which call runs next, on which thread, which driver yields, and how much memory
-//! each may hold.
+//! The resources that all plugins share: which call runs next, on which thread, which driver yields, and how much
+//! memory each may hold.
 //!
 //! | module | what it does |
 //! | --- | --- |

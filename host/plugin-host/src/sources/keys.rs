@@ -15,8 +15,8 @@ impl Keys {
     pub const NAME_LABEL: &str = "machinist.dev/plugin-name";
     /// On a part of `machinist plugin push`: the index that the part belongs to.
     pub const INDEX_LABEL: &str = "machinist.dev/plugin-index";
-    /// The annotation with the place of a source among the versions of its plugin, a version such as `1.4.0`. `machinist
-    /// plugin push` writes what the component calls itself.
+    /// The annotation with the place of a source among the versions of its plugin, a version such as `1.4.0`.
+    /// `machinist plugin push` writes what the component calls itself.
     pub const VERSION_ANNOTATION: &str = "machinist.dev/plugin-version";
     /// The name of the annotation.
     pub const STATUS_ANNOTATION: &str = "machinist.dev/status";

@@ -1,7 +1,7 @@
 //! The annotation `machinist.dev/status`: the state of a plugin, as JSON on its ConfigMap.
 //!
-//! The host that leads writes it from a [`PluginReport`](crate::PluginReport). The next host reads it when it starts, and so do
-//! `machinist plugin`, `machinist explain` and people. [`PluginStatus`] is the only type of this format.
+//! The host that leads writes it from a [`PluginReport`](crate::PluginReport). The next host reads it when it starts,
+//! and so do `machinist plugin`, `machinist explain` and people. [`PluginStatus`] is the only type of this format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
